@@ -1,0 +1,110 @@
+# The tasks of this checkout; `make` alone lists them. Needs make and Python 3.11 or newer, nothing else.
+
+# Asked, not only looked up: pyenv leaves a python3.13 on PATH that does not run, Debian a Python without venv.
+# Not `:=`, so that it is looked for only when .venv is to be made.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	"$$python" -c 'import sys, ensurepip, ssl, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \
+	&& { echo "$$python"; break; }; done)
+VENV = .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+
+STEPS ?= 1000000
+SEEDS ?= 500
+SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+
+.PHONY: help setup run demo test check fuzz bench bench-full docs screenshots lock clean
+.DEFAULT_GOAL := help
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP)  ## make .venv and install what requirements.lock names (the others do this by themselves)
+
+$(STAMP): requirements.lock pyproject.toml
+	@if [ ! -x $(BIN)/pip ]; then \
+		python="$(PYTHON)"; \
+		if [ -z "$$python" ]; then \
+			echo "No Python 3.11 or newer with venv was found. Install one (Debian, Ubuntu:" >&2; \
+			echo "apt-get install python3 python3-venv), or name one: make PYTHON=/path/to/python3" >&2; \
+			exit 1; \
+		fi; \
+		echo "Making $(VENV) with $$python"; \
+		"$$python" -m venv $(VENV); \
+	fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@# What the build needs is in the lock, so nothing is fetched past it.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: $(STAMP)  ## start the server (BIND=127.0.0.1:8000 and the other settings come from the environment)
+	@$(BIN)/ostiary serve
+
+demo: $(STAMP)  ## the whole protocol in a browser: the server with sample data, and a third party
+	@$(BIN)/ostiary demo
+
+test: $(STAMP)  ## every test
+	$(BIN)/python -m pytest -q
+
+# Quick, for before a commit: tests only of the folders touched since HEAD. .ci/run takes them all.
+check: $(STAMP)  ## lint, format, types, and the tests of what was touched
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict core net web fuzz tests
+	@touched=$$(git diff --name-only HEAD 2>/dev/null && git ls-files --others --exclude-standard) \
+		|| touched=pyproject.toml; \
+	if echo "$$touched" | grep -Eq '^(pyproject\.toml|requirements\.lock|Makefile|tests/[^/]*)$$'; then \
+		paths=everything; \
+	else \
+		paths=; \
+		for part in core net web fuzz; do \
+			echo "$$touched" | grep -Eq "^(tests/)?$$part/" || continue; \
+			for path in tests/$$part $$part; do \
+				[ "$$path" = fuzz ] || [ ! -d $$path ] || paths="$$paths $$path"; \
+			done; \
+		done; \
+	fi; \
+	case "$$paths" in \
+		"") echo "No code touched since HEAD: no test run." ;; \
+		everything) echo "$(BIN)/python -m pytest -q"; exec $(BIN)/python -m pytest -q ;; \
+		*) echo "$(BIN)/python -m pytest -q$$paths"; exec $(BIN)/python -m pytest -q $$paths ;; \
+	esac
+
+fuzz: $(STAMP)  ## sequences (STEPS, SEED), exploration, simulation (SEEDS), planted faults: docs/proving.md
+	$(BIN)/python -m fuzz sequences --seed $(SEED) --steps $(STEPS)
+	$(BIN)/python -m fuzz explore --depth 2
+	$(BIN)/python -m fuzz simulate --seed $(SEED) --seeds $(SEEDS)
+	$(BIN)/python -m fuzz --selftest
+	$(BIN)/python -m fuzz simulate --selftest
+	$(BIN)/python -m fuzz crash --seed $(SEED) --kills 100 --seconds 120 --warm
+	$(BIN)/python -m fuzz races --seed $(SEED) --rounds 2000 --seconds 120
+	$(BIN)/python -m fuzz parsers --seed $(SEED) --seconds 120
+
+bench: $(STAMP)  ## measure this server beside others, in under 10 minutes (docs/performance.md)
+	$(BIN)/python -m tests.bench
+
+bench-full: $(STAMP)  ## the same with five million sessions and more rounds
+	$(BIN)/python -m tests.bench --full
+
+docs: $(STAMP)  ## write the generated pages in docs/ again, and build the book into build/docs
+	$(BIN)/python -m tests.generate_docs
+	$(BIN)/python -m sphinx -W --keep-going -q -E -b dirhtml docs build/docs
+
+screenshots: $(STAMP)  ## look at every page again (needs chromium): docs/pages.md
+	$(BIN)/python -m tests.web.browser.screenshots
+
+# Resolved on the oldest Python supported, so that no version is chosen that has dropped it. The machine's pip
+# settings stay out: hashes must be those of the public index. To take newer versions: make lock UPGRADE=--upgrade
+lock: $(STAMP)  ## write requirements.lock from pyproject.toml (Python 3.11 only)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+		echo "make lock needs $(VENV) on Python 3.11: rm -r $(VENV); make lock PYTHON=python3.11" >&2; exit 1; }
+	env -u PIP_INDEX_URL -u PIP_EXTRA_INDEX_URL -u PIP_FIND_LINKS -u PIP_NO_INDEX -u PIP_TRUSTED_HOST \
+		PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND="make lock" \
+		$(BIN)/pip-compile --quiet $(UPGRADE) --extra server --extra postgres --extra dev --build-deps-for editable \
+		--generate-hashes --allow-unsafe --strip-extras --no-config \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
+		--output-file requirements.lock pyproject.toml
+
+clean:  ## remove caches and build output; .venv and data stay
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov
+	find core net web fuzz tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,39 @@
+"""The rules of an OAuth 2.0 authorization server as a deterministic state machine without I/O.
+
+    decide(event, snapshot, now) -> Decision
+
+Events come in with the time and whatever randomness they need; decisions go out as a reply, guarded
+writes and facts. `MemoryStore` is the smallest thing that runs them; `ostiary_core.http` gives the token
+service its HTTP meaning, still without I/O.
+"""
+
+from ostiary_core.decide import decide, take_turn
+from ostiary_core.decision import Decision
+from ostiary_core.instant import Instant
+from ostiary_core.keys import Keys, keys
+from ostiary_core.policy import SPECIFICATION, Policy
+from ostiary_core.secret import Digest, Entropy, Secret
+from ostiary_core.snapshot import NotLoaded, Snapshot, load
+from ostiary_core.store import LostRace, MemoryStore, Store
+from ostiary_core.why import Why
+
+__all__ = [
+    "SPECIFICATION",
+    "Decision",
+    "Digest",
+    "Entropy",
+    "Instant",
+    "Keys",
+    "LostRace",
+    "MemoryStore",
+    "NotLoaded",
+    "Policy",
+    "Secret",
+    "Snapshot",
+    "Store",
+    "Why",
+    "decide",
+    "keys",
+    "load",
+    "take_turn",
+]

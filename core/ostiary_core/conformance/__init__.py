@@ -1,0 +1,99 @@
+"""Is your store a store? Point `check_store` at it and read what it says.
+
+    report = check_store(lambda: MyStore(new_file()), reopen=lambda store: MyStore(store.file))
+    assert report.is_sound, report
+
+It calls nothing but what it is given, so it runs under any test runner, or under none. The stores of this
+project are held to the very same checks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ostiary_core.conformance import lists, records, turns
+from ostiary_core.conformance.bench import AtOnce, Bench, Broken, CheckedStore
+
+__all__ = ["AtOnce", "CheckedStore", "Finding", "Report", "check_store"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a store."""
+
+    check: str
+    """What must hold."""
+    words: str
+    """What happened instead."""
+
+    def __str__(self) -> str:
+        return f"{self.check}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was looked at, and what was found."""
+
+    passed: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    left_out: tuple[str, ...]
+    """What could not be looked at, and what would have to be given for it."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing was found. What was left out is not known to be right."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        lines = [f"WRONG  {finding}" for finding in self.findings]
+        lines += [f"right  {check}" for check in self.passed]
+        lines += [f"-      {words}" for words in self.left_out]
+        return "\n".join(lines)
+
+
+def check_store(
+    make: Callable[[], Any],
+    *,
+    reopen: Callable[[Any], Any] | None = None,
+    at_once: AtOnce | None = None,
+) -> Report:
+    """Every check that can be made of the stores that `make` makes, each new and empty (`CheckedStore`).
+
+    `reopen` is given a store and gives the same one again from what it kept, as after a crash: close what
+    must be closed, and keep nothing that was only in memory. `at_once` makes calls at the same time, for a
+    store that several may use at once: `lambda calls: list(pool.map(lambda call: call(), calls))`.
+    """
+    bench = Bench(make, reopen, at_once)
+    checks, left_out = [*records.CHECKS, *turns.CHECKS], []
+    if reopen is not None:
+        checks += turns.CHECKS_OF_REOPENING
+    else:
+        left_out.append("what is there after a crash was not looked at: give `reopen`")
+    if at_once is not None:
+        checks += turns.CHECKS_AT_ONCE
+    else:
+        left_out.append("callers at the same time were not tried: give `at_once`")
+    if all(hasattr(make(), name) for name in ("page", "session_life", "last_used")):
+        checks += lists.CHECKS
+    else:
+        left_out.append("lists were not looked at: the store has no `page`, `session_life` and `last_used`")
+    passed, findings = [], []
+    for check in checks:
+        name = check.__name__.replace("_", " ")
+        wrong = _wrong(check, bench)
+        if wrong is None:
+            passed.append(name)
+        else:
+            findings.append(Finding(name, wrong))
+    return Report(tuple(passed), tuple(findings), tuple(left_out))
+
+
+def _wrong(check: Callable[[Bench], None], bench: Bench) -> str | None:
+    try:
+        check(bench)
+    except Broken as broken:
+        return str(broken)
+    except Exception as error:
+        # Its text stays out: it may quote what was written.
+        return f"{type(error).__name__} was raised where the store should have gone on"
+    return None

@@ -1,0 +1,66 @@
+"""Checks of lists, for a store that can be looked through: the pages are those of the reference."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ostiary_core.conformance.bench import Bench, require
+from ostiary_core.conformance.lives import a_life
+from ostiary_core.instant import Instant
+from ostiary_core.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, ROLES, USERS, Listing, Resource
+from ostiary_core.records import Table
+from ostiary_core.store import MemoryStore
+
+__all__ = ["CHECKS"]
+
+_PAGE_SIZE = 3
+
+
+def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
+    """Every resource, page by page, the whole of it and sorted by each of its fields, both ways."""
+    store, reference, now = _lived(bench)
+    resources: tuple[Resource[Any], ...] = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, AUDIT)
+    for resource in resources:
+        page, total = 1, 1
+        while (page - 1) * _PAGE_SIZE < total:
+            listing = Listing(resource=resource, page=page, page_size=_PAGE_SIZE)
+            found, expected = store.page(listing, now), reference.page(listing, now)
+            require(
+                found.total == expected.total, f"{resource.name}: more or fewer are counted than there are"
+            )
+            require(found.items == expected.items, f"page {page} of {resource.name} holds other items")
+            page, total = page + 1, expected.total
+
+
+def a_session_has_its_own_life(bench: Bench) -> None:
+    """`session_life` and `last_used` tell what the reference tells."""
+    store, reference, _ = _lived(bench)
+    for session in reference.records(Table.SESSION):
+        session_id = str(session.key.id)
+        found, expected = store.session_life(session_id), reference.session_life(session_id)
+        assert expected is not None
+        require(found is not None, "a session that is there has no life")
+        kinds = [entry.kind for entry in found.entries]
+        require(kinds == [entry.kind for entry in expected.entries], "the life of a session lacks entries")
+        require(
+            (found.ending_from_above and found.ending_from_above.kind)
+            == (expected.ending_from_above and expected.ending_from_above.kind),
+            "what ended a session from above is not found",
+        )
+    require(store.session_life("nobody") is None, "a session that is not there has a life")
+    used = dict(store.last_used(["app", "other", "nobody"]))
+    require(used == reference.last_used(["app", "other", "nobody"]), "when clients were last used is wrong")
+
+
+def _lived(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
+    store, reference, now = bench.make(), MemoryStore(), Instant(0)
+    for wave in a_life():
+        store.turn(wave.events, wave.at)
+        reference.turn(wave.events, wave.at)
+        now = wave.at
+    return store, reference, now
+
+
+CHECKS: tuple[Callable[[Bench], None], ...] = (
+    lists_are_paged_as_the_reference_pages_them,
+    a_session_has_its_own_life,
+)

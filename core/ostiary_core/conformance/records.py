@@ -1,0 +1,210 @@
+"""Checks of single records: kept as they were written, found under their own keys, every write guarded."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast, overload
+
+from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, difference, require
+from ostiary_core.decision import Change, Delete, Insert, Update
+from ostiary_core.records import Identifier, IdentifierKind, Record, Role, Table, revised
+from ostiary_core.store import LostRace
+
+__all__ = ["CHECKS"]
+
+_MANY = 1_200
+
+_ODD = (
+    "",
+    " ",
+    "'; DROP TABLE roles; --",
+    "%_\\",
+    "名字",
+    "\U0001f510",
+    "e\u0301",
+    "é",
+    "line\nbreak",
+    "R1",
+    "r1",
+)
+
+
+def _role(role_id: str, name: str = "a role") -> Role:
+    return Role(role_id=role_id, name=name, permissions=("audit.read",), built_in=False)
+
+
+def _name(value: str) -> Identifier:
+    return Identifier(kind=IdentifierKind.USERNAME, value=value, user_id="somebody")
+
+
+def _fetched(store: CheckedStore, *keys: str) -> list[Record]:
+    return list(store.fetch(Table.ROLE, keys))
+
+
+def what_is_written_is_read_at_once(bench: Bench) -> None:
+    """Insert, update and delete, each looked at before and after."""
+    store = bench.make()
+    require(_fetched(store, "r") == [], "a record was found where none was written")
+    first = _role("r")
+    store.write([Insert(first)])
+    require(_fetched(store, "r") == [first], "an insert was lost: the record is not found after it")
+    second = revised(first, name="changed")
+    store.write([Update(first, second)])
+    found = _fetched(store, "r")
+    require(found != [first], "a stale read: after an update the record is found as it was before")
+    require(found == [second], "an update was lost: the record is not found as it was written")
+    store.write([Delete(second)])
+    require(_fetched(store, "r") == [], "a delete was forgotten: the record is still found")
+    third = _role("r", "made again")
+    store.write([Insert(third)])
+    require(_fetched(store, "r") == [third], "a record cannot be made again where one was deleted")
+
+
+def every_record_is_found_under_its_own_key(bench: Bench) -> None:
+    """Many at once, unknown ones among them, in texts that are hard to keep."""
+    store = bench.make()
+    roles = [_role(key, f"the role {number}") for number, key in enumerate(_ODD)]
+    roles += [_role(f"number {number}", str(number)) for number in range(_MANY)]
+    store.write([Insert(role) for role in roles])
+    for role in roles[: len(_ODD) + 5]:
+        found = _fetched(store, role.role_id)
+        require(found == [role], "swapped records: under a key there is another record, or none")
+    asked = [role.role_id for role in roles] + [f"unknown {number}" for number in range(50)]
+    found = _fetched(store, *asked)
+    require(len(found) <= len(roles), "a record was found twice, or one that nobody asked for")
+    require(len(found) == len(roles), f"of {len(roles)} records asked for at once {len(found)} were found")
+    require(set(found) == set(roles), "swapped records: of many at once, keys and records do not match")
+    pair = _name("anna")
+    store.write([Insert(pair)])
+    require(
+        list(store.fetch(Table.IDENTIFIER, [pair.key.id, ("anna", "username")])) == [pair],
+        "the parts of a key of two parts are mixed up",
+    )
+
+
+def an_insert_never_takes_the_place_of_a_record(bench: Bench) -> None:
+    """READINGS 9 and every uniqueness stand on it."""
+    store = bench.make()
+    store.write([Insert(_role("r", "first"))])
+    _must_lose(store, [Insert(_role("r", "second"))], "an insert over an existing record was accepted")
+
+
+def a_write_of_an_older_revision_loses(bench: Bench) -> None:
+    """What was decided on what stood before must not be kept."""
+    for late in (lambda read: Update(read, revised(read, name="late")), Delete):
+        store = bench.make()
+        read = _role("r")
+        store.write([Insert(read)])
+        store.write([Update(read, revised(read, name="written in between"))])
+        change: Change = late(read)
+        what = "an update" if isinstance(change, Update) else "a delete"
+        _must_lose(store, [change], f"{what} was made without looking at the revision that it replaces")
+
+
+def a_write_to_a_record_that_is_gone_loses(bench: Bench) -> None:
+    """It must not come back, nor may the turn go on."""
+    gone = _role("gone")
+    for change in (Update(gone, revised(gone)), Delete(gone)):
+        what = "an update" if isinstance(change, Update) else "a delete"
+        _must_lose(bench.make(), [change], f"{what} of a record that is not there was accepted")
+
+
+def one_lost_race_takes_every_write_with_it(bench: Bench) -> None:
+    """Wherever among the writes it is."""
+    store = bench.make()
+    standing, doomed = _role("standing"), _role("doomed")
+    store.write([Insert(standing), Insert(doomed)])
+    for place in range(4):
+        writes: list[Change] = [
+            Insert(_role("new")),
+            Update(standing, revised(standing, name="changed")),
+            Delete(doomed),
+        ]
+        writes.insert(place, Insert(_name("fine")))
+        writes.insert(place, Insert(_role("standing")))
+        _must_lose(store, writes, "an insert over an existing record was accepted among other writes")
+
+
+def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
+    """The program ends at each point between two writes; what is found afterwards is all as it was."""
+    store = bench.make()
+    standing, doomed = _role("standing"), _role("doomed")
+    store.write([Insert(standing), Insert(doomed)])
+    before = Contents.of(store)
+    for place in range(4):
+        changes: list[Change] = [
+            Insert(_role("new")),
+            Update(standing, revised(standing, name="changed")),
+            Delete(doomed),
+        ]
+        try:
+            store.write(_Torn(changes, place))
+        except _Crash:
+            pass
+        else:
+            raise Broken("an error between two writes was swallowed")
+        wrong = difference(Contents.of(store), before)
+        require(wrong is None, f"a partial write: an error after {place} of 3 writes left some ({wrong})")
+        if bench.reopen is not None:
+            store = bench.reopen(store)
+            wrong = difference(Contents.of(store), before)
+            require(wrong is None, f"a partial write is found after a crash between writes ({wrong})")
+
+
+def two_stores_share_nothing(bench: Bench) -> None:
+    """Each store that is made is its own."""
+    one, other = bench.make(), bench.make()
+    one.write([Insert(_role("of one store"))])
+    require(_fetched(other, "of one store") == [], "what is written to one store is found in another one")
+
+
+def _must_lose(store: CheckedStore, changes: Sequence[Change], words: str) -> None:
+    """`LostRace`, and nothing changed."""
+    before = Contents.of(store)
+    try:
+        store.write(changes)
+    except LostRace:
+        wrong = difference(Contents.of(store), before)
+        require(wrong is None, f"a partial write: a refused write left some of its changes ({wrong})")
+        return
+    raise Broken(f"{words}; it must raise LostRace")
+
+
+class _Crash(BaseException):
+    """The end of the program; no store may catch it for good."""
+
+
+class _Torn(Sequence[Change]):
+    """Changes of which only so many can be read before the program ends."""
+
+    def __init__(self, changes: Sequence[Change], place: int) -> None:
+        self._changes = changes
+        self._place = place
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    @overload
+    def __getitem__(self, place: int) -> Change: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Change]: ...
+
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, int) and place >= self._place:
+            raise _Crash
+        return cast("Any", self._changes)[place]
+
+    def __iter__(self) -> Iterator[Change]:
+        yield from self._changes[: self._place]
+        raise _Crash
+
+
+CHECKS: tuple[Callable[[Bench], None], ...] = (
+    two_stores_share_nothing,
+    what_is_written_is_read_at_once,
+    every_record_is_found_under_its_own_key,
+    an_insert_never_takes_the_place_of_a_record,
+    a_write_of_an_older_revision_loses,
+    a_write_to_a_record_that_is_gone_loses,
+    one_lost_race_takes_every_write_with_it,
+    a_crash_between_writes_leaves_none_of_them,
+)

@@ -1,0 +1,236 @@
+"""Checks of whole turns: decided as the reference decides, kept whole or not at all, told, and durable."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast, overload
+
+from ostiary_core.audit import Origin
+from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, difference, require
+from ostiary_core.conformance.lives import Backend, Wave, a_life, origin_of, registration_of
+from ostiary_core.decision import Decision, Refused, TokensIssued, UserKnown
+from ostiary_core.events import Event
+from ostiary_core.instant import Instant
+from ostiary_core.plain_records import to_text
+from ostiary_core.records import Table
+from ostiary_core.store import LostRace, MemoryStore
+
+__all__ = ["CHECKS", "CHECKS_AT_ONCE", "CHECKS_OF_REOPENING"]
+
+_AT_ONCE = 6
+
+Cut = Callable[[Wave], Iterable[tuple[Event, ...]]]
+
+
+def _each_alone(wave: Wave) -> Iterable[tuple[Event, ...]]:
+    return [(event,) for event in wave.events]
+
+
+def _all_together(wave: Wave) -> Iterable[tuple[Event, ...]]:
+    return [wave.events]
+
+
+def a_turn_of_one_event_is_decided_and_kept(bench: Bench) -> None:
+    """A whole life, an event a turn, looked at after every turn."""
+    _live(bench, _each_alone)
+
+
+def a_turn_of_many_events_is_the_same_as_many_turns(bench: Bench) -> None:
+    """Each event sees what the ones before it in the turn changed."""
+    _live(bench, _all_together)
+
+
+def _live(bench: Bench, cut: Cut) -> None:
+    store, reference = bench.make(), MemoryStore()
+    for wave in a_life():
+        for events in cut(wave):
+            origins = [origin_of(place) for place in range(len(events))]
+            found = store.turn(events, wave.at, origins)
+            expected = reference.turn(events, wave.at, origins)
+            _compare(events, found, expected)
+            wrong = difference(Contents.of(store), Contents.of(reference))
+            require(wrong is None, f"after a turn of {_in_words(events)}: {wrong}")
+
+
+def _compare(events: Sequence[Event], found: Sequence[Decision], expected: Sequence[Decision]) -> None:
+    require(len(found) == len(expected), f"{len(events)} events were given {len(found)} decisions")
+    for event, decision, right in zip(events, found, expected, strict=True):
+        require(
+            decision == right,
+            f"{type(event).__name__} was not decided on what is kept: a stale read, or out of order",
+        )
+
+
+def _in_words(events: Sequence[Event]) -> str:
+    return ", ".join(dict.fromkeys(type(event).__name__ for event in events))
+
+
+def a_turn_without_events_is_nothing(bench: Bench) -> None:
+    """Nothing is decided and nothing is kept."""
+    store = bench.make()
+    before = Contents.of(store)
+    require(list(store.turn([], Instant(1))) == [], "a turn without events gave decisions")
+    require(Contents.of(store) == before, "a turn without events left something")
+
+
+def a_user_name_is_given_out_once_in_a_turn(bench: Bench) -> None:
+    """The second event finds what the first one wrote."""
+    store = bench.make()
+    events = [registration_of("anna", "one"), registration_of("ANNA", "two")]
+    first, second = store.turn(events, Instant(1))
+    require(isinstance(first.reply, UserKnown), "an account could not be made")
+    require(isinstance(second.reply, Refused), "two accounts of one name were made in one turn")
+    require(len(store.records(Table.USER)) == 1, "an account was kept that was refused")
+
+
+def a_turn_that_fails_leaves_nothing(bench: Bench) -> None:
+    """An event that nobody knows, at each place; and origins that end the program while they are read."""
+    store = bench.make()
+    store.turn([registration_of("anna", "before")], Instant(1))
+    before = Contents.of(store)
+    for place in range(3):
+        events: list[Any] = [registration_of("dave", "one"), registration_of("erin", "two")]
+        events.insert(place, object())
+        _must_raise(store, events, (), "an event that is none")
+        store = _unchanged(bench, store, before, "a turn that failed on an event")
+    for place in range(3):
+        events = [registration_of(name, "torn") for name in ("dave", "erin", "fred")]
+        origins = _Torn([origin_of(number) for number in range(3)], place)
+        _must_raise(store, events, origins, "an error while the audit trail was written")
+        store = _unchanged(bench, store, before, "a turn that failed while its audit trail was written")
+    two = [registration_of("dave", "one"), registration_of("erin", "two")]
+    _must_raise(store, two, [origin_of(0)], "one origin for two events")
+    store = _unchanged(bench, store, before, "a turn with too few origins")
+    [decision] = store.turn(two[:1], Instant(2))
+    require(isinstance(decision.reply, UserKnown), "after a turn that failed the next one does not work")
+
+
+def _must_raise(
+    store: CheckedStore, events: Sequence[Event], origins: Sequence[Origin | None], what: str
+) -> None:
+    try:
+        store.turn(events, Instant(2), origins)
+    except BaseException:  # whatever it is, the turn did not happen
+        return
+    raise Broken(f"{what} did not fail the turn")
+
+
+def _unchanged(bench: Bench, store: Any, before: Contents, what: str) -> Any:
+    """The store to go on with, opened again where that can be done."""
+    wrong = difference(Contents.of(store), before)
+    require(wrong is None, f"a partial write: {what} left something ({wrong})")
+    if bench.reopen is None:
+        return store
+    again = bench.reopen(store)
+    wrong = difference(Contents.of(again), before)
+    require(wrong is None, f"a partial write: {what} left something after a crash ({wrong})")
+    return again
+
+
+def no_token_is_kept_in_words(bench: Bench) -> None:
+    """Only digests ("What the service does", 5), in records and in the trail."""
+    store = bench.make()
+    here = Backend(store)
+    here.found()
+    code = here.code(here.login("alice"))
+    pair = here.ask(here.redemption(code), TokensIssued)
+    secrets = [code, pair.access_token, pair.refresh_token, *here.secrets.values()]
+    held = Contents.of(store)
+    items = [*held.entries, *(record for _, records in held.records for record in records)]
+    text = "".join(map(to_text, items))
+    for secret in secrets:
+        is_kept = secret is not None and secret.reveal() in text
+        require(not is_kept, "a token, code or client secret is kept in words")
+
+
+# --- reopening
+
+
+def what_was_answered_is_there_after_a_crash(bench: Bench) -> None:
+    """Opened again after every wave of a life, which goes on as if nothing had been."""
+    assert bench.reopen is not None
+    store, reference = bench.make(), MemoryStore()
+    for wave in a_life():
+        found = store.turn(wave.events, wave.at)
+        _compare(wave.events, found, reference.turn(wave.events, wave.at))
+        store = bench.reopen(store)
+        wrong = difference(Contents.of(store), Contents.of(reference))
+        require(wrong is None, f"an answered turn was not durable: opened again, {wrong}")
+
+
+# --- at once
+
+
+def of_all_that_race_for_one_thing_one_gets_it(bench: Bench) -> None:
+    """A user name, a code, and the successor of one refresh token."""
+    assert bench.at_once is not None
+    store = bench.make()
+    accounts = [registration_of("anna", f"race {place}") for place in range(_AT_ONCE)]
+    replies = _raced(bench, store, Instant(1), accounts)
+    made = sum(isinstance(reply, UserKnown) for reply in replies)
+    require(made == 1, f"lost races: {made} accounts were given one name at the same time")
+    require(len(store.records(Table.USER)) == 1, "lost races: of one name there are several accounts")
+    here = Backend(bench.make())
+    here.found()
+    code = here.code(here.login("alice"))
+    replies = _raced(bench, here.store, here.now, [here.redemption(code) for _ in range(_AT_ONCE)])
+    pairs = [reply for reply in replies if isinstance(reply, TokensIssued)]
+    require(len(pairs) == 1, f"lost races: one code was redeemed {len(pairs)} times")
+    replies = _raced(bench, here.store, here.now, [here.refreshing(pairs[0]) for _ in range(_AT_ONCE)])
+    answers = {reply.access_token for reply in replies if isinstance(reply, TokensIssued)}
+    require(len(answers) == 1, f"lost races: one refresh token led to {len(answers)} pairs")
+
+
+def _raced(bench: Bench, store: Any, at: Instant, events: Sequence[Event]) -> list[object]:
+    assert bench.at_once is not None
+
+    def persistent(event: Event) -> Callable[[], object]:
+        def ask() -> object:
+            while True:
+                try:
+                    [decision] = store.turn([event], at)
+                except LostRace:
+                    continue
+                return decision.reply
+
+        return ask
+
+    return list(bench.at_once([persistent(event) for event in events]))
+
+
+class _Crash(BaseException):
+    """The end of the program; no store may catch it for good."""
+
+
+class _Torn(Sequence[Origin | None]):
+    """Origins of which only so many can be read before the program ends."""
+
+    def __init__(self, origins: Sequence[Origin | None], place: int) -> None:
+        self._origins = origins
+        self._place = place
+
+    def __len__(self) -> int:
+        return len(self._origins)
+
+    @overload
+    def __getitem__(self, place: int) -> Origin | None: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Origin | None]: ...
+
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, int) and place >= self._place:
+            raise _Crash
+        return cast("Any", self._origins)[place]
+
+
+CHECKS: tuple[Callable[[Bench], None], ...] = (
+    a_turn_of_one_event_is_decided_and_kept,
+    a_turn_of_many_events_is_the_same_as_many_turns,
+    a_turn_without_events_is_nothing,
+    a_user_name_is_given_out_once_in_a_turn,
+    a_turn_that_fails_leaves_nothing,
+    no_token_is_kept_in_words,
+)
+
+CHECKS_OF_REOPENING: tuple[Callable[[Bench], None], ...] = (what_was_answered_is_there_after_a_crash,)
+
+CHECKS_AT_ONCE: tuple[Callable[[Bench], None], ...] = (of_all_that_race_for_one_thing_one_gets_it,)

@@ -1,0 +1,239 @@
+"""Everything that can be asked of the rules or happen to them: one frozen class each.
+
+An event is complete in itself. One that may mint anything carries 32 bytes of entropy; one that needs a
+password checked carries the outcome of the check and the hash it was made against, because hashing is not
+the core's to do. What an event holds in secret never shows in its printed form.
+"""
+
+from dataclasses import dataclass
+
+from ostiary_core.events.account import (
+    AccountRequested,
+    AvatarChosen,
+    LocaleChosen,
+    LoginRefreshed,
+    OwnSessionEnded,
+    PasswordChanged,
+    PasswordHashRequested,
+    PasswordResetByTextMessage,
+    PhoneChanged,
+    SignedOut,
+    SignInAttempted,
+    TextCodeRequested,
+    TimezoneChosen,
+)
+from ostiary_core.events.authorization import (
+    AuthorizationChecked,
+    AuthorizationParameters,
+    ConsentDenied,
+    ConsentGiven,
+    ConsentRecalled,
+    ConsentWithdrawn,
+)
+from ostiary_core.events.callers import (
+    AuthenticationMethod,
+    Caller,
+    ClientCredentials,
+    Operator,
+    SignedIn,
+)
+from ostiary_core.events.clients import (
+    ClientChanged,
+    ClientDeleted,
+    ClientDisabled,
+    ClientEnabled,
+    ClientImported,
+    ClientRegistered,
+    ClientRequested,
+    ClientSecretReset,
+    ClientSecretUsed,
+    OldSecretEnded,
+)
+from ostiary_core.events.people import (
+    FirstAdministratorCreated,
+    PasswordResetByAdministrator,
+    RoleChanged,
+    RoleDeleted,
+    RoleImported,
+    RoleRegistered,
+    RoleRequested,
+    UserChanged,
+    UserDeleted,
+    UserDisabled,
+    UserEnabled,
+    UserForcedOut,
+    UserImported,
+    UserRegistered,
+    UserRequested,
+)
+from ostiary_core.events.sessions import (
+    GraceLapsed,
+    RecordLapsed,
+    SessionForcedOut,
+)
+from ostiary_core.events.token_service import (
+    ClientCredentialsRequested,
+    CodeRedeemed,
+    GrantUnrecognised,
+    IntrospectionRequested,
+    ProfileRequested,
+    RefreshRequested,
+    RevocationRequested,
+)
+
+__all__ = [
+    "READ_ONLY",
+    "AccountRequested",
+    "AdministrationEvent",
+    "AllOrNothing",
+    "AuthenticationMethod",
+    "AuthorizationChecked",
+    "AuthorizationParameters",
+    "AvatarChosen",
+    "Caller",
+    "ClientChanged",
+    "ClientCredentials",
+    "ClientCredentialsRequested",
+    "ClientDeleted",
+    "ClientDisabled",
+    "ClientEnabled",
+    "ClientImported",
+    "ClientRegistered",
+    "ClientRequested",
+    "ClientSecretReset",
+    "ClientSecretUsed",
+    "CodeRedeemed",
+    "ConsentDenied",
+    "ConsentGiven",
+    "ConsentRecalled",
+    "ConsentWithdrawn",
+    "Event",
+    "FirstAdministratorCreated",
+    "GraceLapsed",
+    "GrantUnrecognised",
+    "IntrospectionRequested",
+    "LocaleChosen",
+    "LoginRefreshed",
+    "OldSecretEnded",
+    "Operator",
+    "OwnSessionEnded",
+    "PasswordChanged",
+    "PasswordHashRequested",
+    "PasswordResetByAdministrator",
+    "PasswordResetByTextMessage",
+    "PhoneChanged",
+    "ProfileRequested",
+    "RecordLapsed",
+    "RefreshRequested",
+    "RevocationRequested",
+    "RoleChanged",
+    "RoleDeleted",
+    "RoleImported",
+    "RoleRegistered",
+    "RoleRequested",
+    "SessionForcedOut",
+    "SignInAttempted",
+    "SignedIn",
+    "SignedOut",
+    "TextCodeRequested",
+    "TimezoneChosen",
+    "UserChanged",
+    "UserDeleted",
+    "UserDisabled",
+    "UserEnabled",
+    "UserForcedOut",
+    "UserImported",
+    "UserRegistered",
+    "UserRequested",
+]
+
+AdministrationEvent = (
+    UserRegistered
+    | UserChanged
+    | UserImported
+    | UserDeleted
+    | RoleRegistered
+    | RoleImported
+    | RoleDeleted
+    | ClientRegistered
+    | ClientImported
+    | ClientDeleted
+)
+"""Events of which a batch may be made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllOrNothing:
+    """A batch: each event sees what the ones before it changed, and one refusal undoes them all."""
+
+    events: tuple[AdministrationEvent, ...]
+
+
+Event = (
+    CodeRedeemed
+    | RefreshRequested
+    | ClientCredentialsRequested
+    | GrantUnrecognised
+    | IntrospectionRequested
+    | RevocationRequested
+    | ProfileRequested
+    | AuthorizationChecked
+    | ConsentGiven
+    | ConsentRecalled
+    | ConsentDenied
+    | ConsentWithdrawn
+    | PasswordHashRequested
+    | SignInAttempted
+    | LoginRefreshed
+    | SignedOut
+    | OwnSessionEnded
+    | AccountRequested
+    | PasswordChanged
+    | TextCodeRequested
+    | PhoneChanged
+    | PasswordResetByTextMessage
+    | LocaleChosen
+    | TimezoneChosen
+    | AvatarChosen
+    | PasswordResetByAdministrator
+    | UserRegistered
+    | UserChanged
+    | UserImported
+    | UserEnabled
+    | UserDisabled
+    | UserDeleted
+    | UserForcedOut
+    | UserRequested
+    | FirstAdministratorCreated
+    | RoleRegistered
+    | RoleChanged
+    | RoleImported
+    | RoleDeleted
+    | RoleRequested
+    | ClientRegistered
+    | ClientChanged
+    | ClientImported
+    | ClientRequested
+    | ClientEnabled
+    | ClientDisabled
+    | ClientDeleted
+    | ClientSecretReset
+    | OldSecretEnded
+    | ClientSecretUsed
+    | SessionForcedOut
+    | GraceLapsed
+    | RecordLapsed
+    | AllOrNothing
+)
+
+READ_ONLY = (
+    IntrospectionRequested,
+    ProfileRequested,
+    AuthorizationChecked,
+    PasswordHashRequested,
+    AccountRequested,
+    UserRequested,
+    RoleRequested,
+    ClientRequested,
+)
+"""Events whose decision never changes anything, so that a store may serve them beside a writer."""

@@ -1,0 +1,45 @@
+"""Who asks: a client with its secret, a signed-in user, or whoever runs the machine."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ostiary_core.secret import Secret
+
+__all__ = [
+    "AuthenticationMethod",
+    "Caller",
+    "ClientCredentials",
+    "Operator",
+    "SignedIn",
+]
+
+
+class AuthenticationMethod(StrEnum):
+    """How a client presented its secret; it decides the status of `invalid_client`."""
+
+    BASIC = "client_secret_basic"
+    FORM = "client_secret_post"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCredentials:
+    """A client identifier and the secret presented with it (RFC 6749 §2.3.1)."""
+
+    client_id: str
+    secret: Secret
+    method: AuthenticationMethod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """A caller of the backend's own interface, by the access token of a login session."""
+
+    access_token: Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Whoever runs the machine, on its command line: allowed everything, bound by every other rule."""
+
+
+Caller = SignedIn | Operator

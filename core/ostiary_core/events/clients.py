@@ -1,0 +1,111 @@
+"""What administrators do with clients."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ostiary_core.events.callers import Caller
+from ostiary_core.instant import Instant
+from ostiary_core.secret import Digest, Entropy
+
+__all__ = [
+    "ClientChanged",
+    "ClientDeleted",
+    "ClientDisabled",
+    "ClientEnabled",
+    "ClientImported",
+    "ClientRegistered",
+    "ClientRequested",
+    "ClientSecretReset",
+    "ClientSecretUsed",
+    "OldSecretEnded",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRegistered:
+    """A new client; `fields` is the JSON object as it came, checked here and nowhere else."""
+
+    caller: Caller
+    fields: Mapping[str, object]
+    entropy: Entropy = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientChanged:
+    """New values for some of a client's fields."""
+
+    caller: Caller
+    client_id: str
+    fields: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientImported:
+    """A row of a sheet of clients: a new client or, with `replace`, new values for the one there is."""
+
+    caller: Caller
+    fields: Mapping[str, object]
+    replace: bool
+    entropy: Entropy = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRequested:
+    """One client, to be shown to an administrator."""
+
+    caller: Caller
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientEnabled:
+    """A client may authenticate again; nothing that ended comes back."""
+
+    caller: Caller
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientDisabled:
+    """A client may no longer authenticate, and all its sessions end."""
+
+    caller: Caller
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientDeleted:
+    """A client is gone for good; its identifier is never given out again."""
+
+    caller: Caller
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSecretReset:
+    """A new secret in place of the old one; issued tokens are unaffected.
+
+    `fields` is the JSON object as it came: with `keepOldForSeconds` the old one works on for so long.
+    """
+
+    caller: Caller
+    client_id: str
+    fields: Mapping[str, object] = field(default_factory=dict)
+    entropy: Entropy = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldSecretEnded:
+    """The old secret that a reset let live on stops working before its time."""
+
+    caller: Caller
+    client_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSecretUsed:
+    """A runtime tells, now and then, when a secret last authenticated; it asks for nothing."""
+
+    client_id: str
+    digest: Digest = field(repr=False)
+    used_at: Instant

@@ -1,0 +1,34 @@
+"""What administrators and the sweeper do with running sessions."""
+
+from dataclasses import dataclass, field
+
+from ostiary_core.events.callers import Caller
+from ostiary_core.records import Key
+
+__all__ = [
+    "GraceLapsed",
+    "RecordLapsed",
+    "SessionForcedOut",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionForcedOut:
+    """One session of the online-users monitor ends."""
+
+    caller: Caller
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraceLapsed:
+    """The sweeper found a session whose salt may have outlived its use (READINGS 1)."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordLapsed:
+    """The sweeper found a record that may have outlived its use (`lapsing`)."""
+
+    key: Key = field(repr=False)

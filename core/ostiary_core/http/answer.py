@@ -1,0 +1,32 @@
+"""An HTTP answer as a value: status, header fields and body, ready to be sent by any runtime."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer"]
+
+Headers = tuple[tuple[bytes, bytes], ...]
+"""Header fields with lower-case names, in order, as ASGI has them."""
+
+JSON: Final[tuple[bytes, bytes]] = (b"content-type", b"application/json; charset=utf-8")
+NO_STORE: Final[Headers] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to send. The body may hold tokens, so it does not show in the printed form."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"Answer(status={self.status}, {len(self.body)} bytes)"
+
+
+def json_answer(status: int, content: object, headers: Headers = NO_STORE) -> Answer:
+    """An answer with a JSON body, its length said."""
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    length = (b"content-length", str(len(body)).encode("ascii"))
+    return Answer(status, (JSON, length, *headers), body)

@@ -1,0 +1,134 @@
+"""The HTTP meaning of an authorization request: its parameters in, the envelope out."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
+
+from ostiary_core.decision import (
+    AuthorizationOffered,
+    CodeIssued,
+    ConsentRefused,
+    Decision,
+    FieldFault,
+    FieldRule,
+    Refused,
+)
+from ostiary_core.events import AuthorizationParameters
+from ostiary_core.http.answer import Answer
+from ostiary_core.http.envelope import failure, success
+from ostiary_core.http.language import Language
+from ostiary_core.scopes import USER_READ
+from ostiary_core.why import Why
+
+__all__ = ["SCOPE_TEXTS", "ConsentBody", "answer", "read_body", "read_query", "scope_text"]
+
+_NAMES: Final = (
+    "response_type",
+    "client_id",
+    "redirect_uri",
+    "code_challenge",
+    "code_challenge_method",
+    "scope",
+    "state",
+)
+_MOST_FIELDS: Final = 100
+
+SCOPE_TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        USER_READ: (
+            "Read your basic profile: user name, display name, picture and language",
+            "读取您的基本资料：用户名、姓名、头像与语言",
+        )
+    }
+)
+"""What each scope lets a client do, in words for the user, in English and Chinese."""
+
+
+def read_query(query: bytes) -> AuthorizationParameters:
+    """The parameters of `/sso`. A query that cannot be decoded reads as one with nothing in it."""
+    try:
+        pairs = parse_qsl(
+            query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
+        )
+    except ValueError:
+        return AuthorizationParameters()
+    known = [(name, value) for name, value in pairs if name in _NAMES]
+    fields = dict(known)
+    return _parameters(fields, repeated=len(fields) != len(known))
+
+
+class ConsentBody(NamedTuple):
+    """What the consent page posts: the parameters again, and the user's yes or no."""
+
+    parameters: AuthorizationParameters
+    approve: bool
+
+
+def read_body(content: Mapping[str, object]) -> ConsentBody | list[FieldFault]:
+    """The body of `POST /api/oauth2/authorize`; else every bad field."""
+    faults = []
+    fields: dict[str, str] = {}
+    for name in _NAMES:
+        value = content.get(name)
+        if isinstance(value, str):
+            fields[name] = value
+        elif value is not None:
+            faults.append(FieldFault(name, FieldRule.STRING))
+    approve = content.get("approve")
+    if not isinstance(approve, bool):
+        faults.append(FieldFault("approve", FieldRule.BOOLEAN))
+    if faults or not isinstance(approve, bool):
+        return faults
+    return ConsentBody(_parameters(fields), approve)
+
+
+def _parameters(fields: Mapping[str, str], *, repeated: bool = False) -> AuthorizationParameters:
+    return AuthorizationParameters(
+        response_type=fields.get("response_type"),
+        client_id=fields.get("client_id"),
+        redirect_uri=fields.get("redirect_uri"),
+        code_challenge=fields.get("code_challenge"),
+        code_challenge_method=fields.get("code_challenge_method"),
+        scope=fields.get("scope"),
+        state=fields.get("state"),
+        repeated=repeated,
+    )
+
+
+def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
+    """What the consent page is told; a code shows only in the address to send the browser to."""
+    match decision.reply:
+        case AuthorizationOffered() as offered:
+            return success(_offer(offered, language))
+        case CodeIssued(redirect_to=redirect_to):
+            return success({"redirectTo": redirect_to.reveal()})
+        case ConsentRefused(redirect_to=redirect_to):
+            return success({"redirectTo": redirect_to})
+        case Refused(why=why):
+            return failure(why, language, trace_id)
+        case _:
+            return failure(Why.INTERNAL_ERROR, language, trace_id)
+
+
+def _offer(offered: AuthorizationOffered, language: Language) -> dict[str, object]:
+    return {
+        "client": {"clientId": offered.client_id, "name": offered.client_name},
+        "scopes": [
+            {
+                "scope": scope.scope,
+                "description": scope_text(scope.scope, language),
+                "autoApproved": scope.auto_approved,
+            }
+            for scope in offered.scopes
+        ],
+        "user": {"username": offered.username, "name": offered.user_name},
+        "consentRequired": offered.consent_required,
+        "redirectTo": None,
+    }
+
+
+def scope_text(scope: str, language: Language) -> str:
+    """A scope in words; its bare name where there are none."""
+    english, chinese = SCOPE_TEXTS.get(scope, (scope, scope))
+    return chinese if language is Language.ZH else english

@@ -1,0 +1,55 @@
+"""How a client presents its secret: HTTP Basic or form fields, never both (READINGS 15-17)."""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+
+from ostiary_core.events import AuthenticationMethod, ClientCredentials
+from ostiary_core.http.form import header_values
+from ostiary_core.secret import Secret
+from ostiary_core.why import Why
+
+__all__ = ["read_credentials"]
+
+
+def read_credentials(
+    headers: Sequence[tuple[bytes, bytes]], form: Mapping[str, str]
+) -> ClientCredentials | tuple[Why, AuthenticationMethod]:
+    """The client's credentials; else what is wrong and by which method they came.
+
+    No credentials at all count as the form method (READINGS 16).
+    """
+    authorization = header_values(headers, b"authorization")
+    if not authorization:
+        return _from_form(form)
+    if len(authorization) > 1 or "client_secret" in form:
+        return Why.TWO_AUTHENTICATIONS, AuthenticationMethod.BASIC
+    credentials = _from_basic(authorization[0])
+    if credentials is None:
+        return Why.CREDENTIALS_MALFORMED, AuthenticationMethod.BASIC
+    if form.get("client_id", credentials.client_id) != credentials.client_id:
+        return Why.TWO_AUTHENTICATIONS, AuthenticationMethod.BASIC
+    return credentials
+
+
+def _from_form(form: Mapping[str, str]) -> ClientCredentials | tuple[Why, AuthenticationMethod]:
+    client_id, secret = form.get("client_id"), form.get("client_secret")
+    if client_id is None or secret is None:
+        return Why.CREDENTIALS_MISSING, AuthenticationMethod.FORM
+    return ClientCredentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.FORM)
+
+
+def _from_basic(value: bytes) -> ClientCredentials | None:
+    """RFC 7617 §2: split at the first colon, and not form-decoded ("POST /api/oauth2/token")."""
+    scheme, _, encoded = value.partition(b" ")
+    encoded = encoded.strip()
+    # A padding too many is overlooked by the decoder (RFC 4648 §4).
+    if scheme.lower() != b"basic" or len(encoded) % 4:
+        return None
+    try:
+        client_id, colon, secret = b64decode(encoded, validate=True).decode("utf-8").partition(":")
+    except (binascii.Error, ValueError):
+        return None
+    if not colon or not client_id or not secret or "\x00" in client_id:
+        return None
+    return ClientCredentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.BASIC)

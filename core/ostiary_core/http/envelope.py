@@ -1,0 +1,67 @@
+"""The envelope of every ordinary answer: `{code, msg, data}`, and of failures `errors` and `traceId` too."""
+
+from collections.abc import Sequence
+
+from ostiary_core.decision import FieldFault
+from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer
+from ostiary_core.http.language import Language
+from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
+from ostiary_core.why import Why
+
+__all__ = ["failure", "field_text", "service_failure", "success", "text_of"]
+
+
+def success(data: object, *, status: int = 200, headers: Headers = NO_STORE) -> Answer:
+    """Code 0 ("Common conventions")."""
+    return json_answer(status, {"code": 0, "msg": "ok", "data": data}, headers)
+
+
+def text_of(why: Why, language: Language) -> str:
+    """The message of a refusal."""
+    meaning = MEANINGS[why]
+    return meaning.zh if language is Language.ZH else meaning.en
+
+
+def failure(
+    why: Why,
+    language: Language,
+    trace_id: str,
+    *,
+    faults: Sequence[FieldFault] = (),
+    headers: Headers = NO_STORE,
+) -> Answer:
+    """A failure of an ordinary endpoint, its bad fields named one by one."""
+    errors = [{"path": fault.path, "msg": field_text(fault, language)} for fault in faults]
+    return json_answer(
+        MEANINGS[why].status,
+        {
+            "code": MEANINGS[why].code,
+            "msg": text_of(why, language),
+            "data": None,
+            "errors": errors,
+            "traceId": trace_id,
+        },
+        headers,
+    )
+
+
+def service_failure(
+    why: Why, language: Language, trace_id: str, *, retry_after_seconds: int | None = None
+) -> Answer:
+    """The 429 and 500 of the token service: the envelope without `errors` ("Envelope errors")."""
+    headers = NO_STORE
+    if retry_after_seconds is not None:
+        headers = (*NO_STORE, (b"retry-after", str(retry_after_seconds).encode("ascii")))
+    return json_answer(
+        MEANINGS[why].status,
+        {"code": MEANINGS[why].code, "msg": text_of(why, language), "data": None, "traceId": trace_id},
+        headers,
+    )
+
+
+def field_text(fault: FieldFault, language: Language) -> str:
+    """The message of a bad field, or of a record that was refused."""
+    if isinstance(fault.rule, Why):
+        return text_of(fault.rule, language)
+    english, chinese = FIELD_RULES[fault.rule]
+    return chinese if language is Language.ZH else english

@@ -1,0 +1,228 @@
+"""The HTTP meaning of `/token`, `/introspect` and `/revoke`: bytes in, an event; a decision in, bytes out.
+
+Errors have the raw form of RFC 6749 §5.2; only a full rate window and an internal error answer in the
+envelope ("Errors").
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from ostiary_core.decision import (
+    Decision,
+    Done,
+    Refused,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+)
+from ostiary_core.events import (
+    AuthenticationMethod,
+    ClientCredentials,
+    ClientCredentialsRequested,
+    CodeRedeemed,
+    GrantUnrecognised,
+    IntrospectionRequested,
+    RefreshRequested,
+    RevocationRequested,
+)
+from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer
+from ostiary_core.http.credentials import read_credentials
+from ostiary_core.http.form import header_values, read_form
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.instant import whole_seconds
+from ostiary_core.rate import Operation
+from ostiary_core.records import GrantType
+from ostiary_core.scopes import parse_scope
+from ostiary_core.secret import Entropy, Secret
+from ostiary_core.why import Why
+
+__all__ = ["PATHS", "TokenServiceEvent", "answer", "read", "refusal", "user_agent_of"]
+
+PATHS: Final[Mapping[str, Operation]] = MappingProxyType(
+    {
+        "/api/oauth2/token": Operation.TOKEN,
+        "/api/oauth2/introspect": Operation.INTROSPECT,
+        "/api/oauth2/revoke": Operation.REVOKE,
+    }
+)
+"""Where each operation is reached, by POST."""
+
+TokenServiceEvent = (
+    CodeRedeemed
+    | RefreshRequested
+    | ClientCredentialsRequested
+    | GrantUnrecognised
+    | IntrospectionRequested
+    | RevocationRequested
+)
+
+_CHALLENGE: Final = (b"www-authenticate", b'Basic realm="oauth2", charset="UTF-8"')
+_REVOKED: Final = Answer(
+    200, ((b"content-type", b"application/json"), (b"content-length", b"0"), *NO_STORE), b""
+)
+"""Empty, yet with a JSON content type: a client in wide use fails without (READINGS 21)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What every event of one request shares."""
+
+    credentials: ClientCredentials
+    form: Mapping[str, str]
+    user_agent: str | None
+    source: str
+    entropy: Entropy
+
+    def secret(self, field: str) -> Secret | None:
+        return Secret(self.form[field]) if field in self.form else None
+
+    @property
+    def scopes(self) -> tuple[str, ...] | None:
+        return parse_scope(self.form.get("scope", "")) or None
+
+
+def read(
+    operation: Operation,
+    headers: Sequence[tuple[bytes, bytes]],
+    body: bytes,
+    *,
+    source: str,
+    entropy: Entropy,
+) -> TokenServiceEvent | Answer:
+    """The event that a request is, or the answer to one that cannot be any (READINGS 13).
+
+    `headers` have lower-case names; `source` is the address the request came from.
+    """
+    form = read_form(headers, body)
+    if isinstance(form, Why):
+        return refusal(operation, form)
+    credentials = read_credentials(headers, form)
+    if isinstance(credentials, tuple):
+        return refusal(operation, *credentials)
+    asked = _Asked(
+        credentials=credentials,
+        form=form,
+        user_agent=user_agent_of(headers),
+        source=source,
+        entropy=entropy,
+    )
+    if operation is Operation.INTROSPECT:
+        return IntrospectionRequested(credentials=credentials, token=asked.secret("token"))
+    if operation is Operation.REVOKE:
+        return RevocationRequested(credentials=credentials, token=asked.secret("token"))
+    return _token_event(asked)
+
+
+def _token_event(asked: _Asked) -> TokenServiceEvent:
+    match asked.form.get("grant_type"):
+        case GrantType.AUTHORIZATION_CODE:
+            return CodeRedeemed(
+                credentials=asked.credentials,
+                code=asked.secret("code"),
+                redirect_uri=asked.form.get("redirect_uri"),
+                code_verifier=asked.form.get("code_verifier"),
+                user_agent=asked.user_agent,
+                source=asked.source,
+                entropy=asked.entropy,
+            )
+        case GrantType.REFRESH_TOKEN:
+            return RefreshRequested(
+                credentials=asked.credentials,
+                refresh_token=asked.secret("refresh_token"),
+                scopes=asked.scopes,
+                user_agent=asked.user_agent,
+                entropy=asked.entropy,
+            )
+        case GrantType.CLIENT_CREDENTIALS:
+            return ClientCredentialsRequested(
+                credentials=asked.credentials,
+                scopes=asked.scopes,
+                user_agent=asked.user_agent,
+                source=asked.source,
+                entropy=asked.entropy,
+            )
+        case None:
+            return GrantUnrecognised(credentials=asked.credentials, why=Why.GRANT_TYPE_MISSING)
+        case _:
+            return GrantUnrecognised(credentials=asked.credentials, why=Why.GRANT_TYPE_UNKNOWN)
+
+
+def user_agent_of(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
+    """The User-Agent byte for byte, as text that keeps every byte; None where there is none (READINGS 2)."""
+    values = header_values(headers, b"user-agent")
+    return b", ".join(values).decode("latin-1") if values else None
+
+
+def answer(event: TokenServiceEvent, decision: Decision) -> Answer:
+    """What the third party is sent for a decision."""
+    match decision.reply:
+        case TokensIssued() as issued:
+            return json_answer(200, _token_response(issued))
+        case TokenActive() as active:
+            return json_answer(200, _introspection(active))
+        case TokenInactive():
+            return json_answer(200, {"active": False})
+        case Done():
+            return _REVOKED
+        case Refused(why=why):
+            return refusal(_operation(event), why, event.credentials.method)
+        case _:
+            return refusal(_operation(event), Why.INTERNAL_ERROR)
+
+
+def _operation(event: TokenServiceEvent) -> Operation:
+    match event:
+        case IntrospectionRequested():
+            return Operation.INTROSPECT
+        case RevocationRequested():
+            return Operation.REVOKE
+        case _:
+            return Operation.TOKEN
+
+
+def _token_response(issued: TokensIssued) -> dict[str, object]:
+    """RFC 6749 §5.1."""
+    content: dict[str, object] = {
+        "access_token": issued.access_token.reveal(),
+        "token_type": "Bearer",
+        "expires_in": issued.expires_in_seconds,
+    }
+    if issued.refresh_token is not None:
+        content["refresh_token"] = issued.refresh_token.reveal()
+    content["scope"] = " ".join(issued.scopes)
+    return content
+
+
+def _introspection(active: TokenActive) -> dict[str, object]:
+    """RFC 7662 §2.2, with the members that the specification lists."""
+    content: dict[str, object] = {
+        "active": True,
+        "client_id": active.client_id,
+        "scope": " ".join(active.scopes),
+    }
+    if active.is_access_token:
+        content["token_type"] = "Bearer"
+    content["exp"] = whole_seconds(active.expires_at)
+    if active.user_id is not None:
+        content["sub"] = active.user_id
+        content["username"] = active.username
+    return content
+
+
+def refusal(
+    operation: Operation, why: Why, method: AuthenticationMethod = AuthenticationMethod.FORM
+) -> Answer:
+    """An error of RFC 6749 §5.2; `invalid_client` at `/token` by form fields is a 400, else a 401."""
+    meaning = MEANINGS[why]
+    status = meaning.status
+    headers: Headers = NO_STORE
+    if meaning.error == "invalid_client":
+        if operation is Operation.TOKEN and method is AuthenticationMethod.FORM:
+            status = 400
+        else:
+            headers = (*NO_STORE, _CHALLENGE)
+    return json_answer(
+        status, {"error": meaning.error or "invalid_request", "error_description": meaning.en}, headers
+    )

@@ -1,0 +1,69 @@
+"""The HTTP meaning of user-info: a Bearer header in, the profile in the envelope out."""
+
+import re
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Final
+
+from ostiary_core.decision import Decision, Profile, Refused
+from ostiary_core.events import ProfileRequested
+from ostiary_core.http.answer import NO_STORE, Answer, Headers
+from ostiary_core.http.envelope import failure, success
+from ostiary_core.http.form import header_values
+from ostiary_core.http.language import Language
+from ostiary_core.secret import Secret
+from ostiary_core.why import Why
+
+__all__ = ["PATH", "answer", "bearer_token", "read"]
+
+PATH: Final = "/api/oauth2/userinfo"
+
+_BEARER: Final = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *")
+"""RFC 6750 §2.1; the scheme's name in any case (RFC 9110 §11.1)."""
+
+_CHALLENGES: Final = MappingProxyType(
+    {
+        Why.NOT_SIGNED_IN: b'Bearer realm="oauth2", error="invalid_token"',
+        Why.REPRESENTS_NO_USER: b'Bearer realm="oauth2", error="insufficient_scope"',
+        Why.USER_READ_MISSING: b'Bearer realm="oauth2", error="insufficient_scope", scope="user.read"',
+    }
+)
+
+
+def bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> Secret | None:
+    """The token of the one Authorization header, if it is a Bearer token."""
+    values = header_values(headers, b"authorization")
+    match = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
+    return None if match is None else Secret(match[1].decode("ascii"))
+
+
+def read(
+    headers: Sequence[tuple[bytes, bytes]], *, language: Language, trace_id: str
+) -> ProfileRequested | Answer:
+    """The event, or the 401 of a request without a Bearer token (RFC 6750 §3)."""
+    token = bearer_token(headers)
+    if token is None:
+        challenge = ((b"www-authenticate", b'Bearer realm="oauth2"'),)
+        return failure(Why.NOT_SIGNED_IN, language, trace_id, headers=(*NO_STORE, *challenge))
+    return ProfileRequested(access_token=token)
+
+
+def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
+    """The profile, or why there is none, in the envelope."""
+    match decision.reply:
+        case Profile() as profile:
+            return success(
+                {
+                    "sub": profile.user_id,
+                    "username": profile.username,
+                    "name": profile.name,
+                    "avatarUrl": profile.avatar_url,
+                    "locale": profile.locale,
+                }
+            )
+        case Refused(why=why):
+            challenge = _CHALLENGES.get(why)
+            headers: Headers = () if challenge is None else ((b"www-authenticate", challenge),)
+            return failure(why, language, trace_id, headers=(*NO_STORE, *headers))
+        case _:
+            return failure(Why.INTERNAL_ERROR, language, trace_id)

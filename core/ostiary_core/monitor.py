@@ -1,0 +1,39 @@
+"""Running sessions as an administrator and the sweeper treat them: forced out, swept."""
+
+from ostiary_core import session
+from ostiary_core.authentication import allowed, is_super_administrator
+from ostiary_core.decision import Decision, Done, refused
+from ostiary_core.events import GraceLapsed, Operator, SessionForcedOut
+from ostiary_core.instant import Instant
+from ostiary_core.permissions import Permission
+from ostiary_core.policy import Policy
+from ostiary_core.records import SessionKind
+from ostiary_core.snapshot import Snapshot
+from ostiary_core.why import Why
+
+__all__ = ["force_out_session", "lapse_grace"]
+
+
+def force_out_session(event: SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+    """One session ends; one of client credentials only for a super administrator ("Session (grant)")."""
+    who = allowed(event.caller, Permission.ONLINE_KILL, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    standing = snapshot.session(event.session_id)
+    if standing is None or session.state_of(standing, snapshot, now) is not session.SessionState.ACTIVE:
+        return refused(Why.NOT_FOUND)
+    if standing.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
+        return refused(Why.NOT_FOUND)
+    changes, fact = session.end(
+        standing,
+        Why.SESSION_FORCED_OUT,
+        now,
+        actor_id=None if isinstance(who, Operator) else who.user.user_id,
+    )
+    return Decision(Done(), changes, (fact,))
+
+
+def lapse_grace(event: GraceLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """The sweeper's turn at one session."""
+    standing = snapshot.session(event.session_id)
+    return Decision(Done()) if standing is None else session.erase_salt(standing, now, policy)

@@ -1,0 +1,365 @@
+"""Accounts as an administrator handles them: registered, changed, disabled, deleted, reset, forced out.
+
+Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
+
+- Disabling, deleting, resetting the password, giving another telephone number and forcing out end every
+  session and unredeemed code of the user, login sessions included; enabling brings none back.
+- There is always an enabled super administrator: the role counts its enabled holders.
+- Nobody hands out more than they hold: a role goes only to and from users by someone with its permissions.
+- A deleted user's names are free again; the identifier is never used twice.
+"""
+
+from typing import Any
+
+from ostiary_core.authentication import Person, allowed, exceeds, is_super_administrator
+from ostiary_core.decision import (
+    Change,
+    Decision,
+    Delete,
+    Done,
+    Fact,
+    FactKind,
+    FieldFault,
+    FieldRule,
+    Insert,
+    Refused,
+    Update,
+    UserKnown,
+    refused,
+)
+from ostiary_core.endings import user_ended
+from ostiary_core.events import (
+    Caller,
+    Operator,
+    PasswordResetByAdministrator,
+    UserChanged,
+    UserDeleted,
+    UserDisabled,
+    UserEnabled,
+    UserForcedOut,
+    UserImported,
+    UserRegistered,
+    UserRequested,
+)
+from ostiary_core.identifiers import names_of, username_key
+from ostiary_core.instant import Instant
+from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.records import Role, User, revised
+from ostiary_core.secret import draw_id
+from ostiary_core.snapshot import Snapshot
+from ostiary_core.user_fields import UserFields, read_user_fields
+from ostiary_core.why import Why
+
+__all__ = [
+    "change",
+    "delete",
+    "disable",
+    "enable",
+    "force_out",
+    "import_row",
+    "register",
+    "reset_password",
+    "show",
+]
+
+
+def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """One account."""
+    who = allowed(event.caller, Permission.USER_LIST, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    user = snapshot.user(event.user_id)
+    if user is None or user.deleted_at is not None:
+        return refused(Why.NOT_FOUND)
+    return Decision(UserKnown(user))
+
+
+def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+    """A new account."""
+    who = allowed(event.caller, Permission.USER_CREATE, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    fields = _read(event.fields, None, event.faults, snapshot)
+    if isinstance(fields, Refused):
+        return Decision(fields)
+    if exceeds(_roles(fields.role_ids, snapshot), who, snapshot):
+        return refused(Why.PERMISSION_MISSING)
+    user = User(
+        user_id=draw_id(event.entropy, "user"),
+        username=fields.username,
+        name=fields.name,
+        phone=fields.phone,
+        locale=fields.locale,
+        timezone=fields.timezone,
+        password_hash=event.password_hash,
+        must_change_password=fields.must_change_password,
+        role_ids=fields.role_ids,
+        enabled=fields.enabled,
+        created_at=now,
+        updated_at=now,
+    )
+    taken = _taken(None, user, snapshot)
+    if taken:
+        return Decision(Refused(Why.ALREADY_TAKEN, taken))
+    return Decision(
+        UserKnown(user),
+        (
+            Insert(user),
+            *(Insert(name) for name in names_of(user)),
+            *_recounted(None, user, snapshot),
+        ),
+        (_told(FactKind.USER_REGISTERED, user, who),),
+    )
+
+
+def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
+    """Other values for an account; another telephone number ends what the user has open."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    fields = _read(event.fields, user, event.faults, snapshot)
+    if isinstance(fields, Refused):
+        return Decision(fields)
+    moved = set(user.role_ids) ^ set(fields.role_ids)
+    if exceeds(_roles(tuple(moved), snapshot), who, snapshot):
+        return refused(Why.PERMISSION_MISSING)
+    if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
+        return refused(Why.LAST_ADMINISTRATOR)
+    chosen: dict[str, Any] = {
+        "username": fields.username,
+        "name": fields.name,
+        "phone": fields.phone,
+        "locale": fields.locale,
+        "timezone": fields.timezone,
+        "must_change_password": fields.must_change_password,
+        "role_ids": fields.role_ids,
+    }
+    facts = [_told(FactKind.USER_CHANGED, user, who)]
+    if fields.phone == user.phone:
+        changed = revised(user, updated_at=now, **chosen)
+    else:
+        changed = user_ended(user, Why.PHONE_CHANGED, now, **chosen)
+        facts.append(_ended(user, who, Why.PHONE_CHANGED))
+    taken = _taken(user, changed, snapshot)
+    if taken:
+        return Decision(Refused(Why.ALREADY_TAKEN, taken))
+    return Decision(
+        UserKnown(changed),
+        (Update(user, changed), *_renamed(user, changed), *_recounted(user, changed, snapshot)),
+        tuple(facts),
+    )
+
+
+def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decision:
+    """A row of a sheet: registers the account, or changes the one of that name if that is asked for.
+
+    A row that says what stands changes nothing, so that a sheet with accounts out of the caller's reach can
+    come back.
+    """
+    username = event.fields.get("username")
+    standing = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
+    if event.replace and standing is not None:
+        who = allowed(event.caller, Permission.USER_UPDATE, snapshot, now)
+        if isinstance(who, Why):
+            return refused(who)
+        if event.password_hash is not None:
+            return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("password", FieldRule.IMMUTABLE),)))
+        user = snapshot.user(standing.user_id)
+        if user and read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user, ()):
+            return Decision(Done())
+        changed = UserChanged(
+            caller=event.caller, user_id=standing.user_id, fields=event.fields, faults=event.faults
+        )
+        return change(changed, snapshot, now)
+    new = UserRegistered(
+        caller=event.caller,
+        fields=event.fields,
+        password_hash=event.password_hash,
+        faults=event.faults,
+        entropy=event.entropy,
+    )
+    return register(new, snapshot, now)
+
+
+def enable(event: UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
+    """The account may sign in again."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    if user.enabled:
+        return Decision(UserKnown(user))
+    enabled = revised(user, enabled=True, updated_at=now)
+    return Decision(
+        UserKnown(enabled),
+        (Update(user, enabled), *_recounted(user, enabled, snapshot)),
+        (_told(FactKind.USER_ENABLED, user, who),),
+    )
+
+
+def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
+    """The account may no longer sign in; all it had open ends."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    if not user.enabled:
+        return Decision(UserKnown(user))
+    if _is_last_administrator(user, snapshot):
+        return refused(Why.LAST_ADMINISTRATOR)
+    disabled = user_ended(user, Why.USER_DISABLED, now, enabled=False)
+    return Decision(
+        UserKnown(disabled),
+        (Update(user, disabled), *_recounted(user, disabled, snapshot)),
+        (_told(FactKind.USER_DISABLED, user, who), _ended(user, who, Why.USER_DISABLED)),
+    )
+
+
+def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+    """The account is gone and all it had open ends; its record stays as the owner of what it did."""
+    found = _found(event.caller, Permission.USER_DELETE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    if _is_last_administrator(user, snapshot):
+        return refused(Why.LAST_ADMINISTRATOR)
+    deleted = user_ended(user, Why.USER_DELETED, now, enabled=False, deleted_at=now)
+    return Decision(
+        Done(),
+        (
+            Update(user, deleted),
+            *(Delete(name) for name in names_of(user)),
+            *_recounted(user, None, snapshot),
+        ),
+        (_told(FactKind.USER_DELETED, user, who), _ended(user, who, Why.USER_DELETED)),
+    )
+
+
+def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now: Instant) -> Decision:
+    """A new password, to be changed at the next sign-in; all the user had open ends."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
+    reset = user_ended(
+        user,
+        why,
+        now,
+        password_hash=event.new_password_hash,
+        must_change_password=True,
+        failed_sign_ins=0,
+        last_failed_sign_in_at=None,
+    )
+    return Decision(
+        Done(),
+        (Update(user, reset),),
+        (_told(FactKind.PASSWORD_SET, user, who, why), _ended(user, who, why)),
+    )
+
+
+def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+    """All sessions and unredeemed codes of the user end."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    ended = user_ended(user, Why.USER_FORCED_OUT, now)
+    return Decision(Done(), (Update(user, ended),), (_ended(user, who, Why.USER_FORCED_OUT),))
+
+
+# --- shared
+
+
+def _read(
+    given: Any, standing: User | None, outside: tuple[FieldFault, ...], snapshot: Snapshot
+) -> UserFields | Refused:
+    """The fields, and every role that they name exists; else every bad field."""
+    fields = read_user_fields(given, standing, outside)
+    if isinstance(fields, tuple):
+        return Refused(Why.FIELDS_INVALID, fields)
+    faults = tuple(
+        FieldFault(f"roleIds.{place}", FieldRule.ROLE)
+        for place, role_id in enumerate(fields.role_ids)
+        if snapshot.role(role_id) is None
+    )
+    return Refused(Why.FIELDS_INVALID, faults) if faults else fields
+
+
+def _found(
+    caller: Caller, permission: Permission, user_id: str, snapshot: Snapshot, now: Instant
+) -> tuple[Person | Operator, User] | Why:
+    """The account an allowed caller may act on; one who holds more than the caller is out of reach."""
+    who = allowed(caller, permission, snapshot, now)
+    if isinstance(who, Why):
+        return who
+    user = snapshot.user(user_id)
+    if user is None or user.deleted_at is not None:
+        return Why.NOT_FOUND
+    if SUPER_ADMINISTRATOR in user.role_ids and not is_super_administrator(who):
+        return Why.PERMISSION_MISSING
+    return who, user
+
+
+def _roles(role_ids: tuple[str, ...], snapshot: Snapshot) -> tuple[Role, ...]:
+    found = (snapshot.role(role_id) for role_id in role_ids)
+    return tuple(role for role in found if role is not None)
+
+
+def _taken(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
+    """The names that `after` takes and that are somebody else's. A name that stays is not looked up."""
+    kept = () if before is None else names_of(before)
+    return tuple(
+        FieldFault(name.kind.value, Why.ALREADY_TAKEN)
+        for name in names_of(after)
+        if name not in kept and snapshot.identifier(name.key) is not None
+    )
+
+
+def _renamed(before: User, after: User) -> tuple[Change, ...]:
+    """The names that are given up, and those that are taken."""
+    old, new = names_of(before), names_of(after)
+    return (
+        *(Delete(name) for name in old if name not in new),
+        *(Insert(name) for name in new if name not in old),
+    )
+
+
+def _recounted(before: User | None, after: User | None, snapshot: Snapshot) -> tuple[Change, ...]:
+    """The roles whose number of holders moves when `after` stands in place of `before`."""
+    changes = []
+    ids = dict.fromkeys((*(before.role_ids if before else ()), *(after.role_ids if after else ())))
+    for role in _roles(tuple(ids), snapshot):
+        held, holds = _holds(before, role), _holds(after, role)
+        counted = revised(
+            role,
+            holders=role.holders + holds - held,
+            enabled_holders=role.enabled_holders
+            + (holds and after is not None and after.enabled)
+            - (held and before is not None and before.enabled),
+        )
+        if (counted.holders, counted.enabled_holders) != (role.holders, role.enabled_holders):
+            changes.append(Update(role, counted))
+    return tuple(changes)
+
+
+def _holds(user: User | None, role: Role) -> bool:
+    return user is not None and role.role_id in user.role_ids
+
+
+def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
+    role = snapshot.role(SUPER_ADMINISTRATOR) if SUPER_ADMINISTRATOR in user.role_ids else None
+    return user.enabled and role is not None and role.enabled_holders <= 1
+
+
+def _actor_id(who: Person | Operator) -> str | None:
+    return who.user.user_id if isinstance(who, Person) else None
+
+
+def _told(kind: FactKind, user: User, who: Person | Operator, why: Why | None = None) -> Fact:
+    return Fact(kind=kind, user_id=user.user_id, actor_id=_actor_id(who), why=why)
+
+
+def _ended(user: User, who: Person | Operator, why: Why) -> Fact:
+    return _told(FactKind.USER_SESSIONS_ENDED, user, who, why)

@@ -1,0 +1,29 @@
+"""The permissions of the administration interface and the one role that holds them all."""
+
+from enum import StrEnum
+from typing import Final
+
+__all__ = ["SUPER_ADMINISTRATOR", "Permission"]
+
+SUPER_ADMINISTRATOR: Final = "super_admin"
+"""Identifier and code of the built-in role that holds every permission and cannot be changed."""
+
+
+class Permission(StrEnum):
+    """What a role can allow; one entry for each kind of action."""
+
+    CLIENT_LIST = "oauth.client.list"
+    CLIENT_CREATE = "oauth.client.create"
+    CLIENT_UPDATE = "oauth.client.update"
+    CLIENT_DELETE = "oauth.client.delete"
+    USER_LIST = "iam.user.list"
+    USER_CREATE = "iam.user.create"
+    USER_UPDATE = "iam.user.update"
+    USER_DELETE = "iam.user.delete"
+    ROLE_LIST = "iam.role.list"
+    ROLE_CREATE = "iam.role.create"
+    ROLE_UPDATE = "iam.role.update"
+    ROLE_DELETE = "iam.role.delete"
+    ONLINE_LIST = "monitor.online.list"
+    ONLINE_KILL = "monitor.online.kill"
+    AUDIT_READ = "audit.read"

@@ -1,0 +1,41 @@
+"""User-info: the profile behind an access token, and who may not see it."""
+
+from ostiary_core.decision import Decision, Profile, refused
+from ostiary_core.events import ProfileRequested
+from ostiary_core.instant import Instant
+from ostiary_core.records import SessionKind, TokenKind
+from ostiary_core.scopes import USER_READ
+from ostiary_core.session import SessionState, state_of
+from ostiary_core.snapshot import Snapshot
+from ostiary_core.why import Why
+
+__all__ = ["show"]
+
+
+def show(event: ProfileRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """The profile of the token's user; a login session sees its own without any scope."""
+    token = snapshot.token(event.access_token.digest)
+    session = None if token is None else snapshot.session(token.session_id)
+    if (
+        token is None
+        or session is None
+        or token.kind is not TokenKind.ACCESS
+        or token.generation != session.generation
+        or now >= session.access_expires_at
+        or state_of(session, snapshot, now) is not SessionState.ACTIVE
+    ):
+        return refused(Why.NOT_SIGNED_IN)
+    user = None if session.user_id is None else snapshot.user(session.user_id)
+    if user is None:
+        return refused(Why.REPRESENTS_NO_USER)
+    if session.kind is not SessionKind.LOGIN and USER_READ not in session.access_scopes:
+        return refused(Why.USER_READ_MISSING)
+    return Decision(
+        Profile(
+            user_id=user.user_id,
+            username=user.username,
+            name=user.name,
+            avatar_url=user.avatar_url,
+            locale=user.locale,
+        )
+    )

@@ -1,0 +1,377 @@
+"""What is stored: nine kinds of record, each with its key and the revision that guards its next write.
+
+Records are values. Nobody changes one: the rules make its next revision (`revised`) and put both into a
+guarded `Update`. Time-driven states are not stored: a code is not *marked* expired, it is computed to be
+(`code.state_of`, `session.state_of`).
+"""
+
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from ostiary_core.instant import Instant
+from ostiary_core.secret import Digest
+from ostiary_core.why import Why
+
+__all__ = [
+    "AuthorizationCode",
+    "Client",
+    "Consent",
+    "Epochs",
+    "GrantType",
+    "Identifier",
+    "IdentifierKind",
+    "Key",
+    "Record",
+    "Role",
+    "Session",
+    "SessionKind",
+    "Table",
+    "TextCode",
+    "TextCodePurpose",
+    "Token",
+    "TokenKind",
+    "User",
+    "references",
+    "revised",
+]
+
+
+class Table(IntEnum):
+    """The tables in the order in which a store loads them: each refers only to later ones."""
+
+    IDENTIFIER = 1
+    TOKEN = 2
+    TEXT_CODE = 3
+    CODE = 4
+    SESSION = 5
+    CONSENT = 6
+    USER = 7
+    ROLE = 8
+    CLIENT = 9
+
+
+class Key(NamedTuple):
+    """The address of one record: its table and its identifier there."""
+
+    table: Table
+    id: bytes | str | tuple[str, str]
+
+
+class GrantType(StrEnum):
+    """The grants a client may register (RFC 6749 §4.1, §6, §4.4)."""
+
+    AUTHORIZATION_CODE = "authorization_code"
+    REFRESH_TOKEN = "refresh_token"
+    CLIENT_CREDENTIALS = "client_credentials"
+
+
+class SessionKind(StrEnum):
+    """What a session was made by. Tokens of one kind are never accepted for another (READINGS 12)."""
+
+    LOGIN = "login"
+    AUTHORIZATION_CODE = "authorization_code"
+    CLIENT_CREDENTIALS = "client_credentials"
+
+
+class TokenKind(StrEnum):
+    """Which of a session's two namespaces a token belongs to."""
+
+    ACCESS = "access"
+    REFRESH = "refresh"
+
+
+class IdentifierKind(StrEnum):
+    """By what a user can be found at sign-in and recovery."""
+
+    USERNAME = "username"
+    PHONE = "phone"
+
+
+class TextCodePurpose(StrEnum):
+    """What a code in a text message opens."""
+
+    CHANGE_PHONE = "change-phone"
+    RESET_PASSWORD = "reset-password"
+
+
+class Epochs(NamedTuple):
+    """The epochs of a session or code, or those it would be born under now (READINGS 9).
+
+    A user-wide, client-wide or consent-wide ending moves one of them on, and every record born under an
+    older one is dead: it costs the same for one session or a million, and nothing revives.
+    """
+
+    user: int
+    client: int
+    consent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A registered client ("Resources", Client); `console` and `mobile` are the backend's own."""
+
+    table: ClassVar[Table] = Table.CLIENT
+
+    client_id: str
+    name: str
+    secret_digest: Digest | None = field(repr=False)
+    """None for the built-in clients, which nobody can authenticate as."""
+    secret_used_at: Instant | None = None
+    """When it last authenticated, to about a minute (`client_secret.note_use`)."""
+    old_secret_digest: Digest | None = field(default=None, repr=False)
+    """The secret before it, where a reset let that one live on."""
+    old_secret_until: Instant | None = None
+    """The old secret authenticates before this instant, and not at it or later."""
+    old_secret_used_at: Instant | None = None
+    redirect_uris: tuple[str, ...]
+    grant_types: tuple[GrantType, ...]
+    scopes: tuple[str, ...]
+    auto_approve_scopes: tuple[str, ...]
+    access_token_seconds: int
+    refresh_token_seconds: int
+    enabled: bool
+    built_in: bool
+    deleted_at: Instant | None = None
+    epoch: int = 0
+    epoch_why: Why | None = None
+    epoch_at: Instant | None = None
+    created_at: Instant
+    updated_at: Instant
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.CLIENT, self.client_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """An account of the backend. `user_id` is `sub` and never changes."""
+
+    table: ClassVar[Table] = Table.USER
+
+    user_id: str
+    username: str
+    name: str
+    phone: str | None = None
+    avatar_url: str | None = None
+    locale: str | None = None
+    timezone: str | None = None
+    password_hash: str | None = field(repr=False)
+    """Argon2id in its encoded form, made and verified outside the core; None where there is none yet."""
+    must_change_password: bool
+    role_ids: tuple[str, ...] = ()
+    enabled: bool = True
+    deleted_at: Instant | None = None
+    epoch: int = 0
+    epoch_why: Why | None = None
+    epoch_at: Instant | None = None
+    wrong_passwords_at: tuple[Instant, ...] = ()
+    """When the current password was entered wrongly, while that still counts (READINGS 24)."""
+    failed_sign_ins: int = 0
+    last_failed_sign_in_at: Instant | None = None
+    created_at: Instant
+    updated_at: Instant
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.USER, self.user_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A named set of permissions; its identifier is its code. `super_admin` holds every one of them."""
+
+    table: ClassVar[Table] = Table.ROLE
+
+    role_id: str
+    name: str
+    permissions: tuple[str, ...] = ()
+    built_in: bool = False
+    holders: int = 0
+    """How many users hold it, disabled ones too: a role that is held cannot be deleted."""
+    enabled_holders: int = 0
+    """How many of them are enabled: what keeps the last super administrator in place."""
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.ROLE, self.role_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identifier:
+    """A user name or telephone number that is taken, and by whom: uniqueness as a record."""
+
+    table: ClassVar[Table] = Table.IDENTIFIER
+
+    kind: IdentifierKind
+    value: str
+    user_id: str
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.IDENTIFIER, (self.kind.value, self.value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationCode:
+    """What a code is bound to ("Authorization code"), and what became of it."""
+
+    table: ClassVar[Table] = Table.CODE
+
+    digest: Digest = field(repr=False)
+    client_id: str
+    user_id: str
+    redirect_uri: str
+    code_challenge: str = field(repr=False)
+    scopes: tuple[str, ...]
+    issued_at: Instant
+    epochs: Epochs
+    session_id: str | None = None
+    """The session it was redeemed for; set once, by the only redemption."""
+    settled_at: Instant | None = None
+    """When it was used or voided."""
+    voided_why: Why | None = None
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.CODE, self.digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One authorization and the pair of tokens it holds now ("Session (grant)")."""
+
+    table: ClassVar[Table] = Table.SESSION
+
+    session_id: str
+    kind: SessionKind
+    client_id: str
+    user_id: str | None
+    scopes: tuple[str, ...]
+    """The scopes of the grant; they never change (READINGS 34)."""
+    epochs: Epochs
+    started_at: Instant
+    expires_at: Instant
+    """The maximum: no token of the session is good at this instant or later."""
+    generation: int = 0
+    """How often the pair was rotated; a token carries the generation it was made in."""
+    access_digest: Digest = field(repr=False)
+    access_scopes: tuple[str, ...]
+    access_expires_at: Instant
+    salt: bytes | None = field(default=None, repr=False)
+    """What the present pair was derived with, while a safe retry may still ask for it again."""
+    rotated_at: Instant | None = None
+    rotated_user_agent: str | None = None
+    ended_at: Instant | None = None
+    ended_why: Why | None = None
+    user_agent: str | None = None
+    source: str = ""
+    """The address the session was started from."""
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.SESSION, self.session_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """The digest of one token and the session it leads to. It never changes."""
+
+    table: ClassVar[Table] = Table.TOKEN
+
+    digest: Digest = field(repr=False)
+    session_id: str
+    kind: TokenKind
+    generation: int
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.TOKEN, self.digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """What a user lets a client do without being asked again (READINGS 26)."""
+
+    table: ClassVar[Table] = Table.CONSENT
+
+    user_id: str
+    client_id: str
+    scopes: tuple[str, ...]
+    granted_at: Instant
+    epoch: int = 0
+    """Moves on when the user withdraws, and takes the client's sessions of this user with it."""
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.CONSENT, (self.user_id, self.client_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCode:
+    """The one outstanding code sent to a telephone number for one purpose (READINGS 28)."""
+
+    table: ClassVar[Table] = Table.TEXT_CODE
+
+    purpose: TextCodePurpose
+    phone: str
+    digest: Digest = field(repr=False)
+    issued_at: Instant
+    wrong_tries: int = 0
+    drawn: int = 1
+    """How many codes this number was sent since `counted_from`."""
+    counted_from: Instant
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return Key(Table.TEXT_CODE, (self.purpose.value, self.phone))
+
+
+Record = Client | User | Role | Identifier | AuthorizationCode | Session | Token | Consent | TextCode
+
+R = TypeVar("R", bound=Record)
+
+
+def revised(record: R, **changes: Any) -> R:
+    """The next revision of `record`, with `changes` made."""
+    return replace(record, revision=record.revision + 1, **changes)
+
+
+def references(record: Record) -> tuple[Key, ...]:
+    """The records that must be loaded wherever `record` is, all of later tables."""
+    match record:
+        case Token():
+            return (Key(Table.SESSION, record.session_id),)
+        case Session(user_id=None):
+            return (Key(Table.CLIENT, record.client_id),)
+        case Session(kind=SessionKind.LOGIN, user_id=str(user_id)):
+            return (Key(Table.USER, user_id), Key(Table.CLIENT, record.client_id))
+        case Session(user_id=str(user_id)):
+            return (
+                Key(Table.CONSENT, (user_id, record.client_id)),
+                Key(Table.USER, user_id),
+                Key(Table.CLIENT, record.client_id),
+            )
+        case AuthorizationCode():
+            return (
+                *(() if record.session_id is None else (Key(Table.SESSION, record.session_id),)),
+                Key(Table.CONSENT, (record.user_id, record.client_id)),
+                Key(Table.USER, record.user_id),
+                Key(Table.CLIENT, record.client_id),
+            )
+        case Identifier():
+            return (Key(Table.USER, record.user_id),)
+        case User():
+            return tuple(Key(Table.ROLE, role_id) for role_id in record.role_ids)
+        case _:
+            return ()

@@ -1,0 +1,503 @@
+"""The session: one pair of tokens, its rotation, its safe retry, and every way it ends.
+
+Rules, all in this file ("Session and tokens", READINGS 1-8):
+
+- A session has one live pair: the tokens of its present generation. A rotation makes the next generation
+  out of the refresh token it spends, so the same token can only ever lead to the same pair.
+- The spent access token is dead at once. The spent refresh token leads to the same pair again for the
+  grace period after its *first* use, with the same User-Agent; the window never slides.
+- Any other use of a spent refresh token is a replay and ends the session.
+- The owner is looked at first: another client's attempt never touches the session.
+- What ended stays ended, and the reason is kept.
+
+A reader might miss: a session can be dead without a mark on its record, by its maximum or by an ending of
+its user, client or consent. `state_of` is the one place that knows.
+"""
+
+from enum import StrEnum
+
+from ostiary_core.decision import (
+    Change,
+    Decision,
+    Delete,
+    Done,
+    Fact,
+    FactKind,
+    Insert,
+    Refused,
+    Reply,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+    Update,
+    refused,
+)
+from ostiary_core.endings import ended_from_above
+from ostiary_core.instant import Instant, later, whole_seconds
+from ostiary_core.machine import Transition
+from ostiary_core.policy import Policy
+from ostiary_core.records import (
+    Client,
+    Epochs,
+    GrantType,
+    Session,
+    SessionKind,
+    Token,
+    TokenKind,
+    revised,
+)
+from ostiary_core.scopes import beyond, narrowed
+from ostiary_core.secret import Entropy, Secret, draw_id, draw_salt, draw_token, successor
+from ostiary_core.snapshot import Snapshot
+from ostiary_core.why import Why
+
+__all__ = [
+    "TRANSITIONS",
+    "SessionState",
+    "end",
+    "erase_salt",
+    "introspect",
+    "refresh",
+    "revoke",
+    "start",
+    "state_of",
+]
+
+
+class SessionState(StrEnum):
+    """What a session is at an instant."""
+
+    ACTIVE = "active"
+    ENDED = "ended"
+    OVER = "over"
+    """Its maximum duration is reached."""
+
+
+TRANSITIONS = (
+    Transition(
+        name="session starts",
+        source="(none)",
+        trigger="code redeemed, client credentials, sign-in",
+        target="active",
+        told=FactKind.SESSION_STARTED,
+    ),
+    Transition(
+        name="pair rotates",
+        source="active",
+        trigger="current refresh token",
+        target="active",
+        told=FactKind.PAIR_ROTATED,
+    ),
+    Transition(
+        name="scope too wide, rotated all the same",
+        source="active",
+        trigger="current refresh token, scope beyond the grant",
+        target="active",
+        told=FactKind.PAIR_ROTATED,
+        refusal=(Why.SCOPE_TOO_WIDE,),
+    ),
+    Transition(
+        name="safe retry",
+        source="active",
+        trigger="spent refresh token, in the grace, same User-Agent",
+        target="active",
+        told=FactKind.PAIR_REPEATED,
+    ),
+    Transition(
+        name="replayed after the grace",
+        source="active",
+        trigger="spent refresh token, too late",
+        target="ended",
+        told=FactKind.SESSION_ENDED,
+        why=(Why.REPLAYED_AFTER_GRACE,),
+    ),
+    Transition(
+        name="replayed by another User-Agent",
+        source="active",
+        trigger="spent refresh token, different User-Agent",
+        target="ended",
+        told=FactKind.SESSION_ENDED,
+        why=(Why.REPLAYED_BY_ANOTHER_USER_AGENT,),
+    ),
+    Transition(
+        name="replayed two generations late",
+        source="active",
+        trigger="refresh token of an older generation",
+        target="ended",
+        told=FactKind.SESSION_ENDED,
+        why=(Why.REPLAYED_TWO_GENERATIONS_LATE,),
+    ),
+    Transition(
+        name="revoked by its client",
+        source="active",
+        trigger="any token of the session at /revoke",
+        target="ended",
+        told=FactKind.SESSION_ENDED,
+        why=(Why.REVOKED_BY_CLIENT,),
+    ),
+    Transition(
+        name="forced out",
+        source="active",
+        trigger="administrator ends this session",
+        target="ended",
+        told=FactKind.SESSION_ENDED,
+        why=(Why.SESSION_FORCED_OUT,),
+    ),
+    Transition(
+        name="signed out",
+        source="active",
+        trigger="sign-out of a login session",
+        target="ended",
+        told=FactKind.SESSION_ENDED,
+        why=(Why.SIGNED_OUT,),
+    ),
+    Transition(
+        name="code replayed",
+        source="active",
+        trigger="its code redeemed again, where the setting asks for it",
+        target="ended",
+        told=FactKind.SESSION_ENDED,
+        why=(Why.CODE_REPLAYED,),
+    ),
+    Transition(
+        name="refresh by another client",
+        source="active",
+        trigger="refresh token presented by another client",
+        target="active",
+        refusal=(Why.TOKEN_OF_ANOTHER_CLIENT,),
+    ),
+    Transition(
+        name="maximum duration",
+        source="active",
+        trigger="time",
+        target="over",
+    ),
+    Transition(
+        name="refused at the maximum",
+        source="over",
+        trigger="current refresh token",
+        target="over",
+        refusal=(Why.MAXIMUM_REACHED,),
+    ),
+    Transition(
+        name="user's sessions end",
+        source="active",
+        trigger="password, telephone, reset, disabled, deleted, wrong passwords, forced out",
+        target="ended",
+        told=FactKind.USER_SESSIONS_ENDED,
+    ),
+    Transition(
+        name="client disabled",
+        source="active",
+        trigger="administrator disables the client",
+        target="ended",
+        told=FactKind.CLIENT_DISABLED,
+    ),
+    Transition(
+        name="client deleted",
+        source="active",
+        trigger="administrator deletes the client",
+        target="ended",
+        told=FactKind.CLIENT_DELETED,
+    ),
+    Transition(
+        name="consent withdrawn",
+        source="active",
+        trigger="user withdraws the client's consent",
+        target="ended",
+        told=FactKind.CONSENT_WITHDRAWN,
+    ),
+    Transition(
+        name="refused once ended",
+        source="ended",
+        trigger="any refresh token of the session",
+        target="ended",
+        refusal=(Why.SESSION_ENDED,),
+    ),
+)
+"""The session's state table, with the rows of the specification and those its readings add."""
+
+ACCESS_LABEL = "access:"
+REFRESH_LABEL = "refresh:"
+"""The labels that keep the two tokens of a derived pair apart (READINGS 1)."""
+
+
+def state_of(session: Session, snapshot: Snapshot, now: Instant) -> SessionState:
+    """The state of `session` at `now`, its user's, client's and consent's endings included."""
+    if session.ended_at is not None or ended_from_above(session, snapshot) is not None:
+        return SessionState.ENDED
+    return SessionState.OVER if now >= session.expires_at else SessionState.ACTIVE
+
+
+# --- start
+
+
+def start(
+    *,
+    kind: SessionKind,
+    client: Client,
+    user_id: str | None,
+    scopes: tuple[str, ...],
+    epochs: Epochs,
+    user_agent: str | None,
+    source: str,
+    entropy: Entropy,
+    now: Instant,
+) -> tuple[Session, TokensIssued, tuple[Change, ...], Fact]:
+    """A new session with its first pair: the session, the answer, the writes and the fact."""
+    access = draw_token(entropy, "access token")
+    refreshable = kind is not SessionKind.CLIENT_CREDENTIALS and GrantType.REFRESH_TOKEN in client.grant_types
+    refresh_token = draw_token(entropy, "refresh token") if refreshable else None
+    expires_at = later(now, client.refresh_token_seconds)
+    session = Session(
+        session_id=draw_id(entropy, "session"),
+        kind=kind,
+        client_id=client.client_id,
+        user_id=user_id,
+        scopes=scopes,
+        epochs=epochs,
+        started_at=now,
+        expires_at=expires_at,
+        access_digest=access.digest,
+        access_scopes=scopes,
+        access_expires_at=min(later(now, client.access_token_seconds), expires_at),
+        user_agent=user_agent,
+        source=source,
+    )
+    changes = (Insert(session), *_tokens(session, access, refresh_token))
+    fact = Fact(
+        kind=FactKind.SESSION_STARTED,
+        session_id=session.session_id,
+        client_id=client.client_id,
+        user_id=user_id,
+        scopes=scopes,
+        user_agent=user_agent,
+    )
+    return session, _issued(session, access, refresh_token, now), changes, fact
+
+
+def _tokens(session: Session, access: Secret, refresh_token: Secret | None) -> tuple[Change, ...]:
+    """The token records of the session's present generation."""
+
+    def token(secret: Secret, kind: TokenKind) -> Insert:
+        return Insert(
+            Token(
+                digest=secret.digest,
+                session_id=session.session_id,
+                kind=kind,
+                generation=session.generation,
+            )
+        )
+
+    if refresh_token is None:
+        return (token(access, TokenKind.ACCESS),)
+    return token(access, TokenKind.ACCESS), token(refresh_token, TokenKind.REFRESH)
+
+
+def _issued(session: Session, access: Secret, refresh_token: Secret | None, now: Instant) -> TokensIssued:
+    return TokensIssued(
+        access_token=access,
+        expires_in_seconds=whole_seconds(session.access_expires_at - now),
+        refresh_token=refresh_token,
+        scopes=session.access_scopes,
+    )
+
+
+# --- refresh
+
+
+def refresh(
+    *,
+    spent: Secret,
+    client: Client,
+    kind: SessionKind,
+    scopes: tuple[str, ...] | None,
+    user_agent: str | None,
+    entropy: Entropy,
+    snapshot: Snapshot,
+    now: Instant,
+    policy: Policy,
+) -> Decision:
+    """A refresh token presented by an authenticated client: rotation, safe retry, replay or refusal."""
+    token = snapshot.token(spent.digest)
+    if token is None or token.kind is not TokenKind.REFRESH:
+        return refused(Why.TOKEN_UNKNOWN)
+    session = snapshot.session(token.session_id)
+    if session is None or session.kind is not kind:
+        return refused(Why.TOKEN_UNKNOWN)
+    if session.client_id != client.client_id:
+        return refused(Why.TOKEN_OF_ANOTHER_CLIENT)
+    match state_of(session, snapshot, now):
+        case SessionState.ENDED:
+            return refused(Why.SESSION_ENDED)
+        case SessionState.OVER:
+            return refused(Why.MAXIMUM_REACHED)
+        case SessionState.ACTIVE:
+            pass
+    generations_late = session.generation - token.generation
+    if generations_late == 0:
+        return _rotate(session, spent, client, scopes, user_agent, entropy, now)
+    if generations_late > 1:
+        return _replayed(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
+    if session.salt is None or session.rotated_at is None:
+        return _replayed(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
+    if now > later(session.rotated_at, policy.grace_seconds):
+        return _replayed(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
+    if policy.compare_user_agent and user_agent != session.rotated_user_agent:
+        return _replayed(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
+    return _repeat(session, session.salt, spent, scopes, user_agent, now)
+
+
+def _rotate(
+    session: Session,
+    spent: Secret,
+    client: Client,
+    scopes: tuple[str, ...] | None,
+    user_agent: str | None,
+    entropy: Entropy,
+    now: Instant,
+) -> Decision:
+    """The next generation. A scope too wide is refused, and the rotation stands (READINGS 5)."""
+    salt = draw_salt(entropy)
+    access = successor(salt, ACCESS_LABEL, spent)
+    refresh_token = successor(salt, REFRESH_LABEL, spent)
+    rotated = revised(
+        session,
+        generation=session.generation + 1,
+        access_digest=access.digest,
+        access_scopes=narrowed(scopes, session.scopes),
+        access_expires_at=min(later(now, client.access_token_seconds), session.expires_at),
+        salt=salt,
+        rotated_at=now,
+        rotated_user_agent=user_agent,
+    )
+    spent_access = Token(
+        digest=session.access_digest,
+        session_id=session.session_id,
+        kind=TokenKind.ACCESS,
+        generation=session.generation,
+    )
+    refusal = Why.SCOPE_TOO_WIDE if beyond(scopes, session.scopes) else None
+    reply: Reply = _issued(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
+    return Decision(
+        reply,
+        (Update(session, rotated), Delete(spent_access), *_tokens(rotated, access, refresh_token)),
+        (_told(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
+    )
+
+
+def _repeat(
+    session: Session,
+    salt: bytes,
+    spent: Secret,
+    scopes: tuple[str, ...] | None,
+    user_agent: str | None,
+    now: Instant,
+) -> Decision:
+    """The same pair for the same spent token; nothing changes, so the window cannot slide (READINGS 2)."""
+    if beyond(scopes, session.scopes):
+        return refused(Why.SCOPE_TOO_WIDE)
+    access = successor(salt, ACCESS_LABEL, spent)
+    refresh_token = successor(salt, REFRESH_LABEL, spent)
+    return Decision(
+        _issued(session, access, refresh_token, now),
+        facts=(_told(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
+    )
+
+
+def _replayed(session: Session, why: Why, user_agent: str | None, now: Instant) -> Decision:
+    changes, fact = end(session, why, now, user_agent=user_agent)
+    return refused(why, *changes, facts=(fact,))
+
+
+# --- introspection and revocation
+
+
+def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Reply:
+    """What `client` may know of a token: all of a live one of its own, nothing of any other."""
+    found = _own(secret, client, snapshot)
+    if found is None:
+        return TokenInactive()
+    token, session = found
+    is_access_token = token.kind is TokenKind.ACCESS
+    expires_at = session.access_expires_at if is_access_token else session.expires_at
+    if (
+        token.generation != session.generation
+        or now >= expires_at
+        or state_of(session, snapshot, now) is not SessionState.ACTIVE
+    ):
+        return TokenInactive()
+    user = None if session.user_id is None else snapshot.user(session.user_id)
+    return TokenActive(
+        client_id=client.client_id,
+        scopes=session.access_scopes if is_access_token else session.scopes,
+        is_access_token=is_access_token,
+        expires_at=expires_at,
+        user_id=None if user is None else user.user_id,
+        username=None if user is None else user.username,
+    )
+
+
+def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+    """End the session a token belongs to, spent ones included (READINGS 7); always the same answer."""
+    found = _own(secret, client, snapshot)
+    if found is None or state_of(found[1], snapshot, now) is not SessionState.ACTIVE:
+        return Decision(Done())
+    changes, fact = end(found[1], Why.REVOKED_BY_CLIENT, now)
+    return Decision(Done(), changes, (fact,))
+
+
+def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Token, Session] | None:
+    """A token of one of `client`'s OAuth sessions, and that session."""
+    token = snapshot.token(secret.digest)
+    session = None if token is None else snapshot.session(token.session_id)
+    if token is None or session is None:
+        return None
+    if session.client_id != client.client_id or session.kind is SessionKind.LOGIN:
+        return None
+    return token, session
+
+
+# --- endings
+
+
+def end(
+    session: Session, why: Why, now: Instant, *, user_agent: str | None = None, actor_id: str | None = None
+) -> tuple[tuple[Change, ...], Fact]:
+    """The end of one session. Its token records stay, so that a replay is still recognised."""
+    ended = revised(session, ended_at=now, ended_why=why, salt=None)
+    return (Update(session, ended),), _told(
+        FactKind.SESSION_ENDED, session, why=why, user_agent=user_agent, actor_id=actor_id
+    )
+
+
+def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
+    """Forget what the present pair was derived with, once no retry may ask for it (READINGS 1)."""
+    if session.salt is None or session.rotated_at is None:
+        return Decision(Done())
+    if now <= later(session.rotated_at, policy.salt_seconds):
+        return Decision(Done())
+    return Decision(
+        Done(), (Update(session, revised(session, salt=None)),), (_told(FactKind.SALT_ERASED, session),)
+    )
+
+
+def _told(
+    kind: FactKind,
+    session: Session,
+    *,
+    why: Why | None = None,
+    user_agent: str | None = None,
+    actor_id: str | None = None,
+) -> Fact:
+    return Fact(
+        kind=kind,
+        actor_id=actor_id,
+        session_id=session.session_id,
+        client_id=session.client_id,
+        user_id=session.user_id,
+        why=why,
+        user_agent=user_agent,
+        earlier_at=session.rotated_at,
+        earlier_user_agent=session.rotated_user_agent,
+    )

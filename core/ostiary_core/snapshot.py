@@ -1,0 +1,147 @@
+"""The records a decision may look at, the known absences among them, and how they are loaded."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from ostiary_core.decision import Change, Delete, Insert, Update
+from ostiary_core.keys import Keys
+from ostiary_core.records import (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Identifier,
+    Key,
+    Record,
+    Role,
+    Session,
+    Table,
+    TextCode,
+    Token,
+    User,
+    references,
+)
+
+__all__ = ["Fetch", "NotLoaded", "Snapshot", "load"]
+
+R = TypeVar("R", bound=Record)
+
+Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
+"""How a store hands out records: those of one table that stand under the given identifiers."""
+
+
+class NotLoaded(LookupError):
+    """The rules asked for a record that `keys` did not name: a fault of the rules, never of a client."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(f"a record of table {table.name} was read that keys() did not name; add it there")
+
+
+class Snapshot:
+    """Records by key, with None for a known absence. Reading any other key raises `NotLoaded`."""
+
+    __slots__ = ("_records",)
+
+    def __init__(self, records: Mapping[Key, Record | None]) -> None:
+        self._records = dict(records)
+
+    def _get(self, kind: type[R], key: Key) -> R | None:
+        try:
+            record = self._records[key]
+        except KeyError:
+            raise NotLoaded(key.table) from None
+        return record if isinstance(record, kind) else None
+
+    def record(self, key: Key) -> Record | None:
+        """Whatever stands under a key."""
+        try:
+            return self._records[key]
+        except KeyError:
+            raise NotLoaded(key.table) from None
+
+    def client(self, client_id: str) -> Client | None:
+        return self._get(Client, Key(Table.CLIENT, client_id))
+
+    def user(self, user_id: str) -> User | None:
+        return self._get(User, Key(Table.USER, user_id))
+
+    def role(self, role_id: str) -> Role | None:
+        return self._get(Role, Key(Table.ROLE, role_id))
+
+    def identifier(self, key: Key) -> Identifier | None:
+        return self._get(Identifier, key)
+
+    def code(self, digest: bytes) -> AuthorizationCode | None:
+        return self._get(AuthorizationCode, Key(Table.CODE, digest))
+
+    def token(self, digest: bytes) -> Token | None:
+        return self._get(Token, Key(Table.TOKEN, digest))
+
+    def session(self, session_id: str) -> Session | None:
+        return self._get(Session, Key(Table.SESSION, session_id))
+
+    def consent(self, user_id: str, client_id: str) -> Consent | None:
+        return self._get(Consent, Key(Table.CONSENT, (user_id, client_id)))
+
+    def text_code(self, key: Key) -> TextCode | None:
+        return self._get(TextCode, key)
+
+    def after(self, changes: Iterable[Change]) -> "Snapshot":
+        """The snapshot as it stands once `changes` are made; this one stays as it is."""
+        changed = Snapshot(self._records)
+        changed.apply(changes)
+        return changed
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Make `changes` in place: for a turn, which owns its snapshot and copies it but once."""
+        for change in changes:
+            match change:
+                case Insert(record) | Update(_, record):
+                    self._records[record.key] = record
+                case Delete(before):
+                    self._records[before.key] = None
+
+    def __repr__(self) -> str:
+        return f"Snapshot({len(self._records)} keys)"
+
+
+_TABLES: Final = tuple(Table)
+"""Iterating over the enum itself costs a call a member, a turn."""
+
+
+def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
+    """Load what some events need, for all of them together: at most one `fetch` for each table.
+
+    Tables are taken in their order, so that what a record refers to is known before its table's turn.
+    """
+    wanted = tuple(wanted)
+    pending: dict[Table, set[Any]] = {}
+    for keys in wanted:
+        for table, identifier in keys.roots:
+            pending.setdefault(table, set()).add(identifier)
+    records: dict[Key, Record | None] = {}
+    for table in _TABLES:
+        if table is Table.CONSENT:
+            for keys in wanted:
+                if keys.consent is not None and (key := _consent_key(*keys.consent, records)) is not None:
+                    pending.setdefault(table, set()).add(key.id)
+        if table not in pending:
+            continue
+        identifiers = pending[table]
+        for identifier in identifiers:
+            records[Key(table, identifier)] = None
+        for record in fetch(table, identifiers):
+            records[record.key] = record
+            for later_table, identifier in references(record):
+                pending.setdefault(later_table, set()).add(identifier)
+    return Snapshot(records)
+
+
+def _consent_key(token_digest: bytes, client_id: str, records: Mapping[Key, Record | None]) -> Key | None:
+    """Where the consent stands between whoever holds this token and a client."""
+    token = records.get(Key(Table.TOKEN, token_digest))
+    if not isinstance(token, Token):
+        return None
+    session = records.get(Key(Table.SESSION, token.session_id))
+    if not isinstance(session, Session) or session.user_id is None:
+        return None
+    return Key(Table.CONSENT, (session.user_id, client_id))

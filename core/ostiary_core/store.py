@@ -1,0 +1,181 @@
+"""The port that storage implements, and the reference implementation on plain dicts.
+
+A store does one thing: it takes a turn, atomically. It loads what the events need, hands it to the rules,
+writes all changes guarded by the revisions they replace, and gives the decisions back. Either all of a
+turn is kept or nothing of it.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from ostiary_core.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.decide import take_turn
+from ostiary_core.decision import Change, Decision, Delete, Insert, Update
+from ostiary_core.events import Event
+from ostiary_core.instant import SECOND_MS, Instant
+from ostiary_core.keys import Keys, keys
+from ostiary_core.lapsing import Lapsed, Lapses, plain_lapsed
+from ostiary_core.life import EndingSought, SessionLife, ending_from_above, life_keys
+from ostiary_core.listing import USES, Listing, Page
+from ostiary_core.plain_listing import plain_page
+from ostiary_core.policy import SPECIFICATION, Policy
+from ostiary_core.records import Key, Record, Table
+from ostiary_core.snapshot import load
+
+__all__ = ["LostRace", "MemoryStore", "Store", "net_changes"]
+
+T = TypeVar("T")
+
+
+class LostRace(RuntimeError):
+    """A guarded write found another revision than the one it was decided on: decide the turn again."""
+
+
+class Store(Protocol):
+    """Where records live. `turn` is atomic, and its decisions are durable when it returns."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """Decide `events` in order at `now` and keep what they change; all of it or, raising, nothing.
+
+        `origins` has one for each event, None where there was no request, or none at all: where the
+        audit entries of the turn came from. They are kept together with the changes.
+        """
+        ...
+
+
+def net_changes(decisions: Iterable[Decision]) -> list[Change]:
+    """One write a record for everything a turn did to it, in the order in which each was first touched.
+
+    A record that was made and unmade inside the turn is not written at all.
+    """
+    touched: dict[Key, tuple[Record | None, Record | None]] = {}
+    for decision in decisions:
+        for change in decision.changes:
+            before, after = _ends(change)
+            key = _key(change)
+            first, _ = touched.get(key, (before, None))
+            touched[key] = first, after
+    return [net for ends in touched.values() if (net := _net(*ends)) is not None]
+
+
+def _ends(change: Change) -> tuple[Record | None, Record | None]:
+    """What stood before a change and what stands after it."""
+    match change:
+        case Insert(after):
+            return None, after
+        case Update(before, after):
+            return before, after
+        case Delete(before):
+            return before, None
+
+
+def _key(change: Change) -> Key:
+    return change.record.key if isinstance(change, Insert) else change.before.key
+
+
+def _net(before: Record | None, after: Record | None) -> Change | None:
+    if before is None:
+        return None if after is None else Insert(after)
+    return Delete(before) if after is None else Update(before, after)
+
+
+class MemoryStore:
+    """The reference store: plain dicts, one caller at a time. For embedders, tests and fuzzers."""
+
+    def __init__(self, policy: Policy = SPECIFICATION) -> None:
+        self.policy = policy
+        self._tables: dict[Table, dict[Any, Record]] = {table: {} for table in Table}
+        self._audit: list[AuditEntry] = []
+        self._entries_kept = 0
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """Decide `events` in order at `now` and keep what they change."""
+        snapshot = load((keys(event) for event in events), self.fetch)
+        decisions = take_turn(events, snapshot, now, self.policy)
+        entries = audit_entries(decisions, origins, now)
+        self.write(net_changes(decisions))
+        for entry in entries:
+            self._entries_kept += 1
+            self._audit.append(replace(entry, number=self._entries_kept))
+        return decisions
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        """The records of `table` under `identifiers`, those that there are."""
+        rows = self._tables[table]
+        return [rows[identifier] for identifier in identifiers if identifier in rows]
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Make all changes, or raise `LostRace` and make none."""
+        for change in changes:
+            before, _ = _ends(change)
+            key = _key(change)
+            standing = self._tables[key.table].get(key.id)
+            if (standing and standing.revision) != (before and before.revision):
+                raise LostRace(f"a record of table {key.table.name} is not at the revision it was read at")
+        for change in changes:
+            match change:
+                case Insert(after) | Update(_, after):
+                    self._tables[after.table][after.key.id] = after
+                case Delete(before):
+                    del self._tables[before.table][before.key.id]
+
+    def records(self, table: Table) -> tuple[Record, ...]:
+        """Everything in one table, for whoever inspects the store as a whole."""
+        return tuple(self._tables[table].values())
+
+    def audit(self) -> tuple[AuditEntry, ...]:
+        """The whole audit trail, the oldest first."""
+        return tuple(self._audit)
+
+    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
+        """The items of one page; none past the last. `now` decides which sessions are running."""
+        return plain_page(self, listing, now)
+
+    def session_life(self, session_id: str) -> SessionLife | None:
+        """One session with everything that happened to it; None where there is no such session."""
+        snapshot = load((Keys(life_keys(session_id)),), self.fetch)
+        session = snapshot.session(session_id)
+        if session is None:
+            return None
+        return SessionLife(
+            session=session,
+            snapshot=snapshot,
+            entries=tuple(entry for entry in self._audit if entry.session_id == session_id),
+            ending_from_above=ending_from_above(session, snapshot, self._ending),
+        )
+
+    def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
+        """When each of these clients was last given tokens; without those that never were."""
+        return {
+            entry.client_id: entry.at
+            for entry in self._audit
+            if entry.kind in USES and entry.client_id is not None and entry.client_id in client_ids
+        }
+
+    def lapsed(self, lapses: Lapses, after: bytes, now: Instant, limit: int) -> Lapsed:
+        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        sessions = self._tables[Table.SESSION]
+        records = self.records(lapses.table)
+        return plain_lapsed(records, lapses, sessions, now, self.policy, limit)
+
+    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
+        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+        due = [entry for entry in self._audit if entry.at < now - older_than_seconds * SECOND_MS][:limit]
+        del self._audit[: len(due)]
+        return len(due)
+
+    def _ending(self, sought: EndingSought) -> AuditEntry | None:
+        endings = [
+            entry
+            for entry in self._audit
+            if entry.kind in sought.kinds
+            and entry.at >= sought.since
+            and sought.user_id in (None, entry.user_id)
+            and sought.client_id in (None, entry.client_id)
+        ]
+        return endings[-1 - sought.newer] if len(endings) > sought.newer else None

@@ -1,0 +1,112 @@
+"""Every reason of a refusal and of an ending: one list, in the order in which they win.
+
+The rules name a reason and nothing else; what a reason means to an HTTP client stands in one table,
+`ostiary_core.http.meanings`. Sessions, codes, users and clients keep the reason of their ending, because
+an administrator will ask.
+"""
+
+from enum import StrEnum, auto
+
+__all__ = ["Why"]
+
+
+class Why(StrEnum):
+    """In order of precedence: a request that is wrong in two ways is refused for the one named first."""
+
+    # The shape of a token-service request (READINGS 13-15).
+    REQUEST_MALFORMED = auto()
+    BODY_TOO_LARGE = auto()
+    NOT_FORM_ENCODED = auto()
+    FORM_UNDECODABLE = auto()
+    FIELD_NESTED = auto()
+    FIELD_REPEATED = auto()
+    TWO_AUTHENTICATIONS = auto()
+    # Client authentication ("Authentication", rule 1).
+    CREDENTIALS_MISSING = auto()
+    CREDENTIALS_MALFORMED = auto()
+    CLIENT_UNKNOWN = auto()
+    CLIENT_BUILT_IN = auto()
+    CLIENT_DELETED = auto()
+    CLIENT_DISABLED = auto()
+    CLIENT_SECRET_WRONG = auto()
+    # The grant and its parameters.
+    GRANT_TYPE_MISSING = auto()
+    GRANT_TYPE_UNKNOWN = auto()
+    GRANT_NOT_REGISTERED = auto()
+    CODE_MISSING = auto()
+    REDIRECT_URI_MISSING = auto()
+    REFRESH_TOKEN_MISSING = auto()
+    TOKEN_MISSING = auto()
+    # The authorization code.
+    CODE_UNKNOWN = auto()
+    CODE_OF_ANOTHER_CLIENT = auto()
+    CODE_USED = auto()
+    CODE_VOID = auto()
+    CODE_EXPIRED = auto()
+    REDIRECT_URI_DIFFERENT = auto()
+    VERIFIER_MISSING = auto()
+    VERIFIER_WRONG = auto()
+    REDIRECT_URI_UNREGISTERED = auto()
+    SCOPE_UNREGISTERED = auto()
+    # The session and its tokens.
+    TOKEN_UNKNOWN = auto()
+    TOKEN_OF_ANOTHER_CLIENT = auto()
+    SESSION_ENDED = auto()
+    MAXIMUM_REACHED = auto()
+    REPLAYED_TWO_GENERATIONS_LATE = auto()
+    REPLAYED_AFTER_GRACE = auto()
+    REPLAYED_BY_ANOTHER_USER_AGENT = auto()
+    SCOPE_TOO_WIDE = auto()
+    NO_SCOPE_REGISTERED = auto()
+    # Who calls the backend's own interface.
+    NOT_SIGNED_IN = auto()
+    PASSWORD_MUST_CHANGE = auto()
+    PERMISSION_MISSING = auto()
+    REPRESENTS_NO_USER = auto()
+    USER_READ_MISSING = auto()
+    # The authorization request at `/sso` ("Consent endpoint errors").
+    PARAMETER_REPEATED = auto()
+    PARAMETERS_MALFORMED = auto()
+    CLIENT_NOT_AUTHORIZABLE = auto()
+    REDIRECT_URI_NOT_REGISTERED = auto()
+    RESPONSE_TYPE_UNSUPPORTED = auto()
+    SCOPE_NOT_ALLOWED = auto()
+    # Accounts, people and clients.
+    SIGN_INS_TOO_FREQUENT = auto()
+    SIGN_IN_WRONG = auto()
+    CREDENTIAL_MOVED_ON = auto()
+    CURRENT_PASSWORD_WRONG = auto()
+    TEXT_CODE_WRONG = auto()
+    FIELDS_INVALID = auto()
+    NOT_FOUND = auto()
+    ALREADY_TAKEN = auto()
+    STILL_REFERENCED = auto()
+    BUILT_IN_PROTECTED = auto()
+    ROLE_PROTECTED = auto()
+    LAST_ADMINISTRATOR = auto()
+    ADMINISTRATOR_EXISTS = auto()
+    # How sessions and codes end. A code is also ended by any of its own refusals above.
+    REVOKED_BY_CLIENT = auto()
+    CODE_REPLAYED = auto()
+    SIGNED_OUT = auto()
+    SESSION_FORCED_OUT = auto()
+    CONSENT_WITHDRAWN = auto()
+    PASSWORD_CHANGED = auto()
+    PHONE_CHANGED = auto()
+    PASSWORD_RESET_BY_ADMINISTRATOR = auto()
+    PASSWORD_RESET_BY_TEXT_MESSAGE = auto()
+    CURRENT_PASSWORD_WRONG_REPEATEDLY = auto()
+    USER_DISABLED = auto()
+    USER_DELETED = auto()
+    USER_FORCED_OUT = auto()
+    # What the server around the core has to say in the same words.
+    ROUTE_UNKNOWN = auto()
+    METHOD_NOT_ALLOWED = auto()
+    BODY_NOT_JSON = auto()
+    MEDIA_TYPE_UNSUPPORTED = auto()
+    NOT_MULTIPART = auto()
+    ORIGIN_UNPROVEN = auto()
+    TOO_MANY_REQUESTS = auto()
+    SUBMITTED_TWICE = auto()
+    INTERNAL_ERROR = auto()
+    NOT_READY = auto()

@@ -1,0 +1,82 @@
+"""The rules with no server at all: requests of a file decided in order, answers written to another.
+
+    python docs/examples/batch.py REQUESTS.jsonl > ANSWERS.jsonl
+
+A line is one request, `{"at": milliseconds, "method", "path", "headers", "body"}`; neighbours of one instant
+are decided in one turn, so what one of them changes the next one sees, and all of them are kept or none.
+The times are the file's, so the same file gives the same answers whenever it is run.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from first_records import make_first_records
+
+from ostiary_core import Entropy, Instant, MemoryStore, Store
+from ostiary_core.http.answer import Answer
+from ostiary_core.http.service import Asked, Request, read
+from ostiary_core.rate import RateWindows
+
+
+class Batch:
+    """Requests in, answers out, over one store."""
+
+    def __init__(self, store: Store, seed: str) -> None:
+        """`seed` stands for randomness: whoever knows it can work out every token, so keep it secret."""
+        self._store = store
+        self._seed = seed
+        self._drawn = 0
+        self._windows = RateWindows()
+
+    def run(self, lines: Iterable[str]) -> Iterator[str]:
+        """A line with the answer to each line."""
+        for at, together in groupby(map(json.loads, lines), key=itemgetter("at")):
+            yield from map(json.dumps, self._turn(Instant(at), list(together)))
+
+    def _turn(self, at: Instant, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        read_lines = [self._read(at, line) for line in lines]
+        asked = [one for one in read_lines if isinstance(one, Asked)]
+        decisions = iter(self._store.turn([one.event for one in asked], at, [one.origin for one in asked]))
+        answers = [one if isinstance(one, Answer) else one.answer(next(decisions)) for one in read_lines]
+        return [
+            {
+                "status": answer.status,
+                "headers": [[name.decode(), value.decode()] for name, value in answer.headers],
+                "body": answer.body.decode(),
+            }
+            for answer in answers
+        ]
+
+    def _read(self, at: Instant, line: dict[str, Any]) -> Asked | Answer:
+        request = Request.of(
+            line["method"],
+            line["path"],
+            [(name, value) for name, value in line["headers"]],
+            line["body"].encode("latin-1"),
+            source=line.get("source", "127.0.0.1"),
+        )
+        return read(
+            request,
+            windows=self._windows,
+            now=at,
+            entropy=self._draw(),
+            trace_id=self._draw()[:16].hex(),
+        )
+
+    def _draw(self) -> Entropy:
+        self._drawn += 1
+        return Entropy(sha256(f"{self._seed} {self._drawn}".encode()).digest())
+
+
+if __name__ == "__main__":
+    kept = MemoryStore()
+    records = make_first_records(kept, Instant(0))
+    print(records.secrets, records.code(kept, Instant(0)), file=sys.stderr)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        for answer_line in Batch(kept, "a seed that is no secret").run(file):
+            print(answer_line)

@@ -1,0 +1,108 @@
+"""A store for the core in Django's ORM: all that the port asks for.
+
+It loads what some events need, lets the rules decide, and writes what they changed, each write guarded by
+the revision it replaces, in one transaction. `with_django.py` serves it.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.db import IntegrityError, models, transaction
+
+from ostiary_core import SPECIFICATION, Decision, Instant, LostRace, keys, load, take_turn
+from ostiary_core.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.decision import Change, Insert, Update
+from ostiary_core.events import Event
+from ostiary_core.plain_records import entry_from_text, identifier_text, record_from_text, to_text
+from ostiary_core.records import Key, Record, Table
+from ostiary_core.store import net_changes
+
+
+class StoredRecord(models.Model):  # type: ignore[misc]
+    """One record, whole; its revision beside it, as guarded writes ask for it."""
+
+    place = models.CharField(max_length=400, primary_key=True)
+    table = models.IntegerField(db_index=True)
+    revision = models.IntegerField()
+    content = models.TextField()
+
+    class Meta:
+        app_label = "ostiary_example"
+
+
+class StoredEntry(models.Model):  # type: ignore[misc]
+    """One line of the audit trail."""
+
+    content = models.TextField()
+
+    class Meta:
+        app_label = "ostiary_example"
+
+
+def place_of(key: Key) -> str:
+    """A record's primary key."""
+    return f"{key.table.value} {identifier_text(key)}"
+
+
+class DjangoStore:
+    """The port of the core over the two models."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """Decide `events` and keep what they change, all of it or nothing."""
+        with transaction.atomic():
+            snapshot = load(map(keys, events), self.fetch)
+            decisions = take_turn(events, snapshot, now, SPECIFICATION)
+            self.write(net_changes(decisions))
+            entries = audit_entries(decisions, origins, now)
+            StoredEntry.objects.bulk_create([StoredEntry(content=to_text(entry)) for entry in entries])
+        return decisions
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        """The records that there are."""
+        places = [place_of(Key(table, identifier)) for identifier in identifiers]
+        rows = StoredRecord.objects.filter(place__in=places)
+        return [record_from_text(table, row.content) for row in rows]
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Make all changes, or raise `LostRace` and make none."""
+        with transaction.atomic():
+            for change in changes:
+                self._write(change)
+
+    def _write(self, change: Change) -> None:
+        if isinstance(change, Insert):
+            self._insert(change.record)
+            return
+        before = change.before
+        standing = StoredRecord.objects.filter(place=place_of(before.key), revision=before.revision)
+        if isinstance(change, Update):
+            written = standing.update(revision=change.after.revision, content=to_text(change.after))
+        else:
+            written, _ = standing.delete()
+        if not written:
+            raise LostRace(f"a record of table {before.table.name} is not at the revision it was read at")
+
+    def _insert(self, record: Record) -> None:
+        row = StoredRecord(
+            place=place_of(record.key),
+            table=record.table.value,
+            revision=record.revision,
+            content=to_text(record),
+        )
+        try:
+            row.save(force_insert=True)
+        except IntegrityError:
+            raise LostRace(f"a record of table {record.table.name} is there already") from None
+
+    def records(self, table: Table) -> tuple[Record, ...]:
+        """Everything in one table."""
+        rows = StoredRecord.objects.filter(table=table.value)
+        return tuple(record_from_text(table, row.content) for row in rows)
+
+    def audit(self) -> tuple[AuditEntry, ...]:
+        """The whole trail, the oldest first."""
+        rows = StoredEntry.objects.order_by("id")
+        return tuple(replace(entry_from_text(row.content), number=row.id) for row in rows)

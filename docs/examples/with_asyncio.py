@@ -1,0 +1,75 @@
+"""The token service on asyncio: a bare ASGI application, served here by uvicorn.
+
+    python docs/examples/with_asyncio.py
+
+A turn of the in-memory store takes microseconds, so it is taken where the request is. A store that waits
+for a disk belongs into `asyncio.to_thread`, one call at a time.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import uvicorn
+from first_records import entropy, make_first_records, now
+
+from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core.http.form import LONGEST_FORM
+from ostiary_core.http.service import Request, answer, failure
+from ostiary_core.rate import RateWindows
+
+logger = logging.getLogger(__name__)
+
+Application = Callable[..., Awaitable[None]]
+
+
+def make_application(store: Store, clock: Callable[[], Instant] = now) -> Application:
+    """The four operations over `store`."""
+    windows = RateWindows()
+
+    async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await answer_lifespan(receive, send)
+        if scope["type"] != "http":
+            return
+        request = Request.of(
+            scope["method"],
+            scope["path"],
+            scope["headers"],
+            await whole_body(receive),
+            source=scope["client"][0],
+        )
+        trace_id = entropy()[:16].hex()
+        try:
+            told = answer(request, store, windows=windows, now=clock(), entropy=entropy(), trace_id=trace_id)
+        except Exception as error:  # whatever the store raises, nothing was kept
+            # Never the text of the error: it may quote a token.
+            logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
+            told = failure(request, trace_id)
+        await send({"type": "http.response.start", "status": told.status, "headers": told.headers})
+        await send({"type": "http.response.body", "body": told.body})
+
+    return application
+
+
+async def whole_body(receive: Any) -> bytes:
+    """The body, read no further than it may be long."""
+    body, more = b"", True
+    while more and len(body) <= LONGEST_FORM:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return body
+
+
+async def answer_lifespan(receive: Any, send: Any) -> None:
+    """Nothing is opened or closed here; a server asks all the same."""
+    for event in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{event}.complete"})
+
+
+if __name__ == "__main__":
+    kept = MemoryStore()
+    print(make_first_records(kept, now()).secrets)
+    uvicorn.run(make_application(kept), host="127.0.0.1", port=8001)

@@ -1,0 +1,87 @@
+"""The token service in a Django project, with Django's ORM as the store (`django_store.py`).
+
+    python docs/examples/with_django.py NEW-FILE.sqlite3
+
+In a project of your own, the settings are the project's and the models are in an app of it.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+from wsgiref.simple_server import make_server
+
+import django
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.urls import re_path
+from first_records import entropy, make_first_records, now
+
+from ostiary_core import Instant
+from ostiary_core.http.form import LONGEST_FORM
+from ostiary_core.http.service import Request, answer, failure
+from ostiary_core.rate import RateWindows
+
+logger = logging.getLogger(__name__)
+
+
+def configure(file: str) -> None:
+    """What a project's settings module says, as far as this example needs it."""
+    sqlite = {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": file,
+        # A turn reads and then writes: begun as a reader it could not go on once another wrote.
+        "OPTIONS": {"transaction_mode": "IMMEDIATE"},
+    }
+    settings.configure(DATABASES={"default": sqlite}, ALLOWED_HOSTS=["*"], USE_TZ=True)
+    django.setup()
+
+
+def make_application(clock: Callable[[], Instant] = now) -> Any:
+    """The four operations, as the WSGI application of the configured project."""
+    from django_store import DjangoStore
+
+    store, windows = DjangoStore(), RateWindows()
+
+    def token_service(request: HttpRequest) -> HttpResponse:
+        trace_id = entropy()[:16].hex()
+        asked = Request.of(
+            request.method,
+            request.path,
+            request.headers.items(),
+            request.read(LONGEST_FORM + 1),
+            source=request.META["REMOTE_ADDR"],
+        )
+        try:
+            told = answer(asked, store, windows=windows, now=clock(), entropy=entropy(), trace_id=trace_id)
+        except Exception as error:  # whatever the store raises, nothing was kept
+            # Never the text of the error: it may quote a token.
+            logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
+            told = failure(asked, trace_id)
+        response = HttpResponse(told.body, status=told.status)
+        for name, value in told.headers:
+            response[name.decode("latin-1")] = value.decode("latin-1")
+        return response
+
+    settings.ROOT_URLCONF = (re_path("^api/oauth2/", token_service),)
+    return get_wsgi_application()
+
+
+def make_tables() -> None:
+    """What a migration does in a project."""
+    from django_store import StoredEntry, StoredRecord
+
+    with connection.schema_editor() as editor:
+        editor.create_model(StoredRecord)
+        editor.create_model(StoredEntry)
+
+
+if __name__ == "__main__":
+    configure(sys.argv[1])
+    make_tables()
+    from django_store import DjangoStore
+
+    print(make_first_records(DjangoStore(), now()).secrets)
+    make_server("127.0.0.1", 8004, make_application()).serve_forever()

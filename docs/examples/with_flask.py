@@ -1,0 +1,61 @@
+"""The token service in a WSGI application: Flask, synchronous, with the one-call form of the core.
+
+python docs/examples/with_flask.py
+"""
+
+from collections.abc import Callable
+from threading import Lock
+
+from first_records import entropy, make_first_records, now
+from flask import Flask, Response, request
+
+from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core.http.form import LONGEST_FORM
+from ostiary_core.http.service import Request, answer, failure
+from ostiary_core.rate import RateWindows
+
+PATHS = "/api/oauth2/<operation>"
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+
+def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
+    """The four operations over `store`."""
+    application = Flask(__name__)
+    windows, lock = RateWindows(), Lock()
+
+    # Every method: what is not allowed is the core's to say, in the envelope.
+    @application.route(
+        PATHS, methods=["GET", "POST", "PUT", "PATCH", "DELETE"], provide_automatic_options=False
+    )
+    def token_service(operation: str) -> Response:
+        trace_id = entropy()[:16].hex()
+        asked = Request.of(
+            request.method,
+            request.path,
+            request.headers.items(),
+            request.stream.read(LONGEST_FORM + 1),
+            source=request.remote_addr or "",
+        )
+        try:
+            # Servers of WSGI bring threads, and the in-memory store is for one caller at a time.
+            with lock:
+                told = answer(
+                    asked, store, windows=windows, now=clock(), entropy=entropy(), trace_id=trace_id
+                )
+        except Exception as error:  # whatever the store raises, nothing was kept
+            # Never the text of the error: it may quote a token.
+            application.logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
+            told = failure(asked, trace_id)
+        response = Response(told.body, told.status)
+        response.headers.clear()
+        for name, value in told.headers:
+            response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+        return response
+
+    return application
+
+
+if __name__ == "__main__":
+    kept = MemoryStore()
+    print(make_first_records(kept, now()).secrets)
+    make_application(kept).run(port=8002)

@@ -1,0 +1,184 @@
+"""What is asked and what is answered, in plain values and the specification's own words.
+
+The judges, the driver and the history share this vocabulary and nothing else. It knows nothing of the
+core: the model's imports end here. Calls and answers are named tuples because a campaign makes millions.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+__all__ = [
+    "ADMINISTRATION",
+    "AT_THE_CONSENT_PAGE",
+    "AT_THE_TOKEN_SERVICE",
+    "Answer",
+    "Call",
+    "Said",
+    "Verb",
+    "refusal",
+]
+
+
+class Verb(StrEnum):
+    """Everything that somebody does."""
+
+    REDEEM = "redeem"
+    REFRESH = "refresh"
+    CLIENT_CREDENTIALS = "client-credentials"
+    INTROSPECT = "introspect"
+    REVOKE = "revoke"
+    USER_INFO = "user-info"
+    CHECK = "check"
+    APPROVE = "approve"
+    RECALL = "recall"
+    DENY = "deny"
+    WITHDRAW = "withdraw"
+    SIGN_IN = "sign-in"
+    REFRESH_LOGIN = "refresh-login"
+    SIGN_OUT = "sign-out"
+    CHANGE_PASSWORD = "change-password"
+    CHANGE_PHONE = "change-phone"
+    RECOVER_PASSWORD = "recover-password"
+    REGISTER_USER = "register-user"
+    ENABLE_USER = "enable-user"
+    DISABLE_USER = "disable-user"
+    DELETE_USER = "delete-user"
+    RESET_PASSWORD = "reset-password"
+    FORCE_OUT_USER = "force-out-user"
+    END_SESSION = "end-session"
+    REGISTER_CLIENT = "register-client"
+    CHANGE_CLIENT = "change-client"
+    ENABLE_CLIENT = "enable-client"
+    DISABLE_CLIENT = "disable-client"
+    DELETE_CLIENT = "delete-client"
+    RESET_SECRET = "reset-secret"
+    SWEEP = "sweep"
+
+
+AT_THE_TOKEN_SERVICE = frozenset(
+    {Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS, Verb.INTROSPECT, Verb.REVOKE}
+)
+"""Where a client authenticates and errors are those of RFC 6749."""
+
+AT_THE_CONSENT_PAGE = frozenset({Verb.CHECK, Verb.APPROVE, Verb.RECALL, Verb.DENY})
+
+ADMINISTRATION = frozenset(
+    {
+        Verb.REGISTER_USER,
+        Verb.ENABLE_USER,
+        Verb.DISABLE_USER,
+        Verb.DELETE_USER,
+        Verb.RESET_PASSWORD,
+        Verb.FORCE_OUT_USER,
+        Verb.END_SESSION,
+        Verb.REGISTER_CLIENT,
+        Verb.CHANGE_CLIENT,
+        Verb.ENABLE_CLIENT,
+        Verb.DISABLE_CLIENT,
+        Verb.DELETE_CLIENT,
+        Verb.RESET_SECRET,
+    }
+)
+"""What needs a permission of the backend, or the operator."""
+
+
+class Call(NamedTuple):
+    """One request as it goes out; a field that its verb does not send is None."""
+
+    verb: Verb
+    client_id: str | None = None
+    """Whose credentials are presented, or which client is meant."""
+    secret: str | None = None
+    token: str | None = None
+    """The token or code that the request is about."""
+    login: str | None = None
+    """The login token of the caller; None at the administration calls is the operator."""
+    user_id: str | None = None
+    username: str | None = None
+    password: str | None = None
+    new_password: str | None = None
+    phone: str | None = None
+    redirect_uri: str | None = None
+    verifier: str | None = None
+    challenge: str | None = None
+    method: str | None = None
+    response_type: str | None = None
+    scope: tuple[str, ...] | None = None
+    state: str | None = None
+    user_agent: str | None = None
+    session_id: str | None = None
+    redirect_uris: tuple[str, ...] | None = None
+    grants: tuple[str, ...] | None = None
+    scopes: tuple[str, ...] | None = None
+    automatic: tuple[str, ...] | None = None
+    access_seconds: int | None = None
+    refresh_seconds: int | None = None
+
+
+class Said(StrEnum):
+    """The kinds of answer."""
+
+    TOKENS = "tokens"
+    LOGIN = "login"
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+    PROFILE = "profile"
+    OFFERED = "offered"
+    CODE = "code"
+    DENIED = "denied"
+    SECRET = "secret"
+    USER = "user"
+    DONE = "done"
+    NOT_SENT = "not-sent"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+class Answer(NamedTuple):
+    """One answer, as much of it as the specification promises; times in whole seconds."""
+
+    said: Said
+    error: str = ""
+    """The `error` of RFC 6749 or the envelope's `code`."""
+    access: str | None = None
+    refresh: str | None = None
+    expires_in: int | None = None
+    scope: tuple[str, ...] = ()
+    session_id: str | None = None
+    """Of a session that begins with this answer, as the online-users monitor shows it."""
+    client_id: str | None = None
+    bearer: bool = False
+    exp: int | None = None
+    sub: str | None = None
+    username: str | None = None
+    ask: bool = False
+    """Whether the consent page must put the question."""
+    code: str | None = None
+    redirect: str | None = None
+    """Where the browser goes, with `CODE` in place of the code."""
+    secret: str | None = None
+    must_change_password: bool = False
+
+    def __str__(self) -> str:
+        """What the answer says, without any bearer value."""
+        told = [self.said.value]
+        if self.error:
+            told.append(self.error)
+        if self.expires_in is not None:
+            told.append(f"expires_in={self.expires_in}")
+        if self.scope:
+            told.append(f"scope={'+'.join(self.scope)}")
+        if self.said is Said.TOKENS and self.refresh is None:
+            told.append("without refresh token")
+        if self.exp is not None:
+            told.append(f"exp={self.exp}")
+        if self.ask:
+            told.append("asks")
+        if self.must_change_password:
+            told.append("must change password")
+        return " ".join(told)
+
+
+def refusal(error: str) -> Answer:
+    """The answer no."""
+    return Answer(said=Said.REFUSED, error=error)

@@ -1,0 +1,35 @@
+"""`docs/invariants.md`, written from the invariants and the planted faults themselves."""
+
+from fuzz.faults import FAULTS
+from fuzz.invariants import INVARIANTS
+
+__all__ = ["invariants_page"]
+
+HEAD = """# What must never happen
+
+*Written by `make docs` from `fuzz/invariants.py` and `fuzz/faults`; change those, not this page.*
+
+Every campaign checks all of these: the random sequences and the exploration alike, after every turn for
+what the turn touched and now and then for everything. [proving.md](proving.md) says how to run them.
+
+| | Name | What must hold |
+|---|---|---|
+"""
+
+FAULTS_HEAD = """
+# What would be noticed
+
+Known mistakes of authorization servers. `python -m fuzz --selftest` plants each of them in the core from
+outside, one at a time, and fails where one is not caught; it prints which invariants caught it, and after
+how many steps.
+
+| Name | The mistake |
+|---|---|
+"""
+
+
+def invariants_page() -> str:
+    """The page as it should stand in `docs/`."""
+    invariants = (f"| {one.number} | `{one.name}` | {one.sentence} |\n" for one in INVARIANTS)
+    faults = (f"| `{one.name}` | {one.sentence} |\n" for one in FAULTS)
+    return HEAD + "".join(invariants) + FAULTS_HEAD + "".join(faults)

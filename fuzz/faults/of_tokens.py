@@ -1,0 +1,93 @@
+"""Mistakes in what a token shows and ends: introspection, revocation, user-info, housekeeping."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from fuzz.faults.planting import Fault, wrapped
+from ostiary_core.decision import Decision, Update
+from ostiary_core.records import TokenKind
+
+__all__ = ["FAULTS"]
+
+Original = Callable[..., Any]
+
+
+def of_any_client(original: Original) -> Original:
+    def asked_by_owner(secret: Any, client: Any, snapshot: Any, now: Any) -> Any:
+        token = snapshot.token(secret.digest)
+        session = None if token is None else snapshot.session(token.session_id)
+        owner = None if session is None else snapshot.client(session.client_id)
+        return original(secret, owner or client, snapshot, now)
+
+    return asked_by_owner
+
+
+def access_revokes_nothing(original: Original) -> Original:
+    def revoke(secret: Any, client: Any, snapshot: Any, now: Any) -> Any:
+        token = snapshot.token(secret.digest)
+        decision = original(secret, client, snapshot, now)
+        spared = token is not None and token.kind is TokenKind.ACCESS
+        return Decision(decision.reply) if spared else decision
+
+    return revoke
+
+
+def spent_refresh_active(original: Original) -> Original:
+    def introspect(secret: Any, client: Any, snapshot: Any, now: Any) -> Any:
+        token = snapshot.token(secret.digest)
+        session = None if token is None else snapshot.session(token.session_id)
+        if session is not None and token.generation == session.generation - 1:
+            current = replace(token, generation=session.generation)
+            snapshot = snapshot.after((Update(token, current),))
+        return original(secret, client, snapshot, now)
+
+    return introspect
+
+
+def alive_at_its_end(original: Original) -> Original:
+    return lambda secret, client, snapshot, now: original(secret, client, snapshot, now - 1)
+
+
+def salt_erased_early(original: Original) -> Original:
+    no_grace = {"grace_seconds": 0, "salt_margin_seconds": 0}
+    return lambda session, now, policy: original(session, now, replace(policy, **no_grace))
+
+
+def refresh_at_user_info(original: Original) -> Original:
+    def show(event: Any, snapshot: Any, now: Any) -> Any:
+        token = snapshot.token(event.access_token.digest)
+        if token is not None and token.kind is TokenKind.REFRESH:
+            snapshot = snapshot.after((Update(token, replace(token, kind=TokenKind.ACCESS)),))
+        return original(event, snapshot, now)
+
+    return show
+
+
+FAULTS: Final = (
+    Fault(
+        "introspection-open",
+        "introspection tells any client",
+        wrapped("session", "introspect", of_any_client),
+    ),
+    Fault("revocation-open", "any client may revoke", wrapped("session", "revoke", of_any_client)),
+    Fault(
+        "access-revokes-nothing",
+        "revoking with an access token ends nothing",
+        wrapped("session", "revoke", access_revokes_nothing),
+    ),
+    Fault(
+        "spent-refresh-active",
+        "a spent refresh token introspects as active",
+        wrapped("session", "introspect", spent_refresh_active),
+    ),
+    Fault("alive-at-its-end", "a token is good at exp", wrapped("session", "introspect", alive_at_its_end)),
+    Fault(
+        "salt-erased-early", "the sweeper cuts the grace", wrapped("session", "erase_salt", salt_erased_early)
+    ),
+    Fault(
+        "refresh-at-user-info",
+        "user-info takes a refresh token",
+        wrapped("profile", "show", refresh_at_user_info),
+    ),
+)

@@ -1,0 +1,48 @@
+"""How a fault is planted: the core's own functions are substituted from outside, and put back afterwards."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+__all__ = ["Fault", "replaced", "wrapped"]
+
+WHERE = ("ostiary_core", "fuzz.driver", "fuzz.watch")
+Plant = Callable[[], AbstractContextManager[None]]
+Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A known mistake, and how to make it."""
+
+    name: str
+    sentence: str
+    plant: Plant
+
+
+@contextmanager
+def replaced(module: str, name: str, substitute: object) -> Iterator[None]:
+    """`name` of a module of the core is something else for a while, in the core and to whoever drives it."""
+    original = vars(sys.modules[f"ostiary_core.{module}"])[name]
+    with ExitStack() as stack:
+        for each in [
+            one
+            for key, one in sys.modules.items()
+            if key.startswith(("ostiary_core", "fuzz.driver", "fuzz.watch"))
+        ]:
+            for bound, value in list(vars(each).items()):
+                if value is original:
+                    stack.enter_context(patch.object(each, bound, substitute))
+        yield
+
+
+def wrapped(module: str, name: str, wrap: Wrap) -> Plant:
+    """A plant that puts `wrap(original)` in the place of a function."""
+
+    def plant() -> AbstractContextManager[None]:
+        return replaced(module, name, wrap(vars(sys.modules[f"ostiary_core.{module}"])[name]))
+
+    return plant

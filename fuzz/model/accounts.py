@@ -1,0 +1,109 @@
+"""What must be answered to people about their own accounts."""
+
+from fuzz.calls import Answer, Call, Said
+from fuzz.model.realm import Realm
+from fuzz.model.records import (
+    DONE,
+    FREE_FAILURES,
+    LOGIN_ACCESS_SECONDS,
+    LOGIN_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    NOT_SIGNED_IN,
+    SECOND_MS,
+    WRONG_PASSWORD_MS,
+    WRONG_PASSWORDS,
+    Session,
+    Verdict,
+    refused,
+)
+
+
+def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = next(
+        (one for one in realm.users.values() if one.username == call.username and not one.deleted), None
+    )
+    if user is None:
+        return refused("A1002", "wrong user name")
+    if user.failures >= FREE_FAILURES:
+        wait = min(2 ** (user.failures - FREE_FAILURES), LONGEST_WAIT_SECONDS)
+        if now < user.failed_at + wait * SECOND_MS:
+            return refused("A1003", "too many failed sign-ins")
+    if call.password != user.password or not user.enabled:
+        user.failures += 1
+        user.failed_at = now
+        return refused("A1002", "wrong password, or disabled")
+    user.failures = 0
+    session = realm.begin(None, user, frozenset(), LOGIN_SECONDS, call, now, given)
+    return login(realm, session, now, "sign-in")
+
+
+def login(realm: Realm, session: Session, now: int, clause: str) -> Verdict:
+    issued = realm.issued(session, now)
+    user = session.user
+    answer = Answer(
+        said=Said.LOGIN,
+        access=issued.access,
+        refresh=issued.refresh,
+        expires_in=issued.expires_in,
+        session_id=issued.session_id,
+        sub=user.user_id if user else None,
+        must_change_password=user is not None and user.must_change_password,
+    )
+    return Verdict(answer, clause)
+
+
+def refresh_login(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    held = realm.tokens.get(call.token or "")
+    if held is None or held.is_access or held.session.client is not None:
+        return refused("A1001", "the backend's refresh accepts only its own refresh token")
+    verdict = realm.present(held, call, LOGIN_ACCESS_SECONDS, now, given)
+    if verdict.answer.said is Said.REFUSED:
+        return refused("A1001", verdict.clause)
+    return login(realm, held.session, now, verdict.clause)
+
+
+def sign_out(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    if realm.signed_in(call.login, now) is None:
+        return NOT_SIGNED_IN
+    realm.tokens[call.login or ""].session.ended = True
+    return Verdict(DONE, "sign-out ends the login session")
+
+
+def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.signed_in(call.login, now)
+    if user is None:
+        return NOT_SIGNED_IN
+    if call.password != user.password:
+        user.wrong_at = [at for at in user.wrong_at if now - at < WRONG_PASSWORD_MS]
+        if len(user.wrong_at) + 1 < WRONG_PASSWORDS:
+            user.wrong_at.append(now)
+            return refused("A1005", "wrong current password")
+        realm.end_all_of(user)
+        return refused("A1001", "enters the current password wrongly repeatedly: everything ends")
+    user.password = call.new_password or ""
+    user.must_change_password = False
+    realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
+    return Verdict(DONE, "user changes password: all OAuth sessions end")
+
+
+def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.signed_in(call.login, now)
+    if user is None:
+        return NOT_SIGNED_IN
+    if user.must_change_password:
+        return refused("A1004", "the signed-in account must change its password first")
+    realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
+    return Verdict(DONE, "user changes telephone number: all OAuth sessions end")
+
+
+def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    if given.said is Said.NOT_SENT:
+        return Verdict(given, "whether a text message goes out is not told")
+    user = realm.users.get(call.user_id or "")
+    if user is None or user.deleted or not user.enabled:
+        return refused("A1006", "no such account, or disabled")
+    user.password = call.new_password or ""
+    user.must_change_password = False
+    user.failures = 0
+    realm.end_all_of(user)
+    return Verdict(DONE, "password reset by text-message recovery: all OAuth sessions end")

@@ -1,0 +1,114 @@
+"""What must be answered at the consent page."""
+
+from fuzz.calls import Answer, Call, Said
+from fuzz.model.realm import Realm
+from fuzz.model.records import (
+    BASE64URL,
+    DONE,
+    NOT_SIGNED_IN,
+    Client,
+    Code,
+    User,
+    Verdict,
+    offered,
+    redirected,
+    refused,
+)
+
+
+def examined(realm: Realm, call: Call, now: int) -> tuple[User, Client, frozenset[str]] | Verdict:
+    user = realm.signed_in(call.login, now)
+    if user is None:
+        return NOT_SIGNED_IN
+    if user.must_change_password:
+        return refused("A1004", "the signed-in account must change its password first")
+    challenge = call.challenge or ""
+    if (
+        not call.redirect_uri
+        or len(challenge) != 43
+        or not BASE64URL.issuperset(challenge)
+        or call.method != "S256"
+    ):
+        return refused("A0401", "malformed parameters")
+    client = realm.clients.get(call.client_id or "")
+    if client is None or client.deleted or not client.enabled or "authorization_code" not in client.grants:
+        return refused("B4001", "client unknown, disabled, built-in or without the grant")
+    if call.redirect_uri not in client.redirect_uris:
+        return refused("B4001", "redirect_uri is not exactly one of the registered addresses")
+    if call.response_type != "code":
+        return refused("B4002", "response_type is not code")
+    scope = frozenset(client.scopes if call.scope is None else call.scope)
+    if not scope or not scope.issubset(client.scopes):
+        return refused("B4002", "scope empty or outside the client's scopes")
+    return user, client, scope
+
+
+def must_ask(user: User, client: Client, scope: frozenset[str]) -> bool:
+    return not scope <= user.consents.get(client.client_id, frozenset()).union(client.automatic)
+
+
+def check(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    request = examined(realm, call, now)
+    if isinstance(request, Verdict):
+        return request
+    user, client, scope = request
+    return Verdict(offered(client, scope, must_ask(user, client, scope)), "the request is in order")
+
+
+def approve(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    request = examined(realm, call, now)
+    if isinstance(request, Verdict):
+        return request
+    user, client, scope = request
+    if must_ask(user, client, scope):
+        user.consents[client.client_id] = user.consents.get(client.client_id, frozenset()) | scope
+    return code(realm, call, user, client, scope, now, given, "user approves")
+
+
+def recall(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    request = examined(realm, call, now)
+    if isinstance(request, Verdict):
+        return request
+    user, client, scope = request
+    if must_ask(user, client, scope):
+        return Verdict(offered(client, scope, ask=True), "the user must be asked")
+    return code(realm, call, user, client, scope, now, given, "auto-approved or remembered: no question")
+
+
+def code(
+    realm: Realm,
+    call: Call,
+    user: User,
+    client: Client,
+    scope: frozenset[str],
+    now: int,
+    given: Answer,
+    clause: str,
+) -> Verdict:
+    text = realm.new(given.code)
+    realm.codes[text] = Code(client, user, call.redirect_uri or "", call.challenge or "", scope, now)
+    redirect = redirected(call.redirect_uri or "", "code=CODE", call.state)
+    return Verdict(Answer(said=Said.CODE, code=text, redirect=redirect), clause)
+
+
+def deny(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    request = examined(realm, call, now)
+    if isinstance(request, Verdict):
+        return request
+    redirect = redirected(call.redirect_uri or "", "error=access_denied", call.state)
+    return Verdict(Answer(said=Said.DENIED, redirect=redirect), "user denies")
+
+
+def withdraw(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.signed_in(call.login, now)
+    if user is None:
+        return NOT_SIGNED_IN
+    if user.must_change_password:
+        return refused("A1004", "the signed-in account must change its password first")
+    client = realm.clients.get(call.client_id or "")
+    if client is None:
+        return refused("A0404", "no such client")
+    user.consents[client.client_id] = frozenset()
+    realm.end(session for session in realm.sessions if session.user is user and session.client is client)
+    realm.void(code for code in realm.codes.values() if code.user is user and code.client is client)
+    return Verdict(DONE, "withdrawing ends the client's sessions of this user")

@@ -1,0 +1,179 @@
+"""The model's world: clients, people, codes, sessions and tokens, and how sessions begin, rotate and end."""
+
+from collections.abc import Iterable
+
+from fuzz.calls import Answer, Call, Said
+from fuzz.model.records import (
+    BASE64URL,
+    GRACE_MS,
+    LOGIN_ACCESS_SECONDS,
+    SECOND_MS,
+    Client,
+    Code,
+    Held,
+    Pair,
+    Session,
+    User,
+    Verdict,
+    refused,
+)
+
+__all__ = ["Realm"]
+
+
+class Realm:
+    """Everything that exists, with tokens in plain text and no clock of its own."""
+
+    def __init__(self, *, code_replay_ends_session: bool = False) -> None:
+        self.code_replay_ends_session = code_replay_ends_session
+        self.clients: dict[str, Client] = {}
+        self.users: dict[str, User] = {}
+        self.codes: dict[str, Code] = {}
+        self.sessions: list[Session] = []
+        self.tokens: dict[str, Held] = {}
+
+    def authenticated(self, call: Call) -> Client | None:
+        client = self.clients.get(call.client_id or "")
+        if client is None or client.deleted or not client.enabled or call.secret != client.secret:
+            return None
+        return client
+
+    def present(self, held: Held, call: Call, access_seconds: int, now: int, given: Answer) -> Verdict:
+        """A refresh token of a session, presented by its own client."""
+        session, generation, _ = held
+        if session.ended:
+            return refused("invalid_grant", "refresh token revoked")
+        if now >= session.until:
+            return refused("invalid_grant", "authorization at its maximum duration")
+        wanted = None if not call.scope else frozenset(call.scope)
+        too_wide = wanted is not None and not wanted <= session.scope
+        latest = len(session.pairs) - 1
+        if generation == latest:
+            shown = not too_wide
+            pair = Pair(
+                access=self.new(given.access) if shown else None,
+                refresh=self.new(given.refresh) if shown else None,
+                scope=session.scope if wanted is None or too_wide else wanted,
+                access_until=min(now + access_seconds * SECOND_MS, session.until),
+                made_at=now,
+                made_for=call.user_agent,
+            )
+            self.add(session, pair)
+            if too_wide:
+                return refused("invalid_scope", "scope beyond the original: rotated all the same")
+            return Verdict(self.issued(session, now), "refresh with the current refresh token")
+        pair = session.pairs[latest]
+        if generation < latest - 1:
+            session.ended = True
+            return refused("invalid_grant", "refresh token two or more generations back: session revoked")
+        if now - pair.made_at > GRACE_MS:
+            session.ended = True
+            return refused("invalid_grant", "old refresh token presented after 30 s: session revoked")
+        if call.user_agent != pair.made_for:
+            session.ended = True
+            return refused("invalid_grant", "old refresh token, different User-Agent: session revoked")
+        if too_wide:
+            return refused("invalid_scope", "too wide a scope again inside the grace harms nothing")
+        if pair.access is None:
+            pair.access, pair.refresh = self.new(given.access), self.new(given.refresh)
+            self.index(session, latest)
+        return Verdict(
+            self.issued(session, now), "old refresh token presented within 30 s: the same new pair"
+        )
+
+    def signed_in(self, login: str | None, now: int) -> User | None:
+        held = self.tokens.get(login or "")
+        if held is None or not held.is_access or held.session.client is not None or not self.live(held, now):
+            return None
+        return held.session.user
+
+    def begin(
+        self,
+        client: Client | None,
+        user: User | None,
+        scope: frozenset[str],
+        seconds: int,
+        call: Call,
+        now: int,
+        given: Answer,
+    ) -> Session:
+        access_seconds = LOGIN_ACCESS_SECONDS if client is None else client.access_seconds
+        until = now + seconds * SECOND_MS
+        session = Session(
+            session_id=given.session_id,
+            client=client,
+            user=user,
+            scope=scope,
+            until=until,
+            refreshable=user is not None and (client is None or "refresh_token" in client.grants),
+            pairs=[],
+        )
+        pair = Pair(
+            access=self.new(given.access),
+            refresh=self.new(given.refresh) if session.refreshable else None,
+            scope=scope,
+            access_until=min(now + access_seconds * SECOND_MS, until),
+            made_at=now,
+            made_for=call.user_agent,
+        )
+        self.sessions.append(session)
+        self.add(session, pair)
+        return session
+
+    def issued(self, session: Session, now: int) -> Answer:
+        pair = session.pairs[-1]
+        return Answer(
+            said=Said.TOKENS,
+            access=pair.access,
+            refresh=pair.refresh,
+            expires_in=(pair.access_until - now) // SECOND_MS,
+            scope=tuple(sorted(pair.scope)),
+            session_id=session.session_id if len(session.pairs) == 1 else None,
+        )
+
+    def add(self, session: Session, pair: Pair) -> None:
+        session.pairs.append(pair)
+        self.index(session, len(session.pairs) - 1)
+
+    def index(self, session: Session, generation: int) -> None:
+        pair = session.pairs[generation]
+        if pair.access is not None:
+            self.tokens[pair.access] = Held(session, generation, is_access=True)
+        if pair.refresh is not None:
+            self.tokens[pair.refresh] = Held(session, generation, is_access=False)
+
+    def new(self, text: str | None) -> str:
+        """A bearer value that was never given out before: 43 characters of base64url."""
+        if text is None or len(text) != 43 or not BASE64URL.issuperset(text):
+            return "(43 characters of base64url)"
+        if text in self.tokens or text in self.codes:
+            return "(a value that was never given out before)"
+        return text
+
+    @staticmethod
+    def live(held: Held, now: int) -> bool:
+        """Still valid: of the present generation, of a session that runs, in its own time."""
+        session = held.session
+        if session.ended or now >= session.until or held.generation != len(session.pairs) - 1:
+            return False
+        return not held.is_access or now < session.pairs[held.generation].access_until
+
+    def end_all_of(self, user: User, but: Session | None = None) -> None:
+        """All sessions of the user end and all unredeemed codes are void; wrong entries are forgiven."""
+        user.wrong_at = []
+        self.end(session for session in self.sessions if session.user is user and session is not but)
+        self.void(code for code in self.codes.values() if code.user is user)
+
+    def end_all_of_client(self, client: Client) -> None:
+        self.end(session for session in self.sessions if session.client is client)
+        self.void(code for code in self.codes.values() if code.client is client)
+
+    @staticmethod
+    def end(sessions: Iterable[Session]) -> None:
+        for session in sessions:
+            session.ended = True
+
+    @staticmethod
+    def void(codes: Iterable[Code]) -> None:
+        for code in codes:
+            code.void = True

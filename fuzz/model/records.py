@@ -1,0 +1,137 @@
+"""What the model remembers, and the words it answers in."""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from fuzz.calls import Answer, Said, refusal
+
+SECOND_MS: Final = 1_000
+CODE_MS: Final = 300 * SECOND_MS
+GRACE_MS: Final = 30 * SECOND_MS
+LOGIN_ACCESS_SECONDS: Final = 1_800
+LOGIN_SECONDS: Final = 604_800
+WRONG_PASSWORDS: Final = 5
+WRONG_PASSWORD_MS: Final = 15 * 60 * SECOND_MS
+FREE_FAILURES: Final = 5
+LONGEST_WAIT_SECONDS: Final = 900
+BUILT_IN: Final = ("console", "mobile")
+BASE64URL: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+VERIFIER: Final = BASE64URL | frozenset(".~")
+
+
+class Verdict(NamedTuple):
+    """What must be answered, and the sentence that says so."""
+
+    answer: Answer
+    clause: str
+
+
+@dataclass(slots=True)
+class Client:
+    """A registered client."""
+
+    client_id: str
+    secret: str
+    redirect_uris: tuple[str, ...]
+    grants: tuple[str, ...]
+    scopes: tuple[str, ...]
+    automatic: tuple[str, ...]
+    access_seconds: int
+    refresh_seconds: int
+    enabled: bool = True
+    deleted: bool = False
+
+
+@dataclass(slots=True)
+class User:
+    """An account."""
+
+    user_id: str
+    username: str
+    password: str
+    super_administrator: bool = False
+    must_change_password: bool = False
+    enabled: bool = True
+    deleted: bool = False
+    consents: dict[str, frozenset[str]] = field(default_factory=dict)
+    wrong_at: list[int] = field(default_factory=list)
+    failures: int = 0
+    failed_at: int = 0
+
+
+@dataclass(slots=True)
+class Code:
+    """An authorization code."""
+
+    client: Client
+    user: User
+    redirect_uri: str
+    challenge: str
+    scope: frozenset[str]
+    issued_at: int
+    void: bool = False
+    session: "Session | None" = None
+
+
+@dataclass(slots=True)
+class Pair:
+    """One generation of a session; texts are None until an answer showed them."""
+
+    access: str | None
+    refresh: str | None
+    scope: frozenset[str]
+    access_until: int
+    made_at: int
+    made_for: str | None
+    """The User-Agent of the request that made it."""
+
+
+@dataclass(slots=True)
+class Session:
+    """One authorization, or one login."""
+
+    session_id: str | None
+    client: Client | None
+    """None for a login of the backend itself."""
+    user: User | None
+    scope: frozenset[str]
+    until: int
+    refreshable: bool
+    pairs: list[Pair]
+    ended: bool = False
+
+
+class Held(NamedTuple):
+    """Where a token's text belongs."""
+
+    session: Session
+    generation: int
+    is_access: bool
+
+
+def refused(error: str, clause: str) -> Verdict:
+    """The verdict that a call is refused."""
+    return Verdict(refusal(error), clause)
+
+
+def known(user: User) -> Answer:
+    """An account as an administrator is shown it."""
+    return Answer(said=Said.USER, sub=user.user_id, username=user.username)
+
+
+def offered(client: Client, scope: frozenset[str], ask: bool) -> Answer:
+    """What the consent page is told."""
+    return Answer(said=Said.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
+
+
+def redirected(redirect_uri: str, result: str, state: str | None) -> str:
+    """The redirect address, its own query in front."""
+    joint = "&" if "?" in redirect_uri else "?"
+    return f"{redirect_uri}{joint}{result}" + (f"&state={state}" if state is not None else "")
+
+
+DONE: Final = Answer(said=Said.DONE)
+INACTIVE: Final = Answer(said=Said.INACTIVE)
+STRANGER: Final = refused("invalid_client", "client authentication failed")
+NOT_REGISTERED: Final = refused("unauthorized_client", "the client does not register the requested grant")
+NOT_SIGNED_IN: Final = refused("A1001", "not logged in, or the token is not valid")

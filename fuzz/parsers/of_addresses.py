@@ -1,0 +1,172 @@
+"""Readers of addresses: redirect URIs, where a sign-in leads, and who a request comes from."""
+
+import ipaddress
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from fuzz.parsers.target import Target, agree
+from ostiary_core.client_fields import is_redirect_uri
+from ostiary_net.front_door.source import LOCAL, source_of
+from ostiary_web.pages.addresses import local_path
+
+__all__ = ["TARGETS"]
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# --- redirect URIs
+
+
+def judge_redirect_uri(data: bytes) -> None:
+    """The rule of "Client", `redirectUris`, read character by character and without any library for URIs."""
+    text = data.decode("utf-8", "replace")
+    agree(is_redirect_uri(text), _may_be_registered(text), text)
+
+
+def _may_be_registered(text: str) -> bool:
+    if len(text) > 2_000 or any(not "!" <= character <= "~" or character in "#*\\" for character in text):
+        return False
+    scheme, colon, rest = text.partition("://")
+    if not colon or scheme not in ("https", "http"):
+        return False
+    authority = re.split("[/?]", rest, maxsplit=1)[0]
+    if "@" in authority:
+        return False
+    if scheme == "http":
+        host, colon, port = authority.partition(":")
+        plain = not colon or (_is_port(port) and not port.startswith("0"))
+        return host in ("localhost", "127.0.0.1") and plain
+    if authority.startswith("["):
+        host, bracket, rest = authority[1:].partition("]")
+        return (
+            bool(bracket)
+            and _is_literal(host)
+            and (not rest or (rest[0] == ":" and (rest == ":" or _is_port(rest[1:]))))
+        )
+    host, colon, port = authority.partition(":")
+    return bool(host) and not {"[", "]"} & set(authority) and (not port or _is_port(port))
+
+
+def _is_port(text: str) -> bool:
+    return bool(text) and all(each in "0123456789" for each in text) and 0 < int(text) <= 65_535
+
+
+def _is_literal(host: str) -> bool:
+    """What may stand in brackets (RFC 3986 §3.2.2)."""
+    if host[:1] in ("v", "V"):
+        return re.fullmatch(r"[vV][0-9a-fA-F]+\..+", host) is not None
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        return False
+    return True
+
+
+# --- return paths
+
+
+def judge_return_path(data: bytes) -> None:
+    """Wherever a browser is sent after signing in, it stays here (READINGS 27)."""
+    text = data.decode("utf-8", "surrogateescape")
+    path = local_path(text)
+    assert path in (text, "/"), "the path was changed"
+    assert not _leaves(path), f"a browser goes elsewhere with {path!r}"
+    assert urlsplit(urljoin("https://id.example/login", path)).netloc == "id.example"
+    assert all("!" <= character <= "~" for character in path), "it cannot stand in a header field"
+    if re.fullmatch(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/?&=%:@-]*)?", text):
+        agree(path, text, text)
+
+
+def _leaves(reference: str) -> bool:
+    """Whether a browser resolves it to another host: the URL standard's steps up to the host."""
+    kept = reference.strip("".join(map(chr, range(0x21))))
+    kept = re.sub("[\t\n\r]", "", kept).replace("\\", "/")
+    return kept.startswith("//") or re.match("[A-Za-z][A-Za-z0-9+.-]*:", kept) is not None
+
+
+# --- X-Forwarded-For: the peer, the trusted networks, then one field a line
+
+
+def judge_source(data: bytes) -> None:
+    """From the right, the first address that is not trusted; whatever stands left of it changes nothing."""
+    lines = data.split(b"\n")
+    peer_text = lines[0].decode("latin-1")
+    # As a socket names it: only an address with colons has a zone.
+    peer = peer_text if _plain_address(peer_text) and (":" in peer_text or "%" not in peer_text) else None
+    trusted: list[Network] = []
+    for text in (lines[1] if len(lines) > 1 else b"").decode("latin-1").split(","):
+        try:
+            trusted.append(ipaddress.ip_network(text.strip()))
+        except ValueError:
+            continue
+    values = lines[2:]
+    read = source_of(peer, values, trusted)
+    agree(read, _source(peer, values, trusted), (peer, trusted, values))
+    if read != LOCAL and not _is_within(read, trusted):
+        agree(source_of(peer, [b"203.0.113.9, x", *values], trusted), read, (peer, trusted, values))
+
+
+def _source(peer: str | None, values: Sequence[bytes], trusted: Sequence[Network]) -> str:
+    chain = [entry.strip() for value in values for entry in value.split(b",") if entry.strip()]
+    source = LOCAL if peer is None else str(_plain_address(peer))
+    believed = bool(trusted) and (peer is None or _is_within(source, trusted))
+    while believed and chain:
+        address = _written_address(chain.pop().decode("latin-1"))
+        if address is None:
+            break
+        source = str(address)
+        believed = _is_within(source, trusted)
+    return source
+
+
+def _written_address(entry: str) -> object:
+    entry = entry.strip('"')
+    bracketed = re.fullmatch(r"\[([^\]]*)\](?::[0-9]+)?", entry)
+    if bracketed is not None:
+        return _plain_address(bracketed[1])
+    with_port = re.fullmatch(r"([^:\[]*):[0-9]+", entry)
+    return _plain_address(with_port[1] if with_port is not None else entry)
+
+
+def _plain_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(text.split("%")[0])
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return address if mapped is None else mapped
+
+
+def _is_within(text: str, networks: Sequence[Network]) -> bool:
+    return any(ipaddress.ip_address(text) in network for network in networks)
+
+
+TARGETS: Final = (
+    Target(
+        "redirect-uri",
+        judge_redirect_uri,
+        (
+            *b"https:// http:// HTTPS:// localhost 127.0.0.1 app.example : :443 :0 :080 :65536 /".split(),
+            *b"?a=b # * @ user:pw@ [ ] [::1] [v1.a] [::1%25eth0] .. %2e .evil.example".split(),
+            *(b"\\", b" ", b"\t", b"\xc3\xa9", b"\x00"),
+        ),
+    ),
+    Target(
+        "return-path",
+        judge_return_path,
+        (
+            *b"/ // https: javascript: evil.example ?next= %2f %5c @ : .. ./ sso?a=b #".split(),
+            *(b"\\", b"/\\", b"\t", b"\n", b"\r\n", b" ", b"\x00", b"\xe2\x81\x84"),
+        ),
+    ),
+    Target(
+        "source",
+        judge_source,
+        (
+            *b"10.0.0.1 192.0.2.7 ::1 2001:db8::1 10.0.0.0/8 0.0.0.0/0 ::/0 , :4711 [2001:db8::1]".split(),
+            *b"[2001:db8::1]:1 ::ffff:10.0.0.1 fe80::1%eth0 unknown _hidden 127.1 010.0.0.1 ] [ -1".split(),
+            *(b"\n", b", ", b'"', b" ", b"\xb2"),
+        ),
+    ),
+)

@@ -1,0 +1,196 @@
+"""Readers of a request: form bodies, Basic, Accept-Language, and the token lane's scanner."""
+
+import re
+from typing import Final
+from urllib.parse import parse_qsl
+
+import h11
+
+from fuzz.parsers.target import Target, agree
+from ostiary_core.http.credentials import read_credentials
+from ostiary_core.http.form import LONGEST_FORM, read_form
+from ostiary_core.http.language import Language, preferred_language
+from ostiary_core.why import Why
+from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
+
+__all__ = ["TARGETS"]
+
+FORM: Final = b"application/x-www-form-urlencoded"
+BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+# --- forms: the first line is the content type, the rest the body
+
+
+def judge_form(data: bytes) -> None:
+    """The standard library reads the same fields, and what READINGS 14 refuses is refused."""
+    content_type, _, body = data.partition(b"\n")
+    read = read_form([(b"content-type", content_type)], body)
+    media_type = content_type.partition(b";")[0].strip().lower()
+    if read is Why.NOT_FORM_ENCODED:
+        assert content_type != FORM, "the plain content type is refused"
+        return
+    if len(body) <= LONGEST_FORM:
+        assert media_type == FORM, f"{content_type!r} is taken for a form"
+    expected = _fields(body)
+    if isinstance(expected, str):
+        assert isinstance(read, Why), f"{body!r} is taken though {expected}"
+    else:
+        agree(read, expected, body)
+
+
+def _fields(body: bytes) -> dict[str, str] | str:
+    if len(body) > LONGEST_FORM:
+        return "it is too long"
+    for place, byte in enumerate(body):
+        if byte == ord("%") and not re.fullmatch(rb"[0-9a-fA-F]{2}", body[place + 1 : place + 3]):
+            return "an escape is broken"
+    escaped = re.sub(rb"[^\x00-\x7f]", lambda match: b"%%%02X" % match[0][0], body)
+    try:
+        pairs = parse_qsl(escaped.decode("ascii"), keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError:
+        return "it is not UTF-8"
+    names = [name for name, _ in pairs]
+    if any("\0" in name + value for name, value in pairs):
+        return "NUL is in it"
+    if any(bracket in name for name in names for bracket in "[]"):
+        return "a field is an array or object"
+    if len(set(names)) < len(names):
+        return "a field is repeated"
+    return {name: value for name, value in pairs if value}
+
+
+# --- Basic
+
+
+def judge_basic(data: bytes) -> None:
+    """Base64 by hand, and the first colon divides (READINGS 17)."""
+    read = read_credentials([(b"authorization", data)], {})
+    expected = _pair(data)
+    if isinstance(read, tuple):
+        agree(read[0], Why.CREDENTIALS_MALFORMED if expected is None else None, data)
+        return
+    agree((read.client_id, read.secret.reveal()), expected, data)
+
+
+def _pair(value: bytes) -> tuple[str, str] | None:
+    if value[:6].lower() != b"basic ":
+        return None
+    encoded = value[6:].strip(b" \t\n\r\x0b\f")
+    padding = len(encoded) - len(encoded.rstrip(b"="))
+    letters = encoded[: len(encoded) - padding]
+    if len(encoded) % 4 or padding > 2 or any(letter not in BASE64 for letter in letters):
+        return None
+    bits = "".join(f"{BASE64.index(letter):06b}" for letter in letters)
+    whole = len(bits) // 8
+    try:
+        text = bytes(int(bits[8 * each : 8 * each + 8], 2) for each in range(whole)).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if ":" not in text:
+        return None
+    client_id, secret = text.split(":", 1)
+    return (client_id, secret) if client_id and secret and "\0" not in client_id else None
+
+
+# --- Accept-Language
+
+_RANGE: Final = re.compile(
+    r"[ \t]*(\*|[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*)[ \t]*(?:;[ \t]*[qQ]=(.*?)[ \t]*)?"
+)
+_WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
+
+
+def judge_language(data: bytes) -> None:
+    """What RFC 9110 §12.5.4 says of a field that it allows; one of the two languages for any other."""
+    text = data.decode("latin-1")
+    read = preferred_language(text)
+    assert read in Language
+    best, heaviest = Language.EN, 0.0
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part)
+        if match is None or (match[2] is not None and not _WEIGHT.fullmatch(match[2])):
+            return
+        weight = 1.0 if match[2] is None else float(match[2])
+        primary = match[1].lower().split("-")[0]
+        meant = {"zh": Language.ZH, "en": Language.EN, "*": Language.EN}.get(primary)
+        if meant is not None and weight > heaviest:
+            best, heaviest = meant, weight
+    if text.count(",") < 20:
+        agree(read, best, text)
+
+
+# --- the lane
+
+
+def judge_lane(data: bytes) -> None:
+    """Whatever the lane takes, h11 takes too, and reads the same to the last byte."""
+    start = 0
+    while start < len(data):
+        found = read_plain(data, start)
+        if isinstance(found, Torn):
+            assert found.end > len(data), "a torn request is said to be whole"
+            return
+        if not isinstance(found, PlainRequest):
+            return
+        connection = h11.Connection(h11.SERVER)
+        connection.receive_data(data[start:])
+        request = connection.next_event()
+        assert isinstance(request, h11.Request), "h11 sees no request"
+        body = b""
+        while isinstance(event := connection.next_event(), h11.Data):
+            body += bytes(event.data)
+        assert isinstance(event, h11.EndOfMessage), "h11 sees no end"
+        method = b"GET" if found.operation is None else b"POST"
+        read = (method, found.path.encode(), [*found.fields], found.body, data[found.end :])
+        by_h11 = (request.method, request.target, [*request.headers], body, connection.trailing_data[0])
+        agree(read, by_h11, data)
+        assert connection.their_state is h11.DONE, "h11 would not keep the connection"
+        start = found.end
+
+
+TARGETS: Final = (
+    Target(
+        "form",
+        judge_form,
+        (
+            *b"a=b & = + %20 % %4 %zz %00 %C3%A9 %C3 code code[]=1 a%5Bb grant_type=refresh_token ;".split(),
+            *b"# %2B %26".split(),
+            b"application/x-www-form-urlencoded\n",
+            b"application/x-www-form-urlencoded; charset=utf-8\n",
+            *(b"APPLICATION/X-WWW-FORM-URLENCODED;\n", b"text/plain\n", b"\xc3\xa9", b"\xff"),
+        ),
+    ),
+    Target(
+        "basic",
+        judge_basic,
+        (
+            *b"YTpi YTpiOmM= OmI= YTo= YWI= = == -_ +/ w6k6w6k= //86YQ== AGE6Yg== YQ".split(),
+            *(b"Basic ", b"basic\t", b"BASIC  ", b"Bearer ", b" ", b"\n", b"\x80"),
+        ),
+    ),
+    Target(
+        "language",
+        judge_language,
+        (
+            *b"zh zh-CN en en-GB fr * , ;q= ;Q= 0 1 0.8 0.801 1.000 1.1 - nan inf 1e9 zh-Hans-CN 0.".split(),
+            *b".5 ;".split(),
+            *(b" ", b"\t"),
+        ),
+    ),
+    Target(
+        "lane",
+        judge_lane,
+        (
+            *b"abc".split(),
+            *(b"POST /api/oauth2/token HTTP/1.1\r\n", b"POST /api/oauth2/revoke HTTP/1.1\r\n"),
+            b"GET /api/oauth2/userinfo HTTP/1.1\r\n",
+            *(b"POST /api/oauth2/introspect HTTP/1.0\r\n", b"Host: a\r\n", b"host:a\r\n"),
+            *(b"Content-Length: 3\r\n", b"content-length: 03\r\n", b"\r\n"),
+            *(b"Content-Length: 3, 3\r\n", b"Transfer-Encoding: chunked\r\n"),
+            *(b"Connection: close\r\n", b"Connection: keep-alive\r\n"),
+            *(b"Expect: 100-continue\r\n", b"X:\r\n", b"X : y\r\n", b" folded\r\n"),
+            *(b"Authorization: Basic YTpi\r\n", b"\n", b"\r", b"X: \x80\r\n"),
+            *(b"3\r\nabc\r\n0\r\n\r\n", b"\x00"),
+        ),
+    ),
+)

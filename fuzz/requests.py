@@ -1,0 +1,129 @@
+"""Calls into the core's events, as a runtime would make them."""
+
+from hashlib import sha256
+from typing import Final
+
+from fuzz.calls import Call, Verb
+from ostiary_core import events as e
+from ostiary_core.secret import Entropy, Secret
+
+__all__ = ["SOURCE", "administration_event", "hash_of", "parameters", "person", "token_service_event"]
+
+SOURCE: Final = "192.0.2.1"
+"""The address that everybody calls from."""
+
+
+def hash_of(password: str | None) -> str:
+    """What stands for argon2id here."""
+    return sha256(f"salted {password}".encode()).hexdigest()
+
+
+def person(call: Call) -> e.SignedIn:
+    return e.SignedIn(access_token=Secret(call.login or ""))
+
+
+def token_service_event(call: Call, drawn: Entropy) -> e.Event:
+    credentials = e.ClientCredentials(
+        client_id=call.client_id or "",
+        secret=Secret(call.secret or ""),
+        method=e.AuthenticationMethod.BASIC,
+    )
+    token = None if call.token is None else Secret(call.token)
+    match call.verb:
+        case Verb.REDEEM:
+            return e.CodeRedeemed(
+                credentials=credentials,
+                code=token,
+                redirect_uri=call.redirect_uri,
+                code_verifier=call.verifier,
+                user_agent=call.user_agent,
+                source=SOURCE,
+                entropy=drawn,
+            )
+        case Verb.REFRESH:
+            return e.RefreshRequested(
+                credentials=credentials,
+                refresh_token=token,
+                scopes=call.scope or None,
+                user_agent=call.user_agent,
+                entropy=drawn,
+            )
+        case Verb.CLIENT_CREDENTIALS:
+            return e.ClientCredentialsRequested(
+                credentials=credentials,
+                scopes=call.scope or None,
+                user_agent=call.user_agent,
+                source=SOURCE,
+                entropy=drawn,
+            )
+        case Verb.INTROSPECT:
+            return e.IntrospectionRequested(credentials=credentials, token=token)
+        case _:
+            return e.RevocationRequested(credentials=credentials, token=token)
+
+
+def parameters(call: Call) -> e.AuthorizationParameters:
+    return e.AuthorizationParameters(
+        response_type=call.response_type,
+        client_id=call.client_id,
+        redirect_uri=call.redirect_uri,
+        code_challenge=call.challenge,
+        code_challenge_method=call.method,
+        scope=None if call.scope is None else " ".join(call.scope),
+        state=call.state,
+    )
+
+
+def administration_event(call: Call, drawn: Entropy) -> e.Event:
+    caller: e.Caller = e.Operator() if call.login is None else person(call)
+    user_id, client_id = call.user_id or "", call.client_id or ""
+    match call.verb:
+        case Verb.REGISTER_USER:
+            return e.UserRegistered(
+                caller=caller,
+                fields={"username": call.username, "name": call.username, "mustChangePassword": False},
+                password_hash=hash_of(call.password),
+                entropy=drawn,
+            )
+        case Verb.ENABLE_USER:
+            return e.UserEnabled(caller=caller, user_id=user_id)
+        case Verb.DISABLE_USER:
+            return e.UserDisabled(caller=caller, user_id=user_id)
+        case Verb.DELETE_USER:
+            return e.UserDeleted(caller=caller, user_id=user_id)
+        case Verb.RESET_PASSWORD:
+            return e.PasswordResetByAdministrator(
+                caller=caller, user_id=user_id, new_password_hash=hash_of(call.new_password)
+            )
+        case Verb.FORCE_OUT_USER:
+            return e.UserForcedOut(caller=caller, user_id=user_id)
+        case Verb.END_SESSION:
+            return e.SessionForcedOut(caller=caller, session_id=call.session_id or "")
+        case Verb.REGISTER_CLIENT:
+            fields = {"clientId": client_id, "name": client_id, **_settings(call)}
+            return e.ClientRegistered(caller=caller, fields=fields, entropy=drawn)
+        case Verb.CHANGE_CLIENT:
+            return e.ClientChanged(caller=caller, client_id=client_id, fields=_settings(call))
+        case Verb.ENABLE_CLIENT:
+            return e.ClientEnabled(caller=caller, client_id=client_id)
+        case Verb.DISABLE_CLIENT:
+            return e.ClientDisabled(caller=caller, client_id=client_id)
+        case Verb.DELETE_CLIENT:
+            return e.ClientDeleted(caller=caller, client_id=client_id)
+        case Verb.RESET_SECRET:
+            return e.ClientSecretReset(caller=caller, client_id=client_id, entropy=drawn)
+        case _:
+            raise ValueError(f"{call.verb} is no call of the administration")
+
+
+def _settings(call: Call) -> dict[str, object]:
+    """The fields that an administrator sends, in the interface's names."""
+    given = {
+        "redirectUris": call.redirect_uris,
+        "grantTypes": call.grants,
+        "scopes": call.scopes,
+        "autoApproveScopes": call.automatic,
+        "accessTokenTtl": call.access_seconds,
+        "refreshTokenTtl": call.refresh_seconds,
+    }
+    return {name: value for name, value in given.items() if value is not None}

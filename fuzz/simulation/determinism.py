@@ -1,0 +1,105 @@
+"""Makes one run depend on its seed alone: Trio's scheduler, entropy below the seams, threads, the collector.
+
+Trio shuffles tasks that are ready at the same time. With its deterministic scheduling switched on (as
+Hypothesis and pytest-trio do it) the shuffling draws from one `Random`, which is seeded here. A clock that
+jumps when nobody has anything to do does not see threads, so whatever would run in one runs in place.
+"""
+
+import gc
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime, tzinfo
+from hashlib import sha256
+from typing import Any, Self, TypeVar
+from unittest.mock import patch
+
+import structlog
+import trio
+import trio._core._run as scheduler
+from trio.testing import MockClock
+
+from fuzz.driver import BEGINNING_OF_TIME_MS
+from ostiary_core.secret import Entropy
+
+__all__ = ["SeededEntropy", "run_determined"]
+
+T = TypeVar("T")
+
+
+class SeededEntropy:
+    """The same draws in every run, no two of them alike."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._drawn = 0
+
+    def draw(self) -> Entropy:
+        """32 bytes."""
+        self._drawn += 1
+        return Entropy(sha256(f"{self._name} {self._drawn}".encode()).digest())
+
+
+async def _in_place(sync_fn: Callable[..., T], *args: Any, **_: Any) -> T:
+    """What stands in for `trio.to_thread.run_sync`."""
+    await trio.lowlevel.checkpoint()
+    return sync_fn(*args)
+
+
+class _Dated(datetime):
+    """Werkzeug dates cookies by the wall clock."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        """The time of the run."""
+        return cls.fromtimestamp(BEGINNING_OF_TIME_MS / 1000 + trio.current_time(), tz)
+
+
+class _Lines(logging.Handler):
+    """The standard library's log, into the same lines as ours."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(self.format(record))
+
+
+def run_determined(name: str, run: Callable[[], Awaitable[T]], log: list[str]) -> T:
+    """The result of `run`, which depends on `name` and nothing else; what is logged goes into `log`."""
+    drawn = SeededEntropy(f"{name} door")
+    handler = _Lines(log)
+    loggers = logging.getLogger()
+    configured = structlog.get_config()
+    state = scheduler._r.getstate()
+
+    def keep(_: object, method: str, entry: structlog.typing.EventDict) -> str:
+        log.append(f"{method} {entry!r}")
+        raise structlog.DropEvent
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING", True))
+        stack.enter_context(patch.object(trio.to_thread, "run_sync", _in_place))
+        stack.enter_context(patch("werkzeug.http.datetime", _Dated))
+        for module in ("guard", "protocol"):
+            where = f"ostiary_net.front_door.{module}.SystemEntropy"
+            stack.enter_context(patch(where, lambda: drawn))
+        stack.callback(scheduler._r.setstate, state)
+        scheduler._r.seed(name)
+        stack.enter_context(_collecting_afterwards())
+        stack.callback(structlog.configure, **configured)
+        structlog.configure(processors=[keep], cache_logger_on_first_use=False)
+        stack.callback(loggers.removeHandler, handler)
+        loggers.addHandler(handler)
+        return trio.run(run, clock=MockClock(autojump_threshold=0))
+
+
+@contextmanager
+def _collecting_afterwards() -> Iterator[None]:
+    """When garbage is collected differs from process to process, and finalizers run then."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

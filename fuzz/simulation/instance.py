@@ -1,0 +1,255 @@
+"""One instance of the server: the real application behind the real front door, crashed and started again."""
+
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import trio
+from argon2 import PasswordHasher, Type
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import ConnectionState
+
+from fuzz.driver import BEGINNING_OF_TIME_MS
+from fuzz.simulation.determinism import SeededEntropy
+from fuzz.simulation.storage import FaultyStore, Shared
+from fuzz.simulation.streams import Line, Wire, connected
+from fuzz.simulation.witness import Witness, WitnessedService
+from ostiary_core.decision import Decision
+from ostiary_core.guesses import Guesses
+from ostiary_core.rate import RateWindows
+from ostiary_net.authentications import Authentications
+from ostiary_net.clock import SystemClock
+from ostiary_net.files import Files
+from ostiary_net.front_door import guard, install_seam
+from ostiary_net.front_door.connection import open_connection
+from ostiary_net.lane import open_lane
+from ostiary_net.passwords import Passwords
+from ostiary_net.service import Service
+from ostiary_net.sweeping import sweep, sweep_once
+from ostiary_net.text_messages import TextMessage, open_text_messages
+from ostiary_net.threads import run_inline
+from ostiary_net.turns import open_turns
+from ostiary_web.app import Application, Backing, OpenBacking
+from ostiary_web.entrance import door_rules
+from ostiary_web.settings import Settings
+
+__all__ = ["CHEAP", "Habits", "Instance"]
+
+CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
+"""Argon2id that costs nothing."""
+
+PROXY: Final = "10.0.0.9"
+_ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": "http://id.example"}
+
+
+class _Kept:
+    """Where text messages go here: nowhere further."""
+
+    is_local = True
+
+    def __init__(self) -> None:
+        self.messages: list[TextMessage] = []
+
+    async def deliver(self, message: TextMessage) -> None:
+        """Keep it."""
+        self.messages.append(message)
+
+
+class _Slot:
+    """An application whose backing is changed between runs: making one costs more than a run does."""
+
+    def __init__(self) -> None:
+        self.settings = Settings.from_environment(_ENVIRONMENT)
+        self.opener: OpenBacking | None = None
+        self.application = Application(self.settings, open_backing=self._open)
+
+    @asynccontextmanager
+    async def _open(self, settings: Settings) -> AsyncIterator[Backing]:
+        assert self.opener is not None
+        async with self.opener(settings) as backing:
+            yield backing
+
+
+@cache
+def _slot(number: int) -> _Slot:
+    install_seam()
+    return _Slot()
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What an instance is like in one run."""
+
+    has_lane: bool
+    sweep_seconds: float
+    clock_offset_ms: int
+
+
+@dataclass
+class Instance:
+    """One instance and its present incarnation."""
+
+    number: int
+    name: str
+    folder: Path
+    shared: Shared
+    witness: Witness
+    wire: Wire
+    habits: Habits
+    committed: Callable[[Sequence[Decision]], None]
+    secret: Callable[[], str]
+    random: Random
+    offset_ms: int = 0
+    incarnation: int = 0
+    crashes: int = 0
+    is_up: bool = False
+    store: FaultyStore | None = None
+    service: Service | None = None
+    clock: SystemClock | None = None
+    _most_ms: int = 0
+    _scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    _lines: list[Line] = field(default_factory=list)
+    _nursery: trio.Nursery | None = None
+    _guard: Any = None
+    _config: Config = field(default_factory=Config)
+    _down: trio.Event = field(default_factory=trio.Event)
+    delivered: _Kept = field(default_factory=_Kept)
+    faults_met: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.offset_ms = self.habits.clock_offset_ms
+
+    # --- time
+
+    def _nanoseconds(self) -> int:
+        """What the machine's clock shows, wrong by as much as the run wants it to be."""
+        return (BEGINNING_OF_TIME_MS + round(trio.current_time() * 1000) + self.offset_ms) * 1_000_000
+
+    def earliest(self) -> int:
+        """What the machine's clock shows: the server's is not behind it."""
+        return self._nanoseconds() // 1_000_000
+
+    def latest(self) -> int:
+        """The most that it has shown: the server's waits where it was set back."""
+        self._most_ms = max(self._most_ms, self.earliest())
+        return self._most_ms
+
+    def set_clock(self, by_ms: int) -> None:
+        """Set the machine's clock wrong."""
+        self.latest()
+        self.offset_ms += by_ms
+
+    # --- its life
+
+    async def live(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Be started, and started again after every crash, until cancelled."""
+        while True:
+            self.incarnation += 1
+            with trio.CancelScope() as self._scope:
+                await self._serve(task_status)
+            task_status = trio.TASK_STATUS_IGNORED
+            self._die()
+            self._down.set()
+            await trio.sleep(self.random.choice((0.0, 0.05, 1.0)))
+
+    async def _serve(self, task_status: trio.TaskStatus[None]) -> None:
+        slot = _slot(self.number)
+        slot.opener = self._open_backing
+        self._down = trio.Event()
+        self._config.include_date_header = False
+        async with slot.application.backed() as backing:
+            self.service = backing.service
+            self._guard = guard(slot.application, door_rules(slot.settings))
+            self._config.keep_alive_timeout = self._guard.rules.idle_seconds
+            self._config.keep_alive_max_requests = 1_000_000
+            if self.habits.has_lane:
+                open_lane(self._guard, backing.service)
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                self.is_up = True
+                task_status.started()
+                await trio.sleep_forever()
+
+    @asynccontextmanager
+    async def _open_backing(self, settings: Settings) -> AsyncIterator[Backing]:
+        entropy = SeededEntropy(f"{self.name} instance {self.number} life {self.incarnation}")
+        self.clock = SystemClock(self._nanoseconds)
+        passwords = Passwords(CHEAP, entropy_source=entropy, run_sync=run_inline)
+        with self.shared.opened() as inner:
+            self.store = FaultyStore(
+                inner, self.witness, crash=self.crash, committed=self.committed, secret=self.secret
+            )
+            self.store.met = self.faults_met
+            async with (
+                open_turns(self.store, self.clock, self.shared.run_sync(self.random, self.witness)) as turns,
+                open_text_messages(self.delivered) as text_messages,
+                trio.open_nursery() as nursery,
+            ):
+                every = self.habits.sweep_seconds
+                if every < math.inf:
+                    nursery.start_soon(sweep, turns, self.store, self.clock, every, run_inline)
+                service = Service(
+                    turns=turns,
+                    clock=self.clock,
+                    entropy_source=entropy,
+                    rate_windows=RateWindows(scale=100),
+                    guesses=Guesses(scale=100_000),
+                    authentications=Authentications(scale=100_000),
+                )
+                yield Backing(
+                    service=WitnessedService.watching(self.witness, service),
+                    passwords=passwords,
+                    text_messages=text_messages,
+                    files=Files(self.folder, entropy_source=entropy, run_sync=run_inline),
+                    new_administrator=None,
+                    check_ready=lambda: None,
+                )
+                nursery.cancel_scope.cancel()
+
+    def crash(self) -> None:
+        """Lose everything that is not stored, in the middle of whatever is going on."""
+        if self.is_up:
+            self.crashes += 1
+            self._die()
+            self._scope.cancel()
+
+    def _die(self) -> None:
+        self.is_up = False
+        self.clock = None
+        if self.store is not None:
+            self.store.is_dead = True
+        for line in self._lines:
+            line.usable = False
+            line.sever()
+        self._lines.clear()
+
+    # --- from outside
+
+    @property
+    def open_connections(self) -> int:
+        """How many connections the front door counts."""
+        return 0 if self._guard is None else len(self._guard.connections)
+
+    def connect(self, source: str, *, slow: bool = False) -> Line | None:
+        """A connection; None where nobody listens."""
+        if not self.is_up or self._nursery is None:
+            return None
+        line, stream = connected(self.wire, source, slow=slow)
+        self._lines.append(line)
+        wrapper: Any = ASGIWrapper(self._guard)
+        opened: Any = open_connection(wrapper, self._config, WorkerContext(None), ConnectionState({}), stream)
+        self._nursery.start_soon(opened.run)
+        return line
+
+    async def sweep(self) -> None:
+        """Have the sweeper come round now."""
+        if self.is_up and self.service is not None and self.store is not None and self.clock is not None:
+            await sweep_once(self.service.turns, self.store, self.clock, run_inline)

@@ -1,0 +1,219 @@
+"""A plan: who asks what at which second, over which instance, and what goes wrong with it.
+
+A line is a step as the sequences have it, then `|`, then the words of its mishap. Whatever a line needs
+beyond its words is drawn from its own number, so that other lines can be deleted around it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from fuzz.simulation.storage import AT_THE_STORE
+from fuzz.steps import Step
+
+__all__ = ["CUT_BEFORE", "CUT_IN", "LOST", "Line", "Mishap", "Swarm", "read", "swarm_of", "write"]
+
+CUT_BEFORE: Final = "cut-before"
+"""The connection is cut before the request is whole: nothing may come of it."""
+CUT_IN: Final = "cut-in"
+"""The connection is cut in the middle of the answer."""
+LOST: Final = "answer-lost"
+"""The request arrives and nobody hears the answer."""
+FATES: Final = (CUT_BEFORE, CUT_IN, LOST, *AT_THE_STORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mishap:
+    """What goes wrong around one step."""
+
+    instance: int = 0
+    new: bool = False
+    """Over a connection of its own, and not over one that was used before."""
+    form: bool = False
+    """Credentials in the form, and not by Basic."""
+    fate: str | None = None
+    retry_ms: int | None = None
+    """How long the caller waits before asking again, where no answer came."""
+    race: int = 1
+    """How many times the request is sent at once, over all instances."""
+    two_agents: bool = False
+    """Every other one of a race has another User-Agent."""
+    pipelined: bool = False
+    """The whole race in one write over one connection."""
+    mixed: bool = False
+    """Every other one of a race at the token service is an introspection."""
+    torn: int = 1
+    """In how many pieces the request goes out."""
+    slow: bool = False
+    """The answer is taken a few bytes at a time."""
+    clock_ms: int = 0
+    """By how much the instance's clock is set wrong before this."""
+    crash_ms: int | None = None
+    """How long after this began the instance crashes."""
+    garbage: bool = False
+    """A stranger sends bytes that mean nothing, at the same time."""
+    proxied: bool = False
+    """It arrives through the trusted proxy."""
+    spoofed: bool = False
+    """It says of itself that it comes from somewhere else."""
+    hurry: bool = False
+    """The next line does not wait for this one."""
+
+    def words(self) -> str:
+        """As it stands in a plan."""
+        said = [f"instance={self.instance}"]
+        said += [name for name in FLAGS if getattr(self, name)]
+        said += [] if self.fate is None else [self.fate]
+        for name, default in NUMBERS.items():
+            value = getattr(self, name)
+            if value != default:
+                said.append(f"{name}={value}")
+        return " ".join(said)
+
+    @classmethod
+    def parse(cls, words: str) -> "Mishap":
+        """The mishap that these words say."""
+        values: dict[str, object] = {}
+        for word in words.split():
+            name, equals, value = word.partition("=")
+            if equals:
+                values[name] = int(value)
+            elif word in FATES:
+                values["fate"] = word
+            elif word in FLAGS:
+                values[word] = True
+            else:
+                raise ValueError(f"{word!r} is no mishap; known are {', '.join((*FATES, *FLAGS, *NUMBERS))}")
+        return cls(**values)  # type: ignore[arg-type]
+
+
+FLAGS: Final = (
+    "new",
+    "form",
+    "two_agents",
+    "pipelined",
+    "mixed",
+    "slow",
+    "garbage",
+    "proxied",
+    "spoofed",
+    "hurry",
+)
+NUMBERS: Final[dict[str, int | None]] = {
+    "retry_ms": None,
+    "race": 1,
+    "torn": 1,
+    "clock_ms": 0,
+    "crash_ms": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a plan."""
+
+    step: Step
+    mishap: Mishap = field(default_factory=Mishap)
+
+    def __str__(self) -> str:
+        return f"{self.step} | {self.mishap.words()}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Line":
+        """The line that prints as `text`."""
+        step, _, mishap = text.partition("#")[0].partition("|")
+        return cls(Step.parse(step), Mishap.parse(mishap))
+
+
+def write(seed: str, lines: Iterable[Line], remarks: Iterable[str] = ()) -> str:
+    """A plan as text."""
+    said = [*(f"# {remark}" for remark in remarks), f"seed {seed}", *map(str, lines)]
+    return "\n".join(said) + "\n"
+
+
+def read(text: str) -> tuple[str, list[Line]]:
+    """The seed and the lines of a plan."""
+    said = [line for line in text.splitlines() if line.partition("#")[0].strip()]
+    if not said or not said[0].startswith("seed "):
+        raise ValueError("expected a line 'seed N' before the steps")
+    return said[0].removeprefix("seed ").strip(), [Line.parse(line) for line in said[1:]]
+
+
+# --- what a seed is like
+
+
+@dataclass(frozen=True, slots=True)
+class Swarm:
+    """The mix of one seed: which faults there are at all, and how often (swarm testing)."""
+
+    instances: int
+    on_file: bool
+    lanes: tuple[bool, ...]
+    sweep_seconds: float
+    offsets_ms: tuple[int, ...]
+    turns: int
+    rates: dict[str, float]
+
+    def mishap(self, random: Random) -> Mishap:
+        """One step's share of it."""
+
+        def happens(name: str) -> bool:
+            return random.random() < self.rates.get(name, 0.0)
+
+        fates = [name for name in FATES if happens(name)]
+        fate = random.choice(fates) if fates else None
+        race = random.choice((2, 2, 2, 3, 3, 5, 20)) if happens("race") else 1
+        return Mishap(
+            instance=random.randrange(self.instances),
+            new=happens("new"),
+            form=random.random() < 0.3,
+            fate=fate,
+            retry_ms=random.choice((0, 10, 2_000, 20_000, 29_000, 31_000)) if random.random() < 0.7 else None,
+            race=race,
+            two_agents=race > 1 and random.random() < 0.2,
+            pipelined=race > 1 and random.random() < 0.3,
+            mixed=race > 1 and random.random() < 0.3,
+            torn=random.choice((2, 3, 4)) if happens("torn") else 1,
+            slow=happens("slow"),
+            clock_ms=random.choice((-60_000, -5_000, -1_000, -1, 1, 1_000, 20_000))
+            if happens("clock")
+            else 0,
+            crash_ms=random.choice((0, 0, 1, 3, 50)) if happens("crash") else None,
+            garbage=happens("garbage"),
+            proxied=random.random() < 0.2,
+            spoofed=random.random() < 0.1,
+            hurry=happens("hurry"),
+        )
+
+
+KINDS: Final = {
+    "new": (0.1, 0.5, 1.0),
+    CUT_BEFORE: (0.02, 0.1),
+    CUT_IN: (0.02, 0.1),
+    LOST: (0.05, 0.2),
+    **dict.fromkeys(AT_THE_STORE, (0.02, 0.08)),
+    "race": (0.1, 0.4),
+    "torn": (0.1, 0.4),
+    "slow": (0.05, 0.2),
+    "clock": (0.02, 0.1),
+    "crash": (0.01, 0.05),
+    "garbage": (0.03, 0.1),
+    "hurry": (0.2, 0.6),
+}
+"""How often each kind of trouble comes where a seed has it at all."""
+
+
+def swarm_of(random: Random) -> Swarm:
+    """The mix of a seed."""
+    instances = random.choice((1, 2, 2, 3))
+    skew = random.choice((0, 0, 300, 20_000))
+    return Swarm(
+        instances=instances,
+        on_file=random.random() < 0.7,
+        lanes=tuple(random.random() < 0.7 for _ in range(instances)),
+        sweep_seconds=random.choice((600.0, 3_600.0, 86_400.0)),
+        offsets_ms=tuple(random.randint(-skew, skew) for _ in range(instances)),
+        turns=random.choice((40, 70, 110)),
+        rates={name: random.choice(rates) for name, rates in KINDS.items() if random.random() < 0.5},
+    )

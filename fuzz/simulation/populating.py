@@ -1,0 +1,91 @@
+"""What is there before the first step: administrators, clients and people, made behind the interface."""
+
+from typing import Any, Final
+
+from fuzz.beginnings import ADMINISTRATOR
+from fuzz.calls import Verb
+from fuzz.driver import BEGINNING_OF_TIME_MS
+from fuzz.invariants import EXPLAINED
+from fuzz.meaning import call_of
+from fuzz.model import Model
+from fuzz.model import User as ModelUser
+from fuzz.replies import answer_of
+from fuzz.requests import administration_event
+from fuzz.seen import SeenUser
+from fuzz.simulation.callers import DESK, DESK_PASSWORD, Callers
+from fuzz.simulation.determinism import SeededEntropy
+from fuzz.simulation.instance import CHEAP
+from fuzz.steps import Step
+from ostiary_core import events as e
+from ostiary_core.decision import UserKnown
+from ostiary_core.permissions import SUPER_ADMINISTRATOR
+from ostiary_net.turns import Turns
+
+__all__ = ["populate"]
+
+ROOT_PASSWORD: Final = "password of the first administrator"
+FIRST_PASSWORD: Final = "password 0"
+"""Of everybody, until they choose another."""
+
+
+async def populate(turns: Turns, callers: Callers, model: Model) -> None:
+    """An operator with the administrators, the clients and the people; nothing goes wrong yet."""
+    history = callers.history
+    drawn = SeededEntropy(f"{callers.seed} beginning")
+    callers.secrets.add(ROOT_PASSWORD)
+    password_hash = {
+        password: CHEAP.hash(password.encode(), salt=drawn.draw()[:16])
+        for password in (ROOT_PASSWORD, DESK_PASSWORD, FIRST_PASSWORD)
+    }
+
+    def know(reply: Any, password: str) -> SeenUser:
+        if not isinstance(reply, UserKnown):
+            raise TypeError(f"an administrator could not be made: {reply}")
+        user_id, username = reply.user.user_id, reply.user.username
+        model.realm.users[user_id] = ModelUser(user_id, username, password, super_administrator=True)
+        history.users[user_id] = SeenUser(user_id, username, password)
+        return history.users[user_id]
+
+    made = await turns.decide(
+        e.FirstAdministratorCreated(
+            username=ADMINISTRATOR,
+            password_hash=password_hash[ROOT_PASSWORD],
+            must_change_password=False,
+            entropy=drawn.draw(),
+        )
+    )
+    history.names[ADMINISTRATOR] = know(made.reply, ROOT_PASSWORD)
+    made = await turns.decide(
+        e.UserRegistered(
+            caller=e.Operator(),
+            fields={
+                "username": DESK,
+                "name": DESK,
+                "mustChangePassword": False,
+                "roleIds": [SUPER_ADMINISTRATOR],
+            },
+            password_hash=password_hash[DESK_PASSWORD],
+            entropy=drawn.draw(),
+        )
+    )
+    know(made.reply, DESK_PASSWORD)
+    beginning = history.beginning
+    opening = [Step(number=0, at=0, verb=Verb.REGISTER_CLIENT, client=name) for name in beginning.clients]
+    opening += [Step(number=0, at=0, verb=Verb.REGISTER_USER, user=name) for name in beginning.people]
+    for step in opening:
+        call = call_of(history, step)
+        event: Any = (
+            e.UserRegistered(
+                caller=e.Operator(),
+                fields={"username": call.username, "name": call.username, "mustChangePassword": False},
+                password_hash=password_hash[FIRST_PASSWORD],
+                entropy=drawn.draw(),
+            )
+            if step.verb is Verb.REGISTER_USER
+            else administration_event(call, drawn.draw())
+        )
+        answer = answer_of(call, await turns.decide(event))
+        if model.judge(call, BEGINNING_OF_TIME_MS, answer).answer != answer:
+            callers.fault(EXPLAINED, f"the beginning: {call.verb} is answered {answer}")
+        history.note(0, call, BEGINNING_OF_TIME_MS, answer)
+        callers.remember(call, answer)

@@ -1,0 +1,243 @@
+"""The shared store of all instances, and the faults that it meets.
+
+Two kinds stand behind the instances: the real SQLite store on a file, each instance with its own
+connections, and a store in memory whose turns are taken the way PostgreSQL takes them: a turn decides on what
+stood when it began, other instances may commit while it runs, and its guarded writes then find out (snapshot
+isolation, first writer wins).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from random import Random
+from typing import Any, Final, Protocol, TypeVar
+
+import trio
+
+from fuzz.simulation.witness import Witness
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Change, Decision
+from ostiary_core.events import Event
+from ostiary_core.instant import SECOND_MS, Instant
+from ostiary_core.policy import Policy
+from ostiary_core.records import Record, Session, Table
+from ostiary_core.store import MemoryStore
+from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.threads import RunSync, run_inline
+
+__all__ = ["FaultyStore", "OnFile", "Shared", "SharedMemory", "StoreFault", "Together"]
+
+T = TypeVar("T")
+
+
+class StoreFault(OSError):
+    """What a disk or a database says when it fails; like theirs, its text quotes what it was about."""
+
+
+class Shared(Protocol):
+    """What the instances have in common, in one run."""
+
+    def opened(self) -> AbstractContextManager[Any]:
+        """The store as one more instance opens it."""
+        ...
+
+    def run_sync(self, random: Random, witness: Witness) -> RunSync:
+        """Where an instance's turns run."""
+        ...
+
+    def records(self, table: Table) -> Iterable[Record]:
+        """Everything in one table."""
+        ...
+
+    def texts(self) -> bytes:
+        """All that is stored, as bytes that can be searched."""
+        ...
+
+
+class OnFile:
+    """SQLite on a file: every instance opens it for itself."""
+
+    def __init__(self, folder: Path, policy: Policy) -> None:
+        self.path = folder / "ostiary.db"
+        self._policy = policy
+        self._own = SQLiteStore(self.path, policy=policy)
+
+    def opened(self) -> AbstractContextManager[SQLiteStore]:
+        return SQLiteStore(self.path, policy=self._policy)
+
+    def run_sync(self, random: Random, witness: Witness) -> RunSync:
+        return run_inline
+
+    def records(self, table: Table) -> Iterable[Record]:
+        return self._own.records(table)
+
+    def texts(self) -> bytes:
+        self._own.close()
+        return b"".join(path.read_bytes() for path in sorted(self.path.parent.glob("ostiary.db*")))
+
+
+Tables = dict[Table, dict[Any, Record]]
+
+
+class SharedMemory(MemoryStore):
+    """The reference store, whose turns can begin before other turns end."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self._began: Tables | None = None
+        self._began_at: int | None = None
+        self.decided_at: int | None = None
+        """The moment of which the latest turn read; None where it read what stood when it wrote."""
+
+    def moment(self) -> Tables:
+        """What stands now."""
+        return {table: dict(rows) for table, rows in self._tables.items()}
+
+    @contextmanager
+    def as_of(self, moment: Tables, at: int) -> Iterator[None]:
+        """The first turn in the block decides on what stood at `moment`; one taken again does not."""
+        self._began, self._began_at = moment, at
+        try:
+            yield
+        finally:
+            self._began = None
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        rows = (self._began or self._tables)[table]
+        return [rows[identifier] for identifier in identifiers if identifier in rows]
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        self.decided_at, self._began_at = self._began_at, None
+        try:
+            return super().turn(events, now, origins)
+        finally:
+            self._began = None
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        return self.turn(events, now)
+
+    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
+        due = [
+            (session.rotated_at, session.session_id)
+            for session in self.records(Table.SESSION)
+            if isinstance(session, Session)
+            and session.salt is not None
+            and session.rotated_at is not None
+            and session.rotated_at < now - grace_seconds * SECOND_MS
+        ]
+        return [session_id for _, session_id in sorted(due)[:limit]]
+
+    def texts(self) -> bytes:
+        stored = [*(self.records(table) for table in Table), self.audit()]
+        return repr(stored).encode()
+
+
+class Together:
+    """One store in memory for all instances."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.store = SharedMemory(policy)
+
+    def opened(self) -> AbstractContextManager[SharedMemory]:
+        return nullcontext(self.store)
+
+    def run_sync(self, random: Random, witness: Witness) -> RunSync:
+        store = self.store
+
+        async def run(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+            async with limiter:
+                moment, at = store.moment(), witness.tick()
+                pause = random.choice((0.0, 0.0, 0.001, 0.004))
+                if pause:
+                    await trio.sleep(pause)
+                with store.as_of(moment, at):
+                    return sync_fn()
+
+        return run
+
+    def records(self, table: Table) -> Iterable[Record]:
+        return self.store.records(table)
+
+    def texts(self) -> bytes:
+        return self.store.texts()
+
+
+BEFORE_COMMIT: Final = "store-fails"
+AFTER_COMMIT: Final = "commit-unheard"
+CRASH_BEFORE: Final = "crash-before-commit"
+CRASH_AFTER: Final = "crash-after-commit"
+AT_THE_STORE: Final = (BEFORE_COMMIT, AFTER_COMMIT, CRASH_BEFORE, CRASH_AFTER)
+
+
+class FaultyStore:
+    """A store as one instance uses it: watched, and failing where the plan says so."""
+
+    def __init__(
+        self,
+        inner: Any,
+        witness: Witness,
+        *,
+        crash: Callable[[], None],
+        committed: Callable[[Sequence[Decision]], None],
+        secret: Callable[[], str],
+    ) -> None:
+        self._inner = inner
+        self._witness = witness
+        self._crash = crash
+        self._committed = committed
+        self._secret = secret
+        self.armed: dict[int, str] = {}
+        """Which operations meet which fault at their next turn that writes."""
+        self.met: Counter[str] = Counter()
+        self.is_dead = False
+        self.policy: Policy = inner.policy
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """One turn, which may fail before it is kept, or be kept without anybody hearing of it."""
+        fault = self._due(events)
+        if fault in (BEFORE_COMMIT, CRASH_BEFORE):
+            self._met(fault, events)
+        decisions: list[Decision] = self._inner.turn(events, now, origins)
+        self._took(events, now, changed=any(decision.changes for decision in decisions))
+        self._committed(decisions)
+        if fault is not None:
+            self._met(fault, events)
+        return decisions
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        """Events that change nothing."""
+        self._alive()
+        decisions: list[Decision] = self._inner.read(events, now)
+        self._took(events, now, changed=False)
+        return decisions
+
+    def write(self, changes: Sequence[Change]) -> None:
+        self._inner.write(changes)
+
+    def __getattr__(self, name: str) -> Any:
+        """Lists and lives are read as they are."""
+        return getattr(self._inner, name)
+
+    def _took(self, events: Sequence[Event], now: int, *, changed: bool) -> None:
+        self._witness.took(events, now, None if changed else getattr(self._inner, "decided_at", None))
+
+    def _due(self, events: Sequence[Event]) -> str | None:
+        self._alive()
+        found = [self.armed.pop(one) for one in self._witness.operations_of(events) if one in self.armed]
+        return found[0] if found else None
+
+    def _alive(self) -> None:
+        if self.is_dead:
+            raise StoreFault("this instance has died")
+
+    def _met(self, fault: str, events: Sequence[Event]) -> None:
+        self.met[fault] += 1
+        self._witness.failed(events)
+        if fault in (CRASH_BEFORE, CRASH_AFTER):
+            self._crash()
+        raise StoreFault(f"disk I/O error near {self._secret()!r}")

@@ -1,0 +1,100 @@
+"""Who saw what: which turn took which request's event, on whose clock, and in which order over all instances.
+
+It proves nothing by itself. It gives the judge a likely order of events, which the judge then checks, and it
+tells which requests met a fault that was injected.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Decision
+from ostiary_core.events import Event
+from ostiary_net.service import Service
+
+__all__ = ["OPERATION_FIELD", "Seen", "Witness", "WitnessedService"]
+
+OPERATION_FIELD = b"x-operation"
+"""The field by which a request says which operation it is; to the server it is one of many it ignores."""
+
+
+class Seen(NamedTuple):
+    """An event of a request, taken in a turn that was kept."""
+
+    moment: float
+    now: int
+    kind: str
+
+
+@dataclass
+class _Known:
+    event: Event
+    operation: int
+
+
+class Witness:
+    """What was seen of all operations of one run."""
+
+    def __init__(self) -> None:
+        self.moment = 0
+        self.seen: dict[int, list[Seen]] = {}
+        self.met_fault: set[int] = set()
+        """Operations whose turn failed because of a fault that was injected."""
+        self.traces: dict[str, int] = {}
+        self._known: dict[int, _Known] = {}
+
+    def tick(self) -> int:
+        """The next moment in the order of everything."""
+        self.moment += 1
+        return self.moment
+
+    def asked(self, event: Event, operation: int) -> None:
+        """An event is about to be put into the queue for an operation."""
+        self._known[id(event)] = _Known(event, operation)
+
+    def operations_of(self, events: Sequence[Event]) -> list[int]:
+        """Whose the events are; -1 for what the server does by itself."""
+        found = (self._known.get(id(event)) for event in events)
+        return [-1 if known is None else known.operation for known in found]
+
+    def took(self, events: Sequence[Event], now: int, moment: int | None = None) -> None:
+        """A turn took these events: now, or at an earlier `moment` of which it read and wrote nothing."""
+        for place, (event, operation) in enumerate(zip(events, self.operations_of(events), strict=True)):
+            if operation >= 0:
+                at = self.tick() if moment is None else moment + place / 1_000
+                self.seen.setdefault(operation, []).append(Seen(at, now, type(event).__name__))
+
+    def failed(self, events: Sequence[Event]) -> None:
+        """A fault was injected into a turn with these events."""
+        self.met_fault.update(self.operations_of(events))
+
+
+class WitnessedService(Service):
+    """The service, telling the witness which request an event is of."""
+
+    __slots__ = ("witness",)
+
+    witness: Witness
+
+    @classmethod
+    def watching(cls, witness: Witness, service: Service) -> "WitnessedService":
+        """The same service, watched."""
+        watched = cls(**{each.name: getattr(service, each.name) for each in fields(service)})
+        object.__setattr__(watched, "witness", witness)
+        return watched
+
+    def origin(self, headers: Sequence[tuple[bytes, bytes]], source: str) -> Origin:
+        """Where a request came from; the trace id is remembered for it."""
+        origin = Service.origin(self, headers, source)
+        for name, value in headers:
+            if name == OPERATION_FIELD:
+                self.witness.traces[origin.trace_id] = int(value)
+        return origin
+
+    async def decide(self, event: Event, origin: Origin) -> Decision:
+        """The decision on an event whose operation is known from now on."""
+        operation = self.witness.traces.get(origin.trace_id)
+        if operation is not None:
+            self.witness.asked(event, operation)
+        return await Service.decide(self, event, origin)

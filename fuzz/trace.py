@@ -1,0 +1,89 @@
+"""A trace: the steps of one world as lines that a person reads and a replay reads back.
+
+The first line names the world, which decides clients, people, policy and entropy; `#` begins a remark.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fuzz.beginnings import Beginning, begin, fixed
+from fuzz.invariants import Violation
+from fuzz.seeds import choices
+from fuzz.steps import Step
+from fuzz.world import Stillborn, World
+
+__all__ = ["FIXED", "FIXED_STRICT", "Replay", "beginning_of", "read", "replay", "turns_of", "write"]
+
+FIXED, FIXED_STRICT = "fixed", "fixed-strict"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a trace came to: up to the first violation, or to its end."""
+
+    steps: tuple[Step, ...]
+    told: tuple[str, ...]
+    violations: tuple[Violation, ...]
+
+
+def beginning_of(world: str) -> Beginning:
+    """What the world of this name begins with: `SEED/NUMBER`, `fixed` or `fixed-strict`."""
+    if world in (FIXED, FIXED_STRICT):
+        return fixed(code_replay_ends_session=world == FIXED_STRICT)
+    seed, _, number = world.partition("/")
+    return begin(choices(int(seed), int(number)))
+
+
+def turns_of(steps: Iterable[Step]) -> list[list[Step]]:
+    """The steps by turns; one whose predecessor is gone takes a turn of its own."""
+    turns: list[list[Step]] = []
+    for step in steps:
+        if step.joined and turns and turns[-1][0].at == step.at:
+            turns[-1].append(step)
+        else:
+            turns.append([step])
+    return turns
+
+
+def replay(world: str, steps: Sequence[Step]) -> Replay:
+    """Run the steps in a fresh world of that name, then look at everything."""
+    try:
+        life = World(world, beginning_of(world))
+    except Stillborn as stillborn:
+        return Replay((), (), tuple(stillborn.violations))
+    run: list[Step] = []
+    told: list[str] = []
+    for turn in turns_of(steps):
+        violations, answers = life.run(turn)
+        run += turn
+        told += answers
+        if violations:
+            return Replay(tuple(run), tuple(told), tuple(violations))
+    violations = life.whole(steps[-1].at) if steps else []
+    return Replay(tuple(run), tuple(told), tuple(violations))
+
+
+def write(world: str, steps: Sequence[Step], told: Sequence[str] = (), remarks: Iterable[str] = ()) -> str:
+    """The trace as text, with what each step came to as a remark."""
+    lines = [*(f"# {remark}" for remark in remarks), f"world {world}"]
+    for place, step in enumerate(steps):
+        line = str(step)
+        lines.append(f"{line:<96}  # {told[place]}" if place < len(told) else line)
+    return "\n".join(lines) + "\n"
+
+
+def read(text: str) -> tuple[str, list[Step]]:
+    """The world and the steps of a trace."""
+    world = None
+    steps = []
+    for line in text.splitlines():
+        said = line.partition("#")[0].strip()
+        if not said:
+            continue
+        if said.startswith("world "):
+            world = said.removeprefix("world ")
+        else:
+            steps.append(Step.parse(said))
+    if world is None:
+        raise ValueError("expected a line 'world SEED/NUMBER' (or 'world fixed') before the steps")
+    return world, steps

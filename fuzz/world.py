@@ -1,0 +1,171 @@
+"""One small world: the core behind its driver, the model beside it, the history, and both judges.
+
+Worlds are begun, run for a few hundred steps and dropped, so a campaign's memory stays flat and every
+failure is found in a short life.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+
+from fuzz.beginnings import ADMINISTRATOR, Beginning
+from fuzz.calls import Answer, Said, Verb
+from fuzz.driver import BEGINNING_OF_TIME_MS, Driver, Turn
+from fuzz.history import History
+from fuzz.invariants import EXPLAINED, Violation
+from fuzz.meaning import call_of
+from fuzz.model import Model, User
+from fuzz.requests import hash_of
+from fuzz.seeds import entropy
+from fuzz.seen import SeenUser
+from fuzz.steps import Step
+from fuzz.watch import Watch
+from ostiary_core import events as e
+from ostiary_core.code import TRANSITIONS as CODE_TRANSITIONS
+from ostiary_core.decision import Decision, Done, Fact, Refused, UserKnown
+from ostiary_core.instant import Instant
+from ostiary_core.machine import taken
+from ostiary_core.policy import Policy
+from ostiary_core.secret import Entropy
+from ostiary_core.session import TRANSITIONS as SESSION_TRANSITIONS
+from ostiary_core.why import Why
+
+__all__ = ["Stillborn", "World"]
+
+ADMINISTRATORS_PASSWORD = "password of the first administrator"
+
+
+class Stillborn(Exception):
+    """Something that must never happen happened before the first step."""
+
+    def __init__(self, violations: list[Violation]) -> None:
+        super().__init__(f"the world could not begin: {violations[0]}")
+        self.violations = violations
+
+
+class World:
+    """A life of clients and people under the rules."""
+
+    def __init__(self, name: str, beginning: Beginning, *, rehearse_every: int = 1) -> None:
+        policy = Policy(revoke_on_code_replay=beginning.code_replay_ends_session)
+        self.name = name
+        self.driver = Driver(name, policy, rehearse_every=rehearse_every)
+        self.model = Model(code_replay_ends_session=beginning.code_replay_ends_session)
+        self.history = History(beginning)
+        self.watch = Watch(self.history, self.driver)
+        self.clauses: Counter[str] = Counter()
+        """How often each sentence of the model decided."""
+        self.transitions: Counter[str] = Counter()
+        """How often each row of the core's two state tables was taken."""
+        self.decisions: list[Decision] = []
+        """Of the latest turn."""
+        self.steps = 0
+        self._trace = sha256()
+        self._begin(beginning)
+
+    @property
+    def digest(self) -> str:
+        """One value for everything that was asked and answered here."""
+        return self._trace.hexdigest()
+
+    def run(self, steps: Sequence[Step]) -> tuple[list[Violation], list[str]]:
+        """Take one turn of steps; what must not have happened, and what each step came to."""
+        if steps[0].restart:
+            self.driver.restart()
+        # All of a turn is asked before any of it is answered.
+        calls = [(step.number, call_of(self.history, step)) for step in steps]
+        turn = self.driver.take(calls, BEGINNING_OF_TIME_MS + steps[0].at, crash=steps[0].crash)
+        self.steps += len(steps)
+        violations, told = self._explained(turn)
+        violations += self.watch.after(turn)
+        self.decisions = [outcome.decision for outcome in turn.outcomes if outcome.decision is not None]
+        for step, outcome in zip(steps, turn.outcomes, strict=False):
+            self._trace.update(f"{step} {outcome.answer!r}\n".encode())
+        return violations, told
+
+    def whole(self, at: int) -> list[Violation]:
+        """Look at everything there is, `at` milliseconds after the beginning."""
+        return list(self.watch.whole(BEGINNING_OF_TIME_MS + at))
+
+    def _explained(self, turn: Turn) -> tuple[list[Violation], list[str]]:
+        """The model's word on every answer."""
+        violations, told = [], []
+        for outcome in turn.outcomes:
+            if outcome.decision is None:
+                told.append("no answer: nothing was kept")
+                continue
+            if outcome.decision.facts or outcome.answer.said is Said.REFUSED:
+                self.transitions.update(transitions_of(outcome.decision))
+            verdict = self.model.judge(outcome.call, int(turn.now), outcome.answer)
+            self.clauses[verdict.clause] += 1
+            told.append(f"{outcome.answer}  ({verdict.clause})")
+            if verdict.answer != outcome.answer:
+                violations.append(
+                    Violation(
+                        EXPLAINED,
+                        f"{outcome.call.verb} must be answered {_differing(verdict.answer, outcome.answer)} "
+                        f"({verdict.clause})",
+                    )
+                )
+        return violations, told
+
+    # --- the beginning
+
+    def _begin(self, beginning: Beginning) -> None:
+        """An operator with the first administrator, the clients and the people."""
+        now = Instant(BEGINNING_OF_TIME_MS)
+        [created] = self.driver.store.turn(
+            [
+                e.FirstAdministratorCreated(
+                    username=ADMINISTRATOR,
+                    password_hash=hash_of(ADMINISTRATORS_PASSWORD),
+                    must_change_password=False,
+                    entropy=Entropy(entropy(self.name, 0)),
+                )
+            ],
+            now,
+        )
+        if not isinstance(created.reply, UserKnown):
+            raise TypeError(f"the first administrator could not be created: {created.reply}")
+        user_id = created.reply.user.user_id
+        self.model.realm.users[user_id] = User(
+            user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD, super_administrator=True
+        )
+        seen = SeenUser(user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD)
+        self.history.users[user_id] = self.history.names[ADMINISTRATOR] = seen
+        self.watch.begin()
+        opening = [Step(number=0, at=0, verb=Verb.REGISTER_CLIENT, client=name) for name in beginning.clients]
+        opening += [Step(number=0, at=0, verb=Verb.REGISTER_USER, user=name) for name in beginning.people]
+        for place, step in enumerate(opening):
+            call = call_of(self.history, step)
+            turn = self.driver.take([(-1 - place, call)], BEGINNING_OF_TIME_MS)
+            violations, _ = self._explained(turn)
+            violations += self.watch.after(turn)
+            if violations:
+                raise Stillborn(violations)
+
+
+@cache
+def _transitions(told: frozenset[Fact], refusal: Why | None) -> tuple[str, ...]:
+    """The rows of both state tables that a decision with these facts took."""
+    decision = Decision(Done() if refusal is None else Refused(refusal), facts=tuple(told))
+    return tuple(
+        f"{machine}: {row}"
+        for machine, table in (("code", CODE_TRANSITIONS), ("session", SESSION_TRANSITIONS))
+        for row in taken(table, decision)
+    )
+
+
+def transitions_of(decision: Decision) -> tuple[str, ...]:
+    """The rows of both state tables that a decision took; only kinds and reasons of facts matter to them."""
+    refusal = decision.reply.why if isinstance(decision.reply, Refused) else None
+    return _transitions(frozenset(Fact(kind=fact.kind, why=fact.why) for fact in decision.facts), refusal)
+
+
+def _differing(expected: Answer, given: Answer) -> str:
+    """Both answers; where they say the same, the fields they differ in, without their values."""
+    if str(expected) != str(given):
+        return f"'{expected}', and was answered '{given}'"
+    names = [name for name in Answer._fields if getattr(expected, name) != getattr(given, name)]
+    return f"'{expected}' with another {' and '.join(names)}"

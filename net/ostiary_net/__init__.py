@@ -1,0 +1,1 @@
+"""The machine room of Ostiary: Trio, storage, sockets, clock, entropy, processes."""

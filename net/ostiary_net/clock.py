@@ -1,0 +1,40 @@
+"""The time, read in one place and handed to the rules as an `Instant`."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from ostiary_core.instant import Instant
+
+__all__ = ["Clock", "SystemClock"]
+
+_NANOSECONDS_A_MILLISECOND = 1_000_000
+
+
+class Clock(Protocol):
+    """Where the time comes from; a simulation hands in its own."""
+
+    def now(self) -> Instant:
+        """The present, never earlier than what was given before."""
+        ...
+
+
+class SystemClock:
+    """The wall clock, which may stand still but never goes back within a process.
+
+    When the machine's clock is set back, this one waits for it: a window that was open would otherwise
+    open a second time. Threads may share it.
+    """
+
+    def __init__(self, read_nanoseconds: Callable[[], int] = time.time_ns) -> None:
+        self._read_nanoseconds = read_nanoseconds
+        self._latest = Instant(0)
+        self._lock = threading.Lock()
+
+    def now(self) -> Instant:
+        """Milliseconds since 1970-01-01T00:00:00Z."""
+        with self._lock:
+            present = Instant(self._read_nanoseconds() // _NANOSECONDS_A_MILLISECOND)
+            self._latest = max(self._latest, present)
+            return self._latest

@@ -1,0 +1,26 @@
+"""Randomness, drawn in one place and handed to the rules with the events that mint something."""
+
+import os
+from typing import Protocol
+
+from ostiary_core.secret import Entropy
+
+__all__ = ["ENTROPY_BYTES", "EntropySource", "SystemEntropy"]
+
+ENTROPY_BYTES = 32
+
+
+class EntropySource(Protocol):
+    """Where entropy comes from; a simulation hands in a seeded one."""
+
+    def draw(self) -> Entropy:
+        """32 bytes that were never given before."""
+        ...
+
+
+class SystemEntropy:
+    """The operating system's own generator."""
+
+    def draw(self) -> Entropy:
+        """32 random bytes for one event."""
+        return Entropy(os.urandom(ENTROPY_BYTES))

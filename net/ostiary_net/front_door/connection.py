@@ -1,0 +1,165 @@
+"""One connection of Hypercorn's Trio server, held to the front door's limits.
+
+Imported only where `seam.py` found Hypercorn to be as this subclass expects it.
+"""
+
+import math
+from typing import Any
+
+import structlog
+import trio
+from hypercorn.config import Config
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.trio.tcp_server import TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import AppWrapper, LifespanState
+
+from ostiary_net.front_door.guard import Guard
+from ostiary_net.service import where_raised
+
+__all__ = ["GuardedConnection", "guard_of", "open_connection"]
+
+_log = structlog.get_logger("ostiary")
+
+_SLICE_BYTES = 64 * 1024
+
+
+def guard_of(app: AppWrapper) -> Guard | None:
+    """The guard in Hypercorn's wrapper; None where another application is served."""
+    found = getattr(app, "app", None)
+    return found if isinstance(found, Guard) else None
+
+
+def open_connection(
+    app: AppWrapper, config: Config, context: WorkerContext, state: LifespanState, stream: Any
+) -> TCPServer:
+    """What Hypercorn calls for every connection it accepts."""
+    guard = guard_of(app)
+    if guard is None:
+        return TCPServer(app, config, context, state, stream)
+    config.include_server_header = False
+    config.h11_max_incomplete_size = guard.rules.head_bytes
+    if guard.open_connection is not None and config.accesslog is None:
+        opened: TCPServer = guard.open_connection(app, config, context, state, stream)
+        return opened
+    return GuardedConnection(app, config, context, state, stream, guard)
+
+
+class GuardedConnection(TCPServer):
+    """Counted; closed when idle, when its client does not read, and at the end of a graceful stop.
+
+    One task a connection watches over the time, in place of the one a request that Hypercorn starts.
+    """
+
+    def __init__(
+        self,
+        app: AppWrapper,
+        config: Config,
+        context: WorkerContext,
+        state: LifespanState,
+        stream: Any,
+        guard: Guard,
+    ) -> None:
+        super().__init__(app, config, context, state, stream)
+        self._rules = guard.rules
+        self.connections = guard.connections
+        self._watch = _IdleWatch(self, guard.rules.head_seconds)
+        # It has the two methods that Hypercorn calls.
+        self.idle_task = self._watch  # type: ignore[assignment]
+
+    async def run(self) -> None:
+        if not self.connections.admit(self):
+            self.abort()
+            return
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._watch.run)
+                await super().run()
+                self._watch.end()
+        except Exception as error:  # one connection's fault must not end the others
+            _log.error("connection failed", cause=type(error).__name__, where=where_raised(error))
+        finally:
+            self.connections.leave(self)
+
+    def abort(self) -> None:
+        """Close the socket; whoever reads or writes is woken with an error."""
+        getattr(self.stream, "transport_stream", self.stream).socket.close()
+
+    async def protocol_send(self, event: Event) -> None:
+        if not isinstance(event, RawData):
+            await super().protocol_send(event)
+            return
+        async with self.send_lock:
+            try:
+                await self._write(event.data)
+            except trio.TooSlowError:
+                self.abort()
+                await self.protocol.handle(Closed())
+            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
+                await self.protocol.handle(Closed())
+
+    async def _write(self, data: bytes) -> None:
+        for start in range(0, len(data), _SLICE_BYTES):
+            with trio.fail_after(self._rules.write_seconds, shield=True):
+                await self.stream.send_all(data[start : start + _SLICE_BYTES])
+
+    async def close_idle(self) -> None:
+        """Close between two requests."""
+        with trio.CancelScope(shield=True):
+            await self._initiate_server_close()
+
+
+class _IdleWatch:
+    """Ends a connection that has been idle for too long, or that a stopping server waits for in vain.
+
+    `restart` and `stop` are what Hypercorn calls when a connection becomes idle and when a request came.
+    """
+
+    def __init__(self, connection: GuardedConnection, first_seconds: float) -> None:
+        self._connection = connection
+        self._seconds = first_seconds
+        self._deadline = math.inf
+        self._timer = trio.CancelScope()
+        self._over = False
+
+    async def restart(self, task_group: object, action: object) -> None:
+        """Idle from now on."""
+        self._set(trio.current_time() + self._seconds)
+        self._seconds = self._connection.config.keep_alive_timeout
+        self._connection.connections.rest(self._connection)
+
+    async def stop(self) -> None:
+        """Busy from now on."""
+        self._set(math.inf)
+        self._connection.connections.work(self._connection)
+
+    async def run(self) -> None:
+        """Watch until the connection is over."""
+        connection = self._connection
+        terminated = connection.context.terminated
+        while not self._over and not terminated.is_set() and self._deadline > trio.current_time():
+            with trio.CancelScope(deadline=self._deadline) as self._timer:
+                await terminated.wait()
+        if self._over:
+            return
+        if self._deadline < math.inf:
+            await connection.close_idle()
+            return
+        # A request runs, and its end ends the connection, unless its client does not take the answer:
+        # Hypercorn would wait for that without limit.
+        with trio.CancelScope(shield=True) as self._timer:
+            await trio.sleep(connection.config.graceful_timeout)
+        if not self._over:
+            connection.abort()
+
+    def end(self) -> None:
+        """The connection is over."""
+        self._over = True
+        self._timer.cancel()
+
+    def _set(self, deadline: float) -> None:
+        self._deadline = deadline
+        # A timer that goes off too early looks at the deadline and goes on; to put it off with every request
+        # would cost more than the one time in half a minute.
+        if deadline < self._timer.deadline:
+            self._timer.deadline = deadline

@@ -1,0 +1,81 @@
+"""How many connections are open, and which of them nobody is using."""
+
+import resource
+from typing import Final, Protocol
+
+__all__ = ["Connections", "Open", "raise_file_limit"]
+
+_FILES_FOR_OTHER_THINGS: Final = 128
+"""The store, listening sockets, logs, and what the interpreter opens."""
+
+
+class Open(Protocol):
+    """A connection as it is counted."""
+
+    def abort(self) -> None:
+        """Close at once, whatever is going on."""
+        ...
+
+
+class Connections:
+    """The open connections of one process.
+
+    A new connection that finds all places taken gets that of the one which has been idle longest, so that
+    nobody can keep others out by holding connections open. Where none is idle, it is turned away.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._wanted = most
+        self._most: int | None = None
+        self._open: set[Open] = set()
+        self._idle: dict[Open, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def open(self) -> frozenset[Open]:
+        """Those that are open now."""
+        return frozenset(self._open)
+
+    def admit(self, connection: Open) -> bool:
+        """Whether there is a place for it."""
+        if self._most is None:  # not earlier: the limit on open files may be raised at the start
+            self._most = _within_file_limit(self._wanted)
+        if len(self._open) >= self._most:
+            if not self._idle:
+                return False
+            oldest = next(iter(self._idle))
+            self.leave(oldest)
+            oldest.abort()
+        self._open.add(connection)
+        return True
+
+    def leave(self, connection: Open) -> None:
+        """It is closed, or about to be."""
+        self._open.discard(connection)
+        self._idle.pop(connection, None)
+
+    def rest(self, connection: Open) -> None:
+        """It has nothing to do from now on."""
+        if connection in self._open:
+            self._idle[connection] = None
+
+    def work(self, connection: Open) -> None:
+        """It has a request to answer."""
+        self._idle.pop(connection, None)
+
+
+def _within_file_limit(most: int) -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - _FILES_FOR_OTHER_THINGS))
+
+
+def raise_file_limit(most_connections: int) -> None:
+    """Ask the system for as many open files as the connections need; it may allow fewer."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = most_connections + _FILES_FOR_OTHER_THINGS
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

@@ -1,0 +1,240 @@
+"""The ASGI layer around the application: what reaches it is in order, and what it answers goes out whole.
+
+It repairs what can be repaired above the server: limits on bodies, refusals in the documented form, answers
+that overtake their request's body, and idle connections that were never closed
+(docs/decisions/0010-front-door-repairs.md).
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+import trio
+
+from ostiary_net.entropy import SystemEntropy
+from ostiary_net.front_door.connections import Connections
+from ostiary_net.front_door.heads import Head, read_head
+from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
+from ostiary_net.service import where_raised
+
+__all__ = ["Guard", "guard"]
+
+_log = structlog.get_logger("ostiary")
+
+_DISCONNECT: Final = "http.disconnect"
+
+
+class Guard:
+    """An ASGI application that lets `app` see only requests that keep the rules."""
+
+    def __init__(self, app: Application, rules: DoorRules) -> None:
+        self.app = app
+        self.rules = rules
+        self.connections = Connections(rules.most_connections)
+        self.open_connection: Callable[..., Any] | None = None
+        """What makes a connection of Hypercorn's server, where not the front door's own does."""
+        self.failure: str | None = None
+        """Why the application could not start, or that it ended."""
+        self.broken = trio.Event()
+        """Set when what stands behind the application ended by itself: nothing more can be answered."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._exchange(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(scope, receive, send)
+        else:
+            await send({"type": "websocket.close"})
+
+    async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = read_head(scope, self.rules)
+        exchange = _Exchange(self.rules, scope, receive, send, head)
+        if head.status:
+            await exchange.refuse(head.status)
+        elif await exchange.gather():
+            try:
+                await self.app(scope, exchange.receive, exchange.send)
+            except Exception as error:
+                await exchange.fail(error)
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Servers go on without what an application could not open; this one is not started then."""
+        asked = started = False
+
+        async def note_asked() -> Message:
+            nonlocal asked
+            message = await receive()
+            asked = True
+            return message
+
+        async def note_start(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "lifespan.startup.complete"
+            await send(message)
+
+        try:
+            trio.lowlevel.current_task()
+        except RuntimeError:
+            message = "this application needs Trio: hypercorn --worker-class trio"
+            await send({"type": "lifespan.startup.failed", "message": message})
+            return
+        try:
+            await self.app(scope, note_asked, note_start)
+        except Exception as error:
+            where = where_raised(error)
+            if isinstance(error, CannotStart) and not started:
+                self.failure = str(error)
+                await self._do_not_start(self.failure, asked, receive, send)
+                return
+            if started:
+                _log.critical("the application ended", cause=type(error).__name__, where=where)
+                self.failure = "the application ended by itself; the log says why"
+                self.broken.set()
+                raise
+            _log.critical("the application could not start", cause=repr(error), where=where)
+            self.failure = f"the application could not start: {error}"
+            await self._do_not_start(str(error), asked, receive, send)
+
+    async def _do_not_start(self, message: str, asked: bool, receive: Receive, send: Send) -> None:
+        if not asked:
+            await receive()  # Hypercorn minds if it is told before it asked
+        await send({"type": "lifespan.startup.failed", "message": message})
+
+
+def guard(app: Application, rules: DoorRules) -> Guard:
+    """`app` behind the front door's rules."""
+    return Guard(app, rules)
+
+
+class _Exchange:
+    """One request and its answer, between the server and the application."""
+
+    def __init__(self, rules: DoorRules, scope: Scope, receive: Receive, send: Send, head: Head) -> None:
+        self._rules = rules
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._body_deadline = trio.current_time() + rules.body_seconds
+        self._received_bytes = 0
+        self._gathered: list[bytes] | None = [] if head.has_body else None
+        self._whole = trio.Event()
+        self._answering = False
+        self._over = False
+        if not head.has_body:
+            self._whole.set()
+
+    async def gather(self) -> bool:
+        """Wait a moment for the body. False when the request is over already."""
+        if self._gathered is None:
+            return True
+        with trio.move_on_after(self._rules.patience_seconds):
+            while not self._whole.is_set():
+                message = await self._next()
+                if message["type"] == _DISCONNECT:
+                    return False
+                self._gathered.append(message.get("body", b""))
+        return not self._over
+
+    async def receive(self) -> Message:
+        """What the application receives: first what was gathered, then what comes."""
+        if self._over:
+            return {"type": _DISCONNECT}
+        if self._gathered is not None:
+            body, self._gathered = b"".join(self._gathered), None
+            return {"type": "http.request", "body": body, "more_body": not self._whole.is_set()}
+        if self._whole.is_set():
+            return await self._receive()
+        with trio.move_on_at(self._body_deadline):
+            return await self._next()
+        await self.refuse(408)
+        return {"type": _DISCONNECT}
+
+    async def send(self, message: Message) -> None:
+        """What the application sends; nothing once the request was refused."""
+        if self._over:
+            return
+        if message["type"] == "http.response.start":
+            self._answering = True
+            if not self._whole.is_set():
+                message = self._closing(message)
+            await self._send(message)
+        elif message["type"] == "http.response.body" and not message.get("more_body", False):
+            await self._finish(message)
+        else:
+            await self._send(message)
+
+    async def refuse(self, status: int) -> None:
+        """Answer in the documented form, and let nothing after it be answered on this connection."""
+        await self._refuse(status, SystemEntropy().draw()[:16].hex())
+
+    async def fail(self, error: Exception) -> None:
+        """A fault that no handler of the application met."""
+        trace_id = SystemEntropy().draw()[:16].hex()
+        where = where_raised(error)
+        _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+        await self._refuse(500, trace_id)
+
+    async def _refuse(self, status: int, trace_id: str) -> None:
+        if self._answering or self._over:
+            self._over = True
+            return
+        self._answering = True
+        self._over = True
+        _log.info(
+            "refused at the door", trace_id=trace_id, source=self._scope["ostiary.source"], status=status
+        )
+        fields, body = self._rules.refusal(status, self._scope, trace_id)
+        start = {"type": "http.response.start", "status": status, "headers": fields}
+        with trio.CancelScope(shield=True):  # what is given up here is the request, not the answer
+            await self._send(self._closing(start))
+            await self._finish_early({"type": "http.response.body", "body": body})
+
+    async def _next(self) -> Message:
+        """The next piece of the body, counted."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._received_bytes += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._whole.set()
+            if self._received_bytes > self._rules.body_limit(self._scope["path"]):
+                await self.refuse(413)
+                return {"type": _DISCONNECT}
+        return message
+
+    def _closing(self, start: Message) -> Message:
+        """The same answer, said to be the last on its connection. HTTP/2 has no such field."""
+        if self._scope["http_version"] in ("2", "3"):
+            return start
+        kept = [(name, value) for name, value in start.get("headers", ()) if name.lower() != b"connection"]
+        return {**start, "headers": [*kept, (b"connection", b"close")]}
+
+    async def _finish(self, message: Message) -> None:
+        """Send the end of the answer.
+
+        The server tells the application of the end while it is still ending the answer. An application
+        that then cancels its task must not cancel the server's work with it, or the connection is left
+        without its idle timer: hence the shield.
+        """
+        with trio.CancelScope(shield=True):
+            if self._whole.is_set():
+                await self._send(message)
+            else:
+                await self._finish_early(message)
+
+    async def _finish_early(self, message: Message) -> None:
+        """End an answer while the body still comes: read on for a while, so that the client gets to see the
+        answer, and take what is queued, so that the server's reader is not left waiting."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._drain)
+            if message.get("body"):
+                await self._send({**message, "more_body": True})
+            with trio.move_on_after(self._rules.linger_seconds):
+                await self._whole.wait()
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+            nursery.cancel_scope.cancel()
+
+    async def _drain(self) -> None:
+        while (message := await self._receive())["type"] != _DISCONNECT:
+            if not message.get("more_body", False):
+                self._whole.set()
+        self._whole.set()

@@ -1,0 +1,135 @@
+"""Whether a request's head is one that the application may see, and what it says of its body.
+
+The rules, in their order: HTTP/1 on a plain port; a target that is a path; one Host in the form of RFC 3986;
+one framing of the body, never two (RFC 9112 §6.3); no more bytes than allowed.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from ostiary_net.front_door.rules import DoorRules, Fields, Scope
+from ostiary_net.front_door.source import forwarded, is_trusted, source_of
+
+__all__ = ["Head", "is_host", "read_head"]
+
+_LONGEST_HOST: Final = 255
+_LABEL: Final = rb"[A-Za-z0-9_-]{1,63}"
+_HOST: Final = re.compile(
+    rb"(?P<name>\[(?P<six>[0-9A-Fa-f:.]+)\]|" + _LABEL + rb"(?:\." + _LABEL + rb")*\.?)"
+    rb"(?::(?P<port>[0-9]{0,5}))?"
+)
+_ABSOLUTE: Final = re.compile(rb"https?://(?P<authority>[^/?#@]+)(?P<rest>[/?].*)?", re.IGNORECASE)
+_SPOKEN_ON_PLAIN_PORTS: Final = ("1.1", "1.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What was found: the status it is refused with, 0 for none; whether a body follows, and how long."""
+
+    status: int
+    has_body: bool
+    declared_bytes: int
+
+
+def read_head(scope: Scope, rules: DoorRules) -> Head:
+    """Judge the head, and put into the scope what it means: path, scheme and host as the client's user
+    sees them, and `ostiary.source`."""
+    lengths: list[bytes] = []
+    codings: list[bytes] = []
+    hosts: list[bytes] = []
+    forwarded_for: list[bytes] = []
+    size = len(scope["raw_path"]) + len(scope["query_string"])
+    fields: Fields = scope["headers"]
+    for name, value in fields:
+        size += len(name) + len(value)
+        if name == b"host":
+            hosts.append(value)
+        elif name == b"content-length":
+            lengths.append(value)
+        elif name == b"transfer-encoding":
+            codings.append(value)
+        elif name == b"x-forwarded-for":
+            forwarded_for.append(value)
+    client = scope.get("client")
+    peer: str | None = client[0] if client else None
+    scope["ostiary.source"] = source_of(peer, forwarded_for, rules.trusted_proxies)
+    version = scope["http_version"]
+    declared = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
+    has_body = bool(codings) or declared > 0 or version not in _SPOKEN_ON_PLAIN_PORTS
+    status = _fault(scope, hosts, lengths, codings)
+    if status == 0 and size > rules.head_bytes:
+        status = 431
+    if status == 0 and declared > rules.body_limit(scope["path"]):
+        status = 413
+    if status == 0 and rules.trusted_proxies and is_trusted(peer, rules.trusted_proxies):
+        status = _believe_proxy(scope)
+    return Head(status, has_body, declared)
+
+
+def is_host(value: bytes) -> bool:
+    """A Host of RFC 3986 §3.2.2 with an optional port: labels of a name, or an address.
+
+    >>> is_host(b"id.example.com:8443"), is_host(b"[::1]:8000"), is_host(b"a..b"), is_host(b"x" * 64)
+    (True, True, False, False)
+    """
+    match = _HOST.fullmatch(value)
+    if match is None or len(match["name"]) > _LONGEST_HOST or int(match["port"] or 0) > 65_535:
+        return False
+    if match["six"] is None:
+        return True
+    try:
+        ipaddress.IPv6Address(match["six"].decode("ascii"))
+    except ValueError:
+        return False
+    return True
+
+
+def _fault(scope: Scope, hosts: list[bytes], lengths: list[bytes], codings: list[bytes]) -> int:
+    version: str = scope["http_version"]
+    if version not in _SPOKEN_ON_PLAIN_PORTS:
+        if scope["scheme"] != "https" and not version.startswith("1."):
+            return 505
+    elif codings and (lengths or version == "1.0"):
+        return 400
+    if len(lengths) > 1 or len(hosts) > 1:
+        return 400
+    if not scope["raw_path"].startswith(b"/") and not _absolute_form(scope, hosts):
+        return 400
+    if not hosts:
+        return 0 if version == "1.0" else 400
+    return 0 if is_host(hosts[0]) else 400
+
+
+def _absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
+    """RFC 9112 §3.2.2: a target that is a whole address. Its authority counts, and Host does not."""
+    match = _ABSOLUTE.fullmatch(scope["raw_path"])
+    if match is None:
+        return False
+    raw_path = match["rest"] or b"/"
+    scope["raw_path"] = raw_path
+    scope["path"] = unquote(raw_path.decode("ascii"))
+    _set_host(scope, match["authority"])
+    hosts[:] = [match["authority"]]
+    return True
+
+
+def _believe_proxy(scope: Scope) -> int:
+    """Scheme and host as the nearest proxy says the client used them."""
+    fields: Fields = scope["headers"]
+    scheme = forwarded(value for name, value in fields if name == b"x-forwarded-proto")
+    if scheme is not None and scheme.lower() in (b"http", b"https"):
+        scope["scheme"] = scheme.lower().decode("ascii")
+    host = forwarded(value for name, value in fields if name == b"x-forwarded-host")
+    if host is not None:
+        if not is_host(host):
+            return 400
+        _set_host(scope, host)
+    return 0
+
+
+def _set_host(scope: Scope, host: bytes) -> None:
+    others = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    scope["headers"] = [(b"host", host), *others]

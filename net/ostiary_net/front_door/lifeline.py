@@ -1,0 +1,58 @@
+"""The socket pair between a supervisor and each of its workers.
+
+Over it a worker tells that it serves. Each end learns from the other's closing, which the system does
+whatever way a process ends: so no worker lives on, holding the address, after its parent was killed.
+"""
+
+import os
+import socket
+from collections.abc import MutableMapping
+from typing import Final
+
+import trio
+
+__all__ = ["VARIABLE", "WORKER", "Lifeline", "inherited_lifeline"]
+
+VARIABLE: Final = "OSTIARY_LIFELINE"
+"""The environment variable that names the descriptor of a worker's end."""
+
+WORKER: Final = "OSTIARY_WORKER"
+"""The environment variable that tells a worker its number, from 0."""
+
+_SERVES: Final = b"1"
+
+
+class Lifeline:
+    """One end of the pair."""
+
+    def __init__(self, end: socket.socket) -> None:
+        end.setblocking(False)
+        self._end = end
+
+    def __enter__(self) -> "Lifeline":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.close()
+
+    def tell(self) -> None:
+        """In a worker: this process serves."""
+        self._end.send(_SERVES)
+
+    async def heard(self) -> bool:
+        """Wait for the other end. False when it has gone."""
+        await trio.lowlevel.wait_readable(self._end)
+        try:
+            return self._end.recv(1) == _SERVES
+        except ConnectionError:
+            return False
+
+
+def inherited_lifeline(environment: MutableMapping[str, str] = os.environ) -> Lifeline | None:
+    """This worker's end; None in a process that no supervisor started. No child of it inherits it again."""
+    descriptor = environment.pop(VARIABLE, None)
+    if descriptor is None:
+        return None
+    end = socket.socket(fileno=int(descriptor))
+    end.set_inheritable(False)
+    return Lifeline(end)

@@ -1,0 +1,104 @@
+"""Sockets to listen on, from an address as an operator writes it."""
+
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+__all__ = ["AddressError", "address_of", "listening"]
+
+_BACKLOG: Final = 1_024
+
+
+class AddressError(OSError):
+    """An address that cannot be listened on, in words for an operator."""
+
+
+@contextmanager
+def listening(bind: str) -> Iterator[list[socket.socket]]:
+    """Sockets that listen on `bind` while the block runs: `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or
+    `fd://N` for a socket that the starting process already listens on.
+
+    A port of 0 takes a free one. A host name may have several addresses; each gets a socket. Raises
+    `AddressError`.
+    """
+    sockets: list[socket.socket] = []
+    try:
+        try:
+            _open(bind, sockets)
+        except (OSError, ValueError) as error:
+            raise AddressError(f"cannot listen on {bind}: {error}") from error
+        yield sockets
+    finally:
+        for each in sockets:
+            each.close()
+        if bind.startswith("unix:"):
+            with suppress(FileNotFoundError):
+                os.unlink(bind.removeprefix("unix:"))
+
+
+def address_of(listener: socket.socket) -> str:
+    """Where a browser on this machine finds it.
+
+    >>> with listening("127.0.0.1:0") as [listener]:
+    ...     address_of(listener).rpartition(":")[0]
+    'http://127.0.0.1'
+    """
+    name = listener.getsockname()
+    if listener.family == socket.AF_UNIX:
+        return f"unix:{name}"
+    host, port = name[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _open(bind: str, sockets: list[socket.socket]) -> None:
+    if bind.startswith("fd://"):
+        sockets.append(_inherited(int(bind.removeprefix("fd://"))))
+    elif bind.startswith("unix:"):
+        sockets.append(_at_path(bind.removeprefix("unix:")))
+    else:
+        host, colon, port = bind.rpartition(":")
+        if not colon or not port.isascii() or not port.isdigit():
+            raise ValueError("expected HOST:PORT, unix:PATH or fd://N")
+        _at_host(host.strip("[]"), int(port), sockets)
+
+
+def _inherited(descriptor: int) -> socket.socket:
+    inherited = socket.socket(fileno=descriptor)
+    if not inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        inherited.detach()
+        raise ValueError("the descriptor is no socket that listens")
+    inherited.setblocking(False)
+    return inherited
+
+
+def _at_path(path: str) -> socket.socket:
+    with suppress(FileNotFoundError):
+        if stat.S_ISSOCK(os.stat(path).st_mode):
+            os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(path)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _at_host(host: str, port: int, sockets: list[socket.socket]) -> None:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, kind, protocol, _, address in dict.fromkeys(found):
+        listener = socket.socket(family, kind, protocol)
+        sockets.append(listener)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if port == 0 and len(sockets) > 1:
+            address = (address[0], sockets[0].getsockname()[1], *address[2:])
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)

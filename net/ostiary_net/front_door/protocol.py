@@ -1,0 +1,101 @@
+"""HTTP/1.1 as Hypercorn speaks it, without the upgrades, and with errors in the documented form.
+
+Imported only where `seam.py` found Hypercorn to be as this subclass expects it.
+"""
+
+from typing import Any
+
+import h11
+import structlog
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.typing import H11SendableEvent
+
+from ostiary_net.entropy import SystemEntropy
+from ostiary_net.front_door.connection import guard_of
+from ostiary_net.front_door.rules import Scope
+
+__all__ = ["GuardedProtocol"]
+
+_log = structlog.get_logger("ostiary")
+
+
+class _Connection(h11.Connection):
+    """What comes behind a request that is the last of its connection is not read (RFC 9112 §9.6).
+
+    h11 calls it an error, and on an error Hypercorn closes at once, the answer half sent. Where it is the
+    last because the server stops, h11 says to pause until the next may be read, and Hypercorn's reader
+    would wait for that until the stop's grace is over.
+    """
+
+    closing = False
+    """Whether the server has decided to close."""
+
+    def receive_data(self, data: bytes) -> None:
+        if not self._is_last():
+            super().receive_data(data)
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        return h11.NEED_DATA if self._is_last() else super().next_event()
+
+    def _is_last(self) -> bool:
+        return self.closing or self.their_state is h11.MUST_CLOSE
+
+
+class GuardedProtocol(H11Protocol):
+    """In front of any other application than a guarded one, it is what it is derived from."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._guard = guard_of(self.app)
+        self._head = b""
+        if self._guard is not None:
+            most_bytes = self.config.h11_max_incomplete_size
+            self.connection = _Connection(h11.SERVER, max_incomplete_event_size=most_bytes)
+            self._send = self.send
+            self.send = self._send_noting_the_end
+
+    async def _send_noting_the_end(self, event: Event) -> None:
+        if isinstance(event, Closed) and isinstance(self.connection, _Connection):
+            self.connection.closing = True
+        await self._send(event)
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        """No h2c, and no HTTP/2 by prior knowledge: an Upgrade is ignored (RFC 9110 §7.8), and the guard
+        refuses `PRI * HTTP/2.0`."""
+        if self._guard is None:
+            await super()._check_protocol(event)
+
+    async def _send_h11_event(self, event: H11SendableEvent) -> None:
+        """An answer's head is held back until there is a body to send with it: one write in place of two,
+        and none for an end that has no bytes."""
+        if self._guard is None:
+            await super()._send_h11_event(event)
+            return
+        try:
+            data = self._head + self.connection.send(event)
+        except h11.LocalProtocolError:
+            if self.connection.their_state != h11.ERROR:
+                raise
+            return
+        self._head = b""
+        if isinstance(event, h11.Response):
+            self._head = data
+        elif data:
+            await self.send(RawData(data=data))
+
+    async def _send_error_response(self, status_code: int) -> None:
+        """What h11 could not read."""
+        if self._guard is None:
+            await super()._send_error_response(status_code)
+            return
+        nothing_read: Scope = {"type": "http", "path": "", "headers": []}
+        scope: Scope = getattr(self.stream, "scope", nothing_read)
+        trace_id = SystemEntropy().draw()[:16].hex()
+        source = self.client[0] if self.client else None
+        _log.info("refused at the door", trace_id=trace_id, source=source, status=status_code)
+        fields, body = self._guard.rules.refusal(status_code, scope, trace_id)
+        closing = [*fields, (b"connection", b"close"), *self.config.response_headers("h11")]
+        await self._send_h11_event(h11.Response(status_code=status_code, headers=closing))
+        await self._send_h11_event(h11.Data(data=body))
+        await self._send_h11_event(h11.EndOfMessage())

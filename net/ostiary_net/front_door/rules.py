@@ -1,0 +1,79 @@
+"""What the front door holds every request and every connection to."""
+
+import ipaddress
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "Application",
+    "CannotStart",
+    "DoorRules",
+    "Fields",
+    "Message",
+    "Network",
+    "Receive",
+    "Scope",
+    "Send",
+]
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+Fields = list[tuple[bytes, bytes]]
+"""Header fields with lower-case names, in order, as ASGI has them."""
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class CannotStart(Exception):
+    """Raised by an application at its start for what its operator can mend: the text, of one line, says it
+    all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorRules:
+    """The limits of one server. The defaults suit a server that callers reach directly or through a proxy.
+
+    `refusal(status, scope, trace_id)` gives header fields and body of an answer that no route gives; the
+    scope may know no more than an empty path.
+    """
+
+    body_limit: Callable[[str], int]
+    """Bytes a request to a path may bring."""
+
+    refusal: Callable[[int, Scope, str], tuple[Fields, bytes]]
+
+    trusted_proxies: tuple[Network, ...] = ()
+    """Whose `X-Forwarded-*` is believed (READINGS 30)."""
+
+    head_bytes: int = 16 * 1024
+    """Request line and header fields together."""
+
+    head_seconds: float = 10.0
+    """From a connection's beginning until its first request's head is whole."""
+
+    idle_seconds: float = 30.0
+    """From an answer until the next request's head is whole. Browsers and proxies keep a connection for
+    60 s and more; half of that frees what the forgetful leave open, and is long enough for a backend that
+    asks now and again."""
+
+    patience_seconds: float = 0.5
+    """How long a request waits for its body to be whole before the application sees it. What is answered
+    after that, with the body still coming, closes the connection."""
+
+    body_seconds: float = 30.0
+    """From the head until the body is whole."""
+
+    write_seconds: float = 20.0
+    """For the client to take 64 KiB of an answer."""
+
+    linger_seconds: float = 2.0
+    """How long the rest of a body is still read after an early answer, so that the client sees the answer
+    and not a reset connection (RFC 9112 §9.6)."""
+
+    most_connections: int = 12_000
+    """Open at once in one process; at most what the limit on open files leaves room for."""

@@ -1,0 +1,178 @@
+"""One server process: Hypercorn's Trio worker on our sockets, from its start to a stop that always ends.
+
+A stop is graceful first: running requests are answered, idle connections close. After `graceful_seconds`
+what still runs is cancelled and what still sends is cut off. Should even that not end the process, because a
+thread or a finalizer hangs, it ends itself.
+"""
+
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any, Final, cast
+
+import structlog
+import trio
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config, Sockets
+from hypercorn.trio.run import worker_serve
+from hypercorn.utils import LifespanFailureError, LifespanTimeoutError
+
+from ostiary_net.front_door.connections import raise_file_limit
+from ostiary_net.front_door.guard import Guard
+from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline
+from ostiary_net.front_door.listening import AddressError, address_of, listening
+from ostiary_net.front_door.seam import install_seam
+
+__all__ = ["HARD_END_SECONDS", "ServerFailed", "heed_signals", "serve", "serve_until"]
+
+_log = structlog.get_logger("ostiary")
+
+Started = Callable[[list[str]], None]
+
+HARD_END_SECONDS: Final = 3.0
+"""After the graceful seconds, until the process ends itself: time to close what stands behind the
+application."""
+
+_REQUESTS_A_CONNECTION: Final = 1_000_000
+
+
+class ServerFailed(RuntimeError):
+    """The server could not start, or ended by itself; its text is for an operator."""
+
+
+async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Started) -> None:
+    """Serve until SIGTERM or SIGINT; a second one does not wait for running requests.
+
+    `started` is called with the addresses once they are listened on. Raises `AddressError` where the
+    address cannot be had, `ServerFailed` where the application could not start or has ended.
+    """
+    stop = trio.Event()
+    failure: Exception | None = None
+    with inherited_lifeline() or nullcontext() as lifeline, _hard_end(stop) as arm:
+
+        def tell(addresses: list[str]) -> None:
+            started(addresses)
+            if lifeline is not None:
+                lifeline.tell()
+
+        async with trio.open_nursery() as nursery:
+            await nursery.start(heed_signals, stop)
+            nursery.start_soon(arm, graceful_seconds)
+            if lifeline is not None:
+                nursery.start_soon(_stop_without_parent, lifeline, stop)
+            try:
+                await serve_until(stop, app, bind=bind, graceful_seconds=graceful_seconds, started=tell)
+            except (AddressError, ServerFailed) as error:
+                failure = error  # raised out of here, it would come in a group
+            nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+async def serve_until(
+    stop: trio.Event, app: Guard, *, bind: str, graceful_seconds: float, started: Started
+) -> None:
+    """Serve until `stop` is set, or until the application breaks, which raises `ServerFailed`."""
+    install_seam()
+    raise_file_limit(app.rules.most_connections)
+    failures: list[BaseException] = []
+
+    def tell(listeners: list[socket.socket]) -> None:
+        if app.failure is None:  # Hypercorn goes on for a moment when the application could not start
+            started([address_of(each) for each in listeners])
+
+    with listening(bind) as listeners:
+        config = _config(app, graceful_seconds)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_stop_when_broken, app, stop)
+            try:
+                await worker_serve(
+                    ASGIWrapper(cast(Any, app)),
+                    config,
+                    sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
+                    shutdown_trigger=stop.wait,
+                    task_status=_Started(partial(tell, listeners)),
+                )
+            except* (LifespanFailureError, LifespanTimeoutError) as group:
+                failures = _leaves(group)
+            nursery.cancel_scope.cancel()
+    if app.failure is not None:
+        raise ServerFailed(app.failure)
+    if failures:
+        raise ServerFailed(str(failures[0]))
+
+
+class _Started:
+    """Trio's `task_status`, for a function that is not started in a nursery."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+
+    def started(self, value: object = None) -> None:
+        self._tell()
+
+
+def _config(app: Guard, graceful_seconds: float) -> Config:
+    config = Config()
+    config.graceful_timeout = graceful_seconds
+    config.shutdown_timeout = HARD_END_SECONDS
+    config.keep_alive_timeout = app.rules.idle_seconds
+    config.keep_alive_max_requests = _REQUESTS_A_CONNECTION
+    config.include_server_header = False
+    config.errorlog = logging.getLogger("hypercorn.error")
+    return config
+
+
+async def _stop_when_broken(app: Guard, stop: trio.Event) -> None:
+    await app.broken.wait()
+    stop.set()
+
+
+async def _stop_without_parent(lifeline: Lifeline, stop: trio.Event) -> None:
+    while await lifeline.heard():
+        pass
+    stop.set()
+
+
+async def heed_signals(stop: trio.Event, task_status: trio.TaskStatus[None]) -> None:
+    """Set `stop` on SIGTERM or SIGINT; a second one ends the process."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            if stop.is_set():
+                _log.warning("stopped at once by a second signal")
+                os._exit(1)
+            stop.set()
+
+
+@contextmanager
+def _hard_end(stop: trio.Event) -> Iterator[Any]:
+    """A thread that ends the process when nothing else does: it needs no event loop."""
+    over = threading.Event()
+
+    def end(seconds: float) -> None:
+        if not over.wait(seconds):
+            _log.error("the stop did not come to its end; the process ends now")
+            os._exit(1)
+
+    async def arm(graceful_seconds: float) -> None:
+        await stop.wait()
+        seconds = graceful_seconds + HARD_END_SECONDS
+        threading.Thread(target=end, args=(seconds,), name="hard end", daemon=True).start()
+
+    try:
+        yield arm
+    finally:
+        over.set()
+
+
+def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
+    return found

@@ -1,0 +1,165 @@
+"""Several worker processes on one socket, kept alive by a parent that does nothing else.
+
+The parent opens the socket: an address that cannot be had ends it at once, and no worker's death frees the
+address. Each worker runs in a session of its own, so a Ctrl-C reaches the parent alone, which then asks its
+workers to stop.
+
+A worker that dies is started again: at once when it had served for a while, else after a pause that doubles.
+While no worker has ever served, a few deaths in a row mean that none can, and the parent gives up.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import structlog
+import trio
+
+from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline
+from ostiary_net.front_door.listening import AddressError, address_of, listening
+from ostiary_net.front_door.serving import HARD_END_SECONDS
+
+__all__ = ["supervise"]
+
+_log = structlog.get_logger("ostiary")
+
+Started = Callable[[list[str]], None]
+
+_SETTLED_SECONDS: Final = 10.0
+_FIRST_PAUSE_SECONDS: Final = 0.5
+_LONGEST_PAUSE_SECONDS: Final = 15.0
+_MOST_FAILED_STARTS: Final = 3
+_KILL_SECONDS: Final = HARD_END_SECONDS + 1.0
+"""After the graceful seconds. A worker ends itself before that."""
+
+
+def supervise(
+    argv: Sequence[str], *, bind: str, workers: int, graceful_seconds: float, started: Started
+) -> int:
+    """Run `workers` processes until SIGTERM or SIGINT; the exit code of this one.
+
+    Each is started as `argv` with the address of the inherited socket, `fd://N`, behind it. `started` is
+    called with the addresses when the first worker serves. 0 when all stopped in time.
+    """
+    try:
+        with listening(bind) as listeners:
+            # One socket a worker's address names; a host name with several addresses is served on its first.
+            for spare in listeners[1:]:
+                spare.close()
+            supervisor = _Supervisor(argv, listeners[0], workers, graceful_seconds, started)
+            return trio.run(supervisor.run)
+    except AddressError as error:
+        _log.critical(str(error))
+        return 1
+
+
+class _Supervisor:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        listener: socket.socket,
+        workers: int,
+        graceful_seconds: float,
+        started: Started,
+    ) -> None:
+        self._argv = argv
+        self._listener = listener
+        self._workers = workers
+        self._graceful_seconds = graceful_seconds
+        self._started = started
+        self._stop = trio.Event()
+        self._at_once = trio.Event()
+        self._ever_served = False
+        self._failed_starts = 0
+        self._exit_code = 0
+
+    async def run(self) -> int:
+        """Start them all, and keep them until asked to stop."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self._heed_signals)
+            async with trio.open_nursery() as keepers:
+                for slot in range(self._workers):
+                    keepers.start_soon(self._keep, slot)
+            nursery.cancel_scope.cancel()
+        return self._exit_code
+
+    async def _keep(self, slot: int) -> None:
+        """Have one worker running."""
+        pause_seconds = _FIRST_PAUSE_SECONDS
+        while not self._stop.is_set():
+            born = trio.current_time()
+            code = await self._run_worker(slot)
+            if self._stop.is_set():
+                return
+            if trio.current_time() - born >= _SETTLED_SECONDS:
+                pause_seconds = _FIRST_PAUSE_SECONDS
+                _log.error("a worker died and is started again", worker=slot, exit_code=code)
+                continue
+            if not self._ever_served:
+                self._failed_starts += 1
+                if self._failed_starts >= _MOST_FAILED_STARTS:
+                    self._give_up(code)
+                    return
+            _log.error(
+                "a worker died and is started again", worker=slot, exit_code=code, in_seconds=pause_seconds
+            )
+            with trio.move_on_after(pause_seconds):
+                await self._stop.wait()
+            pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+
+    async def _run_worker(self, slot: int) -> int:
+        """One worker's life; its exit code, negative for the signal that ended it."""
+        ours, its = socket.socketpair()
+        with Lifeline(ours) as lifeline, its:
+            descriptors = (self._listener.fileno(), its.fileno())
+            process = await trio.lowlevel.open_process(
+                [*self._argv, f"fd://{descriptors[0]}"],
+                env={**os.environ, VARIABLE: str(descriptors[1]), WORKER: str(slot)},
+                stdin=subprocess.DEVNULL,
+                pass_fds=descriptors,
+                start_new_session=True,
+            )
+            its.close()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._listen, lifeline)
+                nursery.start_soon(self._end_in_time, process, slot)
+                code = await process.wait()
+                nursery.cancel_scope.cancel()
+        return code
+
+    async def _listen(self, lifeline: Lifeline) -> None:
+        if await lifeline.heard() and not self._ever_served:
+            self._ever_served = True
+            self._started([address_of(self._listener)])
+
+    async def _end_in_time(self, process: trio.Process, slot: int) -> None:
+        """Once asked to stop: SIGTERM, and SIGKILL for a worker that does not manage."""
+        await self._stop.wait()
+        process.send_signal(signal.SIGTERM)
+        with trio.move_on_after(self._graceful_seconds + _KILL_SECONDS):
+            await self._at_once.wait()
+        _log.error("a worker did not stop in time and is killed", worker=slot)
+        self._exit_code = 1
+        process.kill()
+
+    def _give_up(self, code: int) -> None:
+        _log.critical(
+            "no worker could start; see what the last one said above",
+            attempts=self._failed_starts,
+            exit_code=code,
+        )
+        self._exit_code = 1
+        self._stop.set()
+
+    async def _heed_signals(self, task_status: trio.TaskStatus[None]) -> None:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            task_status.started()
+            async for _ in signals:
+                if self._stop.is_set():
+                    self._at_once.set()
+                self._stop.set()
+                # Or whoever connects while the workers finish would wait for an answer that nobody gives.
+                self._listener.close()

@@ -1,0 +1,192 @@
+"""A connection on which plain requests are answered in place, and all others by Hypercorn and h11.
+
+The lane looks at bytes only while h11 is at rest: no request begun, no byte kept. What it hands over, h11
+reads as if there were no lane, and the lane looks again when h11 has come to rest. All answers of one
+connection leave in the order of their requests, as the task that reads is the one that answers.
+
+Limits and times are the front door's: a head is judged by `read_head`, a body that does not come soon is
+handed over with its head, and the connection's watch is told when a request is being answered.
+"""
+
+import math
+from typing import Any, Final
+
+import h11
+import structlog
+import trio
+from hypercorn.config import Config
+from hypercorn.events import Closed, RawData
+from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import AppWrapper, LifespanState
+
+from ostiary_core.http.answer import Answer
+from ostiary_net.front_door.connection import GuardedConnection
+from ostiary_net.front_door.guard import Guard
+from ostiary_net.front_door.heads import read_head
+from ostiary_net.front_door.rules import Scope
+from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
+from ostiary_net.lane.sockets import receive_some, send_at_once
+from ostiary_net.lane.writing import AnswerWriter
+from ostiary_net.service import Service, where_raised
+
+__all__ = ["LaneConnection"]
+
+_log = structlog.get_logger("ostiary")
+
+_MOST_HELD_BYTES: Final = 64 * 1024
+"""Of answers to pipelined requests, before they are sent."""
+
+
+class LaneConnection(GuardedConnection):
+    """Answers from `service`."""
+
+    def __init__(
+        self,
+        app: AppWrapper,
+        config: Config,
+        context: WorkerContext,
+        state: LifespanState,
+        stream: Any,
+        guard: Guard,
+        service: Service,
+        writer: AnswerWriter,
+    ) -> None:
+        super().__init__(app, config, context, state, stream, guard)
+        self._service = service
+        self._writer = writer
+        self._handed_over = True
+        self._ended = False
+
+    async def _read_data(self) -> None:
+        while not self._ended:
+            try:
+                data = await self._receive(self.config.read_timeout or math.inf)
+                if data and self._at_rest():
+                    data = await self._answer_in_place(data)
+            except trio.TooSlowError:
+                self.abort()
+                break
+            except (trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError):
+                break
+            if data:
+                self._handed_over = True
+                await self.protocol.handle(RawData(data))
+        if self._ended:
+            await self.protocol.handle(RawData(b""))
+        await self.protocol.handle(Closed())
+
+    async def _receive(self, seconds: float) -> bytes:
+        """The next bytes; none, and `_ended` set, where the client sends no more."""
+        if seconds == math.inf:
+            data = await receive_some(self.stream)
+        else:
+            with trio.fail_after(seconds):
+                data = await receive_some(self.stream)
+        self._ended = not data
+        return data
+
+    def _at_rest(self) -> bool:
+        """Whether h11 waits for a request of which it has seen nothing yet."""
+        if not self._handed_over:
+            return True
+        protocol = self.protocol.protocol
+        if not isinstance(protocol, H11Protocol) or not isinstance(protocol.connection, h11.Connection):
+            return False
+        connection = protocol.connection
+        self._handed_over = (
+            connection.our_state is not h11.IDLE
+            or connection.their_state is not h11.IDLE
+            or connection.trailing_data != (b"", False)
+        )
+        return not self._handed_over
+
+    async def _answer_in_place(self, data: bytes) -> bytes:
+        """Answer the plain requests that `data` begins with; what is left is Hypercorn's to read."""
+        held: list[bytes] = []
+        start = 0
+        while start < len(data):
+            request = read_plain(data, start)
+            if isinstance(request, Torn):
+                await self._send(held)
+                if data.find(b"\r\n\r\n", start) >= 0:
+                    await self._watch.stop()  # a request has begun, and a stop lets it finish
+                data, start = await self._whole(data[start:]), 0
+                request = read_plain(data)
+            if not isinstance(request, PlainRequest) or not self._may_answer():
+                break
+            scope = self._scope(request)
+            if read_head(scope, self._rules).status:
+                break
+            await self._watch.stop()
+            held.append(await self._answer(request, scope))
+            await self._count()
+            start = request.end
+            if self.context.terminated.is_set() or sum(map(len, held)) > _MOST_HELD_BYTES:
+                await self._send(held)
+        await self._send(held)
+        return data[start:]
+
+    async def _whole(self, data: bytes) -> bytes:
+        """A torn request with the rest of it, or with as much as comes soon."""
+        with trio.move_on_after(self._rules.patience_seconds):
+            while isinstance(request := read_plain(data), Torn) and not self._ended:
+                while len(data) < request.end and not self._ended:
+                    data += await self._receive(math.inf)
+        return data
+
+    def _may_answer(self) -> bool:
+        """The last request that a connection may bring is Hypercorn's, which then says `close`."""
+        count: int = self._h11.keep_alive_requests
+        return count + 1 < self.config.keep_alive_max_requests
+
+    async def _count(self) -> None:
+        self._h11.keep_alive_requests += 1
+        if self.context.max_requests is not None:
+            await self.context.mark_request()
+
+    @property
+    def _h11(self) -> Any:
+        return self.protocol.protocol
+
+    def _scope(self, request: PlainRequest) -> Scope:
+        """As much of an ASGI scope as the front door's rules look at."""
+        return {
+            "type": "http",
+            "http_version": "1.1",
+            "scheme": "https" if self.protocol.ssl else "http",
+            "path": request.path,
+            "raw_path": request.path.encode("ascii"),
+            "query_string": b"",
+            "headers": request.fields,
+            "client": self.protocol.client,
+        }
+
+    async def _answer(self, request: PlainRequest, scope: Scope) -> bytes:
+        fields, source = scope["headers"], scope["ostiary.source"]
+        try:
+            if request.operation is None:
+                answer = await self._service.answer_userinfo(fields, source)
+            else:
+                answer = await self._service.answer_token_service(
+                    request.operation, fields, request.body, source
+                )
+        except Exception as error:
+            trace_id = self._service.trace_id()
+            where = where_raised(error)
+            _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+            refused, body = self._rules.refusal(500, scope, trace_id)
+            answer = Answer(500, tuple(refused), body)
+        return self._writer.written(answer)
+
+    async def _send(self, held: list[bytes]) -> None:
+        """Send the answers that are held, if any; then the connection is idle again."""
+        if not held:
+            return
+        data = send_at_once(self.stream, b"".join(held))
+        held.clear()
+        if data:
+            await self._write(data)
+        if self.context.terminated.is_set():
+            raise trio.ClosedResourceError("the server stops")
+        await self._watch.restart(None, None)

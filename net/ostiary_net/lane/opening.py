@@ -1,0 +1,66 @@
+"""The lane is opened where Hypercorn is as it expects; else there is none, and one line in the log."""
+
+import gc
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final
+
+import structlog
+
+from ostiary_net.front_door.guard import Guard
+from ostiary_net.service import Service
+
+__all__ = ["KEPT", "open_lane"]
+
+_log = structlog.get_logger("ostiary")
+
+KEPT: Final = {
+    "hypercorn.protocol:ProtocolWrapper": ("protocol", "ssl", "client"),
+    "hypercorn.protocol.h11:H11Protocol": ("connection", "keep_alive_requests"),
+    "hypercorn.trio.worker_context:WorkerContext": ("max_requests", "terminated"),
+}
+"""What each class of Hypercorn keeps under these names, beyond what the front door's own seam looks at."""
+
+
+def open_lane(guard: Guard, service: Service) -> bool:
+    """Have connections to `guard` answered from `service` where that can be done in place.
+
+    False where Hypercorn is not as expected, which the log then says: the plain door serves everything.
+    """
+    missing = [
+        f"{name}.{kept}" for name, all_kept in KEPT.items() for kept in all_kept if not _keeps(name, kept)
+    ]
+    if missing:
+        _log.warning("hypercorn is not as expected; the token lane stays closed", missing=missing)
+        return False
+    guard.open_connection = _opener(guard, service)
+    # What was made by now stays for good: a full collection, which holds up every request that is waiting,
+    # need not go through all of it again.
+    gc.collect()
+    gc.freeze()
+    return True
+
+
+def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
+    from ostiary_net.lane.connection import LaneConnection
+    from ostiary_net.lane.writing import AnswerWriter
+
+    writer: AnswerWriter | None = None
+
+    def open_connection(app: Any, config: Any, context: Any, state: Any, stream: Any) -> LaneConnection:
+        nonlocal writer
+        if writer is None:
+            writer = AnswerWriter(lambda: config.response_headers("h11"))
+        return LaneConnection(app, config, context, state, stream, guard, service, writer)
+
+    return open_connection
+
+
+def _keeps(name: str, attribute: str) -> bool:
+    """Whether instances of a class are given an attribute of this name when they are made."""
+    module, _, class_name = name.partition(":")
+    try:
+        made: Any = getattr(import_module(module), class_name).__init__
+        return attribute in made.__code__.co_names
+    except (ImportError, AttributeError):
+        return False

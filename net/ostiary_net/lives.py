@@ -1,0 +1,49 @@
+"""The life of one session, read from the tables of any SQL store."""
+
+# ruff: noqa: S608 (what goes into a statement's text are the columns of the audit trail)
+
+from typing import Final
+
+from ostiary_core.audit import AuditEntry
+from ostiary_core.keys import Keys
+from ostiary_core.life import EndingSought, SessionLife, ending_from_above, life_keys
+from ostiary_core.snapshot import Fetch, load
+from ostiary_net.columns import SQLValue, translation
+from ostiary_net.paging import Execute
+
+__all__ = ["read_life"]
+
+_ENTRY: Final = translation(AuditEntry)
+_SELECTED: Final = f"SELECT {', '.join(_ENTRY.columns)} FROM audit"
+
+
+def read_life(session_id: str, fetch: Fetch, execute: Execute) -> SessionLife | None:
+    """One session with everything that happened to it, by statements of one transaction."""
+    snapshot = load((Keys(life_keys(session_id)),), fetch)
+    session = snapshot.session(session_id)
+    if session is None:
+        return None
+
+    def find(sought: EndingSought) -> AuditEntry | None:
+        kinds = ", ".join("?" * len(sought.kinds))
+        conditions = [f"kind IN ({kinds})", "at >= ?"]
+        bindings: list[SQLValue] = [*(kind.value for kind in sought.kinds), sought.since]
+        for column, wanted in (("user_id", sought.user_id), ("client_id", sought.client_id)):
+            if wanted is not None:
+                # Not the bare column: endings are rare among all entries of a busy client, and its own
+                # index would lead through every one of those.
+                conditions.append(f"COALESCE({column}, '') = ?")
+                bindings.append(wanted)
+        rows = execute(
+            f"{_SELECTED} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT 1 OFFSET ?",
+            (*bindings, sought.newer),
+        )
+        return _ENTRY.from_row(rows[0]) if rows else None
+
+    rows = execute(f"{_SELECTED} WHERE session_id = ? ORDER BY number", (session_id,))
+    return SessionLife(
+        session=session,
+        snapshot=snapshot,
+        entries=tuple(_ENTRY.from_row(row) for row in rows),
+        ending_from_above=ending_from_above(session, snapshot, find),
+    )

@@ -1,0 +1,45 @@
+"""Steps of a schema as files of plain SQL, and whether what a database went through are steps we know."""
+
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+
+__all__ = ["Migration", "SchemaError", "check", "read_migrations"]
+
+
+class SchemaError(RuntimeError):
+    """The database is not one this program can work with; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step: its number, what it is called, and its SQL."""
+
+    version: int
+    name: str
+    sql: str
+
+
+def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
+    """All steps in order: `NNNN_name.sql`, numbered from 1 without gaps."""
+    steps = []
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        version, _, name = file.name.removesuffix(".sql").partition("_")
+        steps.append(Migration(int(version), name, file.read_text(encoding="utf-8")))
+    assert [step.version for step in steps] == list(range(1, len(steps) + 1)), "a migration is missing"
+    return tuple(steps)
+
+
+def check(applied: list[tuple[int, str]], steps: tuple[Migration, ...]) -> None:
+    """Raise `SchemaError` unless `applied` is where `steps` begin."""
+    known = [(step.version, step.name) for step in steps]
+    if applied == known[: len(applied)]:
+        return
+    if len(applied) > len(known) and applied[: len(known)] == known:
+        raise SchemaError(
+            f"the database has schema version {applied[-1][0]}, and this Ostiary knows only up to "
+            f"{len(known)}: install the newer Ostiary again, or restore the backup made before it ran"
+        )
+    raise SchemaError(
+        f"the database has been through the steps {applied}, and this Ostiary knows {known}: "
+        "it was written by a different Ostiary; install that one, or restore a backup"
+    )

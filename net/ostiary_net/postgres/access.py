@@ -1,0 +1,107 @@
+"""Loading records and writing changes over one connection, inside whatever transaction it is in."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from psycopg import Connection, Cursor
+
+from ostiary_core.audit import AuditEntry
+from ostiary_core.decision import Change, Delete, Insert, Update
+from ostiary_core.records import Record, Table
+from ostiary_core.store import LostRace
+from ostiary_net.columns import SQLValue
+from ostiary_net.postgres.statements import AUDIT, KEEP_ENTRY, LAYOUTS
+
+__all__ = ["fetch", "holds", "write"]
+
+_Row = Sequence[SQLValue]
+
+
+def holds(value: object) -> bool:
+    """Whether the database can hold this: text in UTF-8 without a NUL, and anything that is no text."""
+    parts = value if isinstance(value, tuple) else (value,)
+    for part in parts:
+        if isinstance(part, str):
+            try:
+                part.encode()
+            except UnicodeEncodeError:
+                return False
+            if "\x00" in part:
+                return False
+    return True
+
+
+def fetch(connection: Connection[Any], table: Table, identifiers: Collection[Any]) -> list[Record]:
+    """The records of `table` under `identifiers`, those that there are, in one statement."""
+    layout = LAYOUTS[table]
+    # What cannot be in the database is not in it.
+    possible = [identifier for identifier in identifiers if holds(identifier)]
+    if not possible:
+        return []
+    rows = connection.execute(layout.select, layout.key_arrays(possible)).fetchall()
+    from_row = layout.translation.from_row
+    return [from_row(row) for row in rows]
+
+
+def write(connection: Connection[Any], changes: Iterable[Change], entries: Sequence[AuditEntry]) -> None:
+    """Make all changes, each of which must meet the record it was decided on, and keep the entries.
+
+    All of it goes out at once. Rows are locked in one order, by table and key, so that two turns which
+    write the same ones wait for each other and do not deadlock. Raises `LostRace` when a record is not at
+    the revision it was read at; what was written by then is for the caller to roll back.
+    """
+    with connection.pipeline():
+        sent = [
+            (table, cursor, len(rows))
+            for table, statement, rows in _statements(changes)
+            for cursor in [_sent(connection, statement, rows)]
+        ]
+        if entries:
+            _sent(connection, KEEP_ENTRY, [_storable(AUDIT.to_row(entry)[1:]) for entry in entries])
+    for table, cursor, expected in sent:
+        if cursor.rowcount != expected:
+            raise LostRace(f"a record of {table} is not at the revision it was read at")
+
+
+def _storable(row: list[SQLValue]) -> list[SQLValue]:
+    """The row with U+FFFD for each NUL, which text in PostgreSQL cannot hold.
+
+    No field lets one through but a User-Agent, where the HTTP parser does; one such header must not fail
+    the turn that others share.
+    """
+    return [value.replace("\x00", "\ufffd") if isinstance(value, str) else value for value in row]
+
+
+def _sent(connection: Connection[Any], statement: str, rows: list[_Row]) -> Cursor[Any]:
+    cursor = connection.cursor()
+    cursor.executemany(statement, rows)
+    return cursor
+
+
+def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
+    """For each table in order and each way of writing: the table's name, the statement and its rows."""
+    grouped: dict[tuple[Table, int], list[tuple[tuple[SQLValue, ...], _Row]]] = defaultdict(list)
+    for change in changes:
+        match change:
+            case Insert(after):
+                layout = LAYOUTS[after.table]
+                grouped[after.table, 0].append(
+                    (layout.to_key(after), _storable(layout.translation.to_row(after)))
+                )
+            case Update(before, after):
+                layout = LAYOUTS[after.table]
+                grouped[after.table, 1].append(
+                    (layout.to_key(after), _storable(layout.to_update(after, before.revision)))
+                )
+            case Delete(before):
+                layout = LAYOUTS[before.table]
+                key = layout.to_key(before)
+                grouped[before.table, 2].append((key, [*key, before.revision]))
+    statements = []
+    for (table, way), rows in sorted(grouped.items(), key=lambda group: group[0]):
+        layout = LAYOUTS[table]
+        rows.sort(key=lambda row: row[0])
+        statement = (layout.insert, layout.update, layout.delete)[way]
+        statements.append((layout.name, statement, [row for _, row in rows]))
+    return statements

@@ -1,0 +1,82 @@
+"""Connections to the database: a pool that replaces broken ones and waits longer and longer in between."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg import Connection
+from psycopg_pool import ConnectionPool
+
+__all__ = ["Connections"]
+
+_STATEMENT_TIMEOUT_MS: Final = 15_000
+_IDLE_TIMEOUT_MS: Final = 30_000
+"""An instance that stands still in a turn must not hold up the others for ever."""
+_CONNECT_SECONDS: Final = 5
+_LONGEST_PAUSE_SECONDS: Final = 2.0
+
+
+def _settle(connection: Connection[Any]) -> None:
+    """What every connection needs: bounds on waiting, and a commit that is on the disk when it is told."""
+    connection.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+    connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false) "
+        "WHERE current_setting('synchronous_commit') = 'off'"
+    )
+
+
+class Connections:
+    """As many connections as there are callers at a time, up to a bound; any thread may take one."""
+
+    def __init__(self, conninfo: str, *, most: int, wait_seconds: float) -> None:
+        """`wait_seconds` bounds how long a caller waits for a connection while the database is away."""
+        self._conninfo = conninfo
+        self._pool = ConnectionPool(
+            conninfo,
+            kwargs={"autocommit": True, "connect_timeout": _CONNECT_SECONDS},
+            min_size=1,
+            max_size=most,
+            timeout=wait_seconds,
+            # One more round trip, for which a connection that died while idle costs nobody a turn.
+            check=ConnectionPool.check_connection,
+            configure=_settle,
+            open=False,
+        )
+
+    def open(self, within_seconds: float) -> None:
+        """Begin; waits for a database that is not there yet, then raises what the last attempt raised."""
+        until = time.monotonic() + within_seconds
+        pause = 0.05
+        while True:
+            try:
+                psycopg.connect(self._conninfo, connect_timeout=_CONNECT_SECONDS).close()
+                break
+            except psycopg.OperationalError:
+                if time.monotonic() + pause > until:
+                    raise
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        self._pool.open(wait=True, timeout=within_seconds)
+
+    @contextmanager
+    def taken(self) -> Iterator[Connection[Any]]:
+        """A connection that is not in a transaction; it is left in none, or given up."""
+        connection = self._pool.getconn()
+        try:
+            yield connection
+        except BaseException:
+            try:
+                connection.rollback()
+            except Exception:
+                connection.close()
+            raise
+        finally:
+            # The pool throws away what is broken and looks for a new one in the background.
+            self._pool.putconn(connection)
+
+    def close(self) -> None:
+        """Close all of them."""
+        self._pool.close()

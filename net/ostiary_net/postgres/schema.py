@@ -1,0 +1,85 @@
+"""The shape of the database, brought up to date step by step, by one of however many instances start.
+
+Each step is a file of plain SQL in `migrations/`, numbered from 1 without gaps and never edited once
+published. `schema_migrations` says which were taken. A row that is locked for as long as it takes makes
+the others wait: unlike advisory locks, every PostgreSQL-compatible engine has row locks.
+
+Instances of the release before may still be running beside the new one, so a step only adds: tables, columns
+with a default, indexes.
+"""
+
+import time
+from importlib.resources import files
+from typing import Any, Final
+
+from psycopg import Connection, errors
+
+from ostiary_core.instant import Instant
+from ostiary_net.migrations import Migration, SchemaError, check, read_migrations
+
+__all__ = ["SchemaError", "bring_up_to_date", "is_current", "known_migrations"]
+
+_MOST_ATTEMPTS: Final = 50
+
+# Two instances that create a table at the same moment collide in the catalogue, IF NOT EXISTS or not.
+_COLLISIONS: Final = (errors.UniqueViolation, errors.DuplicateTable, errors.SerializationFailure)
+
+_BOOKS: Final = """
+    CREATE TABLE IF NOT EXISTS schema_lock (id INTEGER NOT NULL PRIMARY KEY);
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+        version    BIGINT NOT NULL PRIMARY KEY,
+        name       TEXT NOT NULL,
+        applied_at BIGINT NOT NULL
+    );
+    INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT DO NOTHING;
+"""
+
+
+def known_migrations() -> tuple[Migration, ...]:
+    """All steps in order."""
+    return read_migrations(files("ostiary_net.postgres").joinpath("migrations"))
+
+
+def bring_up_to_date(
+    connection: Connection[Any], now: Instant, steps: tuple[Migration, ...] | None = None
+) -> None:
+    """Take the steps that are missing, all or none; wait while another instance takes them.
+
+    Raises `SchemaError` for a database that a newer or a different Ostiary has written.
+    """
+    steps = known_migrations() if steps is None else steps
+    _open_books(connection)
+    with connection.transaction():
+        # Taking the steps may last, and waiting for whoever takes them lasts as long.
+        connection.execute("SET LOCAL statement_timeout = 0")
+        connection.execute("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")
+        rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
+        applied = [(int(version), str(name)) for version, name in rows]
+        check(applied, steps)
+        for step in steps[len(applied) :]:
+            connection.execute(step.sql.encode())
+            connection.execute(
+                "INSERT INTO schema_migrations (version, name, applied_at) VALUES (%s, %s, %s)",
+                (step.version, step.name, now),
+            )
+
+
+def is_current(connection: Connection[Any]) -> bool:
+    """Whether the database has been through all steps that this release knows, and maybe through newer
+    ones."""
+    known = [(step.version, step.name) for step in known_migrations()]
+    rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
+    return [(int(version), str(name)) for version, name in rows][: len(known)] == known
+
+
+def _open_books(connection: Connection[Any]) -> None:
+    """The tables that say what was done, wherever they are missing."""
+    for attempt in range(_MOST_ATTEMPTS):
+        try:
+            connection.execute(_BOOKS)
+        except _COLLISIONS:
+            if attempt == _MOST_ATTEMPTS - 1:
+                raise
+            time.sleep(0.05)
+        else:
+            return

@@ -1,0 +1,154 @@
+"""One place where events meet the rules: decide, tell the log, and answer the four operations.
+
+Both front doors call it, so a request is counted, decided and answered in one way.
+"""
+
+import traceback
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import structlog
+
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Decision
+from ostiary_core.events import Event
+from ostiary_core.guesses import Guesses, UnknownNames
+from ostiary_core.http import service
+from ostiary_core.http.answer import Answer
+from ostiary_core.rate import Operation, RateWindows
+from ostiary_core.secret import Entropy
+from ostiary_net.authentications import Authentications
+from ostiary_net.clock import Clock
+from ostiary_net.entropy import EntropySource
+from ostiary_net.metrics import Metrics
+from ostiary_net.turns import Question, TurnFailed, Turns
+
+__all__ = ["Service", "where_raised"]
+
+_log = structlog.get_logger("ostiary")
+
+T = TypeVar("T")
+
+
+def where_raised(error: BaseException) -> list[str]:
+    """The last frames of an error, innermost first. Its own text is left out: it may quote a client."""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The rules with a store, a clock and a random source: all that a front door needs."""
+
+    turns: Turns
+    clock: Clock
+    entropy_source: EntropySource
+    rate_windows: RateWindows = field(default_factory=RateWindows)
+    guesses: Guesses = field(default_factory=Guesses)
+    unknown_names: UnknownNames = field(default_factory=UnknownNames)
+    authentications: Authentications = field(default_factory=Authentications)
+    metrics: Metrics = field(default_factory=Metrics)
+
+    def entropy(self) -> Entropy:
+        """32 bytes for one event."""
+        return self.entropy_source.draw()
+
+    def trace_id(self) -> str:
+        """A fresh identifier under which a request is found in the log."""
+        return self.entropy_source.draw()[:16].hex()
+
+    def origin(self, headers: service.Fields, source: str) -> Origin:
+        """Where a request came from, under a fresh trace id."""
+        return service.origin_of(headers, source, self.trace_id())
+
+    def seconds_to_wait(self, operation: Operation, source: str) -> int:
+        """0 where the source is within its limit, against which this request counts."""
+        seconds = self.rate_windows.admit(operation, source, self.clock.now())
+        if seconds:
+            self.metrics.rate_limited(operation)
+        return seconds
+
+    async def decide(self, event: Event, origin: Origin) -> Decision:
+        """The decision, durable; its facts are in the audit trail, in the log and in the metrics.
+
+        Raises `TurnFailed` when the turn could not be taken; the log then holds the trace id.
+        """
+        try:
+            decision = await self.turns.decide(event, origin)
+        except TurnFailed as failure_:
+            self.metrics.failed(event)
+            _tell_failure("turn failed", failure_, origin, type(event).__name__)
+            raise
+        self.metrics.decided(event, decision, self.clock.now)
+        for fact in decision.facts:
+            _log.info(
+                fact.kind.value,
+                trace_id=origin.trace_id,
+                source=origin.source,
+                why=fact.why and fact.why.value,
+                session_id=fact.session_id,
+                client_id=fact.client_id,
+                user_id=fact.user_id,
+                role_id=fact.role_id,
+                actor_id=fact.actor_id,
+            )
+        return decision
+
+    async def look(self, question: Question[T], origin: Origin) -> T:
+        """What a question finds in the lists. Raises `TurnFailed`, which the log then knows of."""
+        try:
+            return await self.turns.look(question)
+        except TurnFailed as failure_:
+            _tell_failure("looking failed", failure_, origin, "a list")
+            raise
+
+    async def look_through(self, question: Question[T], origin: Origin) -> T:
+        """The same for a question that reads whole lists. Raises `TurnFailed`, as `look` does."""
+        try:
+            return await self.turns.look_through(question)
+        except TurnFailed as failure_:
+            _tell_failure("looking failed", failure_, origin, "a whole list")
+            raise
+
+    async def answer_token_service(
+        self, operation: Operation, headers: service.Fields, body: bytes, source: str
+    ) -> Answer:
+        """`/token`, `/introspect` and `/revoke`, whole: windows, reading, decision, answer."""
+        wait_seconds = self.seconds_to_wait(operation, source)
+        if wait_seconds:
+            return service.too_many_requests(headers, self.trace_id(), wait_seconds)
+        origin = self.origin(headers, source)
+        asked = service.read_token_service(operation, headers, body, self.entropy(), origin)
+        if isinstance(asked, Answer):
+            return asked
+        wait_seconds = self.authentications.seconds_to_wait(asked.event, source, self.clock.now())
+        if wait_seconds:
+            return service.too_many_requests(headers, origin.trace_id, wait_seconds)
+        return await self._answer(asked)
+
+    async def answer_userinfo(self, headers: service.Fields, source: str) -> Answer:
+        """User-info by a Bearer token."""
+        asked = service.read_userinfo(headers, self.origin(headers, source))
+        return asked if isinstance(asked, Answer) else await self._answer(asked)
+
+    async def _answer(self, asked: service.Asked) -> Answer:
+        """What was asked, decided and answered; whether its secret was right is remembered."""
+        event, source, now = asked.event, asked.origin.source, self.clock.now()
+        try:
+            decision = await self.decide(event, asked.origin)
+        except TurnFailed:
+            return asked.failure()
+        self.authentications.decided(event, source, decision, now)
+        return asked.answer(decision)
+
+
+def _tell_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:
+    """The log's line of what could not be done, found by the trace id that the client is given."""
+    cause = failure_.__cause__ or failure_
+    _log.error(
+        what,
+        trace_id=origin.trace_id,
+        asked=asked,
+        cause=type(cause).__name__,
+        where=where_raised(cause),
+    )

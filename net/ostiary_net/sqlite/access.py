@@ -1,0 +1,93 @@
+"""Loading records and writing changes over one connection, inside whatever transaction it is in."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from ostiary_core.audit import AuditEntry
+from ostiary_core.decision import Change, Delete, Insert, Update
+from ostiary_core.records import Record, Table
+from ostiary_core.store import LostRace
+from ostiary_net.columns import SQLValue
+from ostiary_net.sqlite.rows import AUDIT, KEEP_ENTRY, LAYOUTS, SELECT_SIZES, Layout
+
+__all__ = ["fetch", "keep", "write"]
+
+
+def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
+    """The records of `table` under `identifiers`, those that there are, in one statement.
+
+    Lists longer than the longest statement takes are read in several.
+    """
+    layout = LAYOUTS[table]
+    wanted = identifiers if isinstance(identifiers, list) else list(identifiers)
+    try:
+        rows = _rows(connection, layout, wanted)
+    except UnicodeEncodeError:
+        # Half a surrogate pair has no UTF-8, so it cannot be in the file: whoever asks for it finds nothing.
+        rows = _rows(connection, layout, [identifier for identifier in wanted if _is_text(identifier)])
+    from_row = layout.translation.from_row
+    return [from_row(row) for row in rows]
+
+
+def _rows(connection: apsw.Connection, layout: Layout, wanted: list[Any]) -> list[Any]:
+    if len(wanted) == 1:
+        identifier = wanted[0]
+        bindings = identifier if len(layout.key) > 1 else (identifier,)
+        return connection.execute(layout.selects[1], bindings).fetchall()
+    rows = []
+    longest = SELECT_SIZES[-1]
+    for start in range(0, len(wanted), longest):
+        chunk = wanted[start : start + longest]
+        size = next(size for size in SELECT_SIZES if size >= len(chunk))
+        chunk += chunk[-1:] * (size - len(chunk))
+        if len(layout.key) > 1:
+            chunk = [part for identifier in chunk for part in identifier]
+        rows += connection.execute(layout.selects[size], chunk).fetchall()
+    return rows
+
+
+def _is_text(identifier: Any) -> bool:
+    parts = identifier if isinstance(identifier, tuple) else (identifier,)
+    try:
+        for part in parts:
+            if isinstance(part, str):
+                part.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:
+    """Make all changes; each must meet the record it was decided on.
+
+    Raises `LostRace` when one does not. What was written by then is for the caller to roll back.
+    """
+    bindings: dict[tuple[str, str], list[Sequence[SQLValue]]] = defaultdict(list)
+    for change in changes:
+        match change:
+            case Insert(after):
+                layout = LAYOUTS[after.table]
+                bindings[layout.name, layout.insert].append(layout.translation.to_row(after))
+            case Update(before, after):
+                layout = LAYOUTS[after.table]
+                bindings[layout.name, layout.update].append(
+                    [*layout.translation.to_row(after), before.revision]
+                )
+            case Delete(before):
+                layout = LAYOUTS[before.table]
+                bindings[layout.name, layout.delete].append([*layout.to_key(before), before.revision])
+    for (table, statement), rows in bindings.items():
+        written_before = connection.total_changes()
+        connection.executemany(statement, rows)
+        # Each statement goes by the key, so it writes one row or none, and the sum tells whether all did.
+        if connection.total_changes() - written_before != len(rows):
+            raise LostRace(f"a record of {table} is not at the revision it was read at")
+
+
+def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> None:
+    """Add entries to the audit trail, in order."""
+    if entries:
+        connection.executemany(KEEP_ENTRY, [AUDIT.to_row(entry)[1:] for entry in entries])

@@ -1,0 +1,89 @@
+"""A copy of the database file that is whole, made while a server goes on writing to it."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from ostiary_net.sqlite.connections import connect, create_file
+from ostiary_net.sqlite.schema import examine
+
+__all__ = ["BackupError", "back_up", "restore"]
+
+_PAGES_A_STEP: Final = 1_000
+"""4 MiB: between two steps, others have the file."""
+
+
+class BackupError(RuntimeError):
+    """A copy could not be made, or is not whole; the text is for an operator."""
+
+
+def back_up(source: Path, target: Path) -> int:
+    """Copy the database at `source`, which may be in use, to a new file at `target`; its size in bytes.
+
+    The copy is of one moment, is checked page by page, and is there under its name only when it is whole and
+    on the disk. Raises `BackupError`, `SchemaError`.
+    """
+    if not source.exists():
+        raise BackupError(f"there is no database at {source}")
+    if target.exists():
+        raise BackupError(f"{target} is there already; name another file, or move it away")
+    unfinished = target.with_name(target.name + ".unfinished")
+    with suppress(FileNotFoundError):
+        unfinished.unlink()
+    try:
+        create_file(unfinished)
+        _copy(source, unfinished)
+        _flush(unfinished)
+        os.link(unfinished, target)
+    except FileExistsError as error:
+        raise BackupError(f"{target} is there already; name another file, or move it away") from error
+    except (OSError, apsw.Error) as error:
+        raise BackupError(f"{source} could not be copied to {target}: {error}") from error
+    finally:
+        for each in (unfinished, *(unfinished.with_name(unfinished.name + end) for end in ("-wal", "-shm"))):
+            with suppress(FileNotFoundError):
+                each.unlink()
+    _flush(target.parent)
+    return target.stat().st_size
+
+
+def restore(backup: Path, database: Path) -> int:
+    """Make a database out of a backup, where there is none; its size in bytes.
+
+    Raises `BackupError`, `SchemaError`.
+    """
+    for end in ("", "-wal", "-shm"):
+        left = database.with_name(database.name + end)
+        if left.exists():
+            raise BackupError(f"{left} is there: stop the server and move it away first")
+    database.parent.mkdir(parents=True, exist_ok=True)
+    return back_up(backup, database)
+
+
+def _copy(source: Path, target: Path) -> None:
+    reading, writing = connect(source), connect(target)
+    try:
+        examine(reading)
+        with writing.backup("main", reading, "main") as copying:
+            while not copying.done:
+                copying.step(_PAGES_A_STEP)
+        # One file, with nothing beside it.
+        writing.execute("PRAGMA journal_mode = DELETE").fetchall()
+        found = [str(line) for (line,) in writing.execute("PRAGMA integrity_check")]
+        if found != ["ok"]:
+            raise BackupError(f"the copy is not whole: {found[0]}")
+        examine(writing)
+    finally:
+        writing.close(force=True)
+        reading.close(force=True)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

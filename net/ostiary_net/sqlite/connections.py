@@ -1,0 +1,130 @@
+"""Connections to one database file: a writer, and readers that a writer's flush never holds up."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+__all__ = ["ReaderPool", "StoreClosed", "connect", "connect_reader", "create_file", "make_writer"]
+
+_BUSY_TIMEOUT_MS: Final = 10_000
+"""Only programs that do not know the writer lock (a shell, a backup) can make a writer wait this way."""
+_STATEMENTS_KEPT: Final = 256
+_CACHE_KIB: Final = 32 * 1024
+
+# FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
+# secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
+# fullfsync: macOS flushes the disk's own cache only when asked for by this name.
+_WRITER_SETTINGS: Final = f"""
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA fullfsync = ON;
+    PRAGMA checkpoint_fullfsync = ON;
+    PRAGMA secure_delete = FAST;
+    PRAGMA cache_size = -{_CACHE_KIB};
+    PRAGMA wal_autocheckpoint = 1000;
+    PRAGMA journal_size_limit = 67108864;
+"""
+_READER_SETTINGS: Final = f"""
+    PRAGMA query_only = ON;
+    PRAGMA cache_size = -{_CACHE_KIB};
+"""
+
+
+class StoreClosed(RuntimeError):
+    """A call to a store that was closed."""
+
+    def __init__(self) -> None:
+        super().__init__("the store is closed; open another one on the same file")
+
+
+def create_file(path: Path) -> None:
+    """Make an empty database file that only its owner can read, and its folder, unless it is there.
+
+    An existing file is never opened here: closing it would drop the locks that SQLite holds on it in
+    this process (fcntl locks belong to the process, not to the descriptor).
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+
+
+def connect(path: Path) -> apsw.Connection:
+    """A connection that may write. It changes nothing yet, so that a strange file can be left as it is."""
+    return _connect(path, apsw.SQLITE_OPEN_READWRITE)
+
+
+def make_writer(connection: apsw.Connection) -> None:
+    """Make a connection ready for turns that write, in write-ahead mode. Hold the writer lock for this."""
+    _execute_all(connection, _WRITER_SETTINGS)
+
+
+def connect_reader(path: Path) -> apsw.Connection:
+    """A connection that cannot write. It needs the writer's to be open, which keeps the log in place."""
+    connection = _connect(path, apsw.SQLITE_OPEN_READONLY)
+    try:
+        _execute_all(connection, _READER_SETTINGS)
+    except BaseException:
+        connection.close(force=True)
+        raise
+    return connection
+
+
+def _connect(path: Path, flags: int) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
+    connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    return connection
+
+
+def _execute_all(connection: apsw.Connection, statements: str) -> None:
+    """Run several statements. Without fetching, apsw would stop after the first that has a row to give."""
+    connection.execute(statements).fetchall()
+
+
+class ReaderPool:
+    """As many read-only connections as there are callers at a time, a few of which are kept."""
+
+    def __init__(self, path: Path, kept: int = 4) -> None:
+        self._path = path
+        self._kept = kept
+        # A list's append and pop are atomic, so this needs no lock.
+        self._idle: list[apsw.Connection] = []
+        self._closed = False
+
+    @contextmanager
+    def snapshot(self) -> Iterator[apsw.Connection]:
+        """A connection in a read transaction: everything read through it is of one moment."""
+        connection = self._take()
+        try:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            # Whatever went wrong, a fresh connection has nothing of it.
+            connection.close(force=True)
+            raise
+        if self._closed or len(self._idle) >= self._kept:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    def _take(self) -> apsw.Connection:
+        if self._closed:
+            raise StoreClosed
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return connect_reader(self._path)
+
+    def close(self) -> None:
+        """Close what is idle now, and the others when they come back."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close(force=True)

@@ -1,0 +1,83 @@
+"""The statements that read and write each table, made from the columns of its records."""
+
+# ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final
+
+from ostiary_core.audit import AuditEntry
+from ostiary_core.records import Record, Table
+from ostiary_net.columns import TABLES, SQLValue, Stored, Translation, translation
+
+__all__ = ["ALL_ENTRIES", "AUDIT", "KEEP_ENTRY", "LAYOUTS", "SELECT_SIZES", "Layout"]
+
+SELECT_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the records of one class lie in their table: the statements and the translation."""
+
+    name: str
+    key: tuple[str, ...]
+    translation: Translation
+    insert: str
+    update: str
+    delete: str
+    select_all: str
+    selects: Mapping[int, str]
+    """Reads the records under as many keys as the number says; only `SELECT_SIZES`, so that a connection
+    keeps them all prepared. A shorter list of keys is filled up by repeating one."""
+    to_key: Callable[[Record], Sequence[SQLValue]]
+
+
+def _layout(stored: Stored) -> Layout:
+    made = translation(stored.record)
+    name, key, columns = stored.name, stored.key, made.columns
+    place = {column: number for number, column in enumerate(columns, start=1)}
+    matches = " AND ".join(f"{part} = ?{place[part]}" for part in key)
+    new_values = ", ".join(f"{column} = ?{place[column]}" for column in columns if column not in key)
+    all_places = ", ".join(f"?{number}" for number in place.values())
+    revision_read = f"revision = ?{len(columns) + 1}"
+    listed = ", ".join(columns)
+    selection = f"SELECT {listed} FROM {name}"
+    return Layout(
+        name=name,
+        key=key,
+        translation=made,
+        # A key that is taken must show as a lost race: as no row written, like a revision that moved on.
+        insert=f"INSERT INTO {name} ({listed}) VALUES ({all_places}) ON CONFLICT DO NOTHING",
+        update=f"UPDATE {name} SET {new_values} WHERE {matches} AND {revision_read}",
+        delete=f"DELETE FROM {name} WHERE {' AND '.join(f'{part} = ?' for part in key)} AND revision = ?",
+        select_all=f"{selection} ORDER BY {', '.join(key)}",
+        selects={size: f"{selection} WHERE {_one_of(key, size)}" for size in SELECT_SIZES},
+        to_key=_key_maker(key),
+    )
+
+
+def _one_of(key: tuple[str, ...], size: int) -> str:
+    """The condition that a key is one of `size` values."""
+    if len(key) == 1:
+        return f"{key[0]} IN ({', '.join('?' * size)})"
+    place = f"({', '.join('?' * len(key))})"
+    return f"({', '.join(key)}) IN (VALUES {', '.join([place] * size)})"
+
+
+def _key_maker(key: tuple[str, ...]) -> Callable[[Record], Sequence[SQLValue]]:
+    values_of: Callable[[Record], Any] = attrgetter(*key)
+    return values_of if len(key) > 1 else lambda record: (values_of(record),)
+
+
+LAYOUTS: Final[Mapping[Table, Layout]] = {table: _layout(stored) for table, stored in TABLES.items()}
+"""Every table of records, by the name it has in the core."""
+
+AUDIT: Final = translation(AuditEntry)
+"""The columns of the audit trail; the first is the number, which SQLite gives."""
+
+KEEP_ENTRY: Final = (
+    f"INSERT INTO audit ({', '.join(AUDIT.columns[1:])}) VALUES ({', '.join('?' * (len(AUDIT.columns) - 1))})"
+)
+
+ALL_ENTRIES: Final = f"SELECT {', '.join(AUDIT.columns)} FROM audit ORDER BY number"

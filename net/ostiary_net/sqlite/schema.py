@@ -1,0 +1,101 @@
+"""The shape of the database file, brought up to date step by step.
+
+Each step is a file of plain SQL in `migrations/`, numbered from 1 without gaps and never edited once
+published. `schema_migrations` says which were applied; all that are missing are applied in one transaction,
+under the writer lock, or none of them. A file that a newer Ostiary has written is left alone.
+"""
+
+from importlib.resources import files
+
+import apsw
+
+from ostiary_core.instant import Instant
+from ostiary_net.migrations import Migration, SchemaError, check, read_migrations
+
+__all__ = [
+    "APPLICATION_ID",
+    "Migration",
+    "SchemaError",
+    "bring_up_to_date",
+    "examine",
+    "is_current",
+    "known_migrations",
+]
+
+APPLICATION_ID = 0x4F535459
+"""How SQLite files of Ostiary are told from others ("OSTY"; `PRAGMA application_id`)."""
+
+_VERSION_TABLE = """
+    CREATE TABLE schema_migrations (
+        version    INTEGER NOT NULL PRIMARY KEY,
+        name       TEXT NOT NULL,
+        applied_at INTEGER NOT NULL
+    ) STRICT
+"""
+
+
+def known_migrations() -> tuple[Migration, ...]:
+    """All steps in order."""
+    return read_migrations(files("ostiary_net.sqlite").joinpath("migrations"))
+
+
+def examine(connection: apsw.Connection, steps: tuple[Migration, ...] | None = None) -> None:
+    """Look, without touching it, whether the file is one to work with.
+
+    Raises `SchemaError` for a file of a newer Ostiary or of another program.
+    """
+    check(_applied(connection), known_migrations() if steps is None else steps)
+
+
+def is_current(connection: apsw.Connection) -> bool:
+    """Whether the file has been through all steps that this release knows, and maybe through newer ones."""
+    known = [(step.version, step.name) for step in known_migrations()]
+    return _applied(connection)[: len(known)] == known
+
+
+def bring_up_to_date(
+    connection: apsw.Connection, now: Instant, steps: tuple[Migration, ...] | None = None
+) -> None:
+    """Apply the steps that are missing, all or none. Hold the writer lock for this.
+
+    Raises `SchemaError` for a file of a newer Ostiary or of another program, which stays as it is.
+    """
+    steps = known_migrations() if steps is None else steps
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        applied = _applied(connection)
+        check(applied, steps)
+        missing = steps[len(applied) :]
+        if not applied:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(_VERSION_TABLE)
+        for step in missing:
+            connection.execute(step.sql).fetchall()
+            connection.execute(
+                "INSERT INTO schema_migrations (version, name, applied_at) VALUES (?, ?, ?)",
+                (step.version, step.name, now),
+            )
+        connection.execute("COMMIT" if missing else "ROLLBACK")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _applied(connection: apsw.Connection) -> list[tuple[int, str]]:
+    """The steps the file has been through; none for a fresh one."""
+    try:
+        application_id = connection.pragma("application_id")
+        tables = connection.execute("SELECT name FROM sqlite_schema").fetchall()
+    except apsw.NotADBError as error:
+        raise SchemaError(
+            "the database file is not a SQLite file; name one of Ostiary's own, or one not there yet"
+        ) from error
+    if application_id == APPLICATION_ID:
+        rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version")
+        return [(int(version), str(name)) for version, name in rows]
+    if application_id or tables:
+        raise SchemaError(
+            "the database file belongs to another program; name a file of Ostiary's own, or one not there yet"
+        )
+    return []

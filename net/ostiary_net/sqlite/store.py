@@ -1,0 +1,252 @@
+"""The store on a SQLite file: one turn is one transaction, one commit, one flush to the disk.
+
+A turn that may write waits for the writer lock, begins with `BEGIN IMMEDIATE` (so that nothing it reads can
+change before it writes), loads, decides, writes and commits. A turn of read-only events runs on a
+connection of its own, in a read transaction, while others write. Several processes may use one file.
+
+A store belongs to the process that opened it: after a fork, open another one.
+"""
+
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+import apsw
+
+from ostiary_core.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.decide import take_turn
+from ostiary_core.decision import Change, Decision
+from ostiary_core.events import READ_ONLY, Event
+from ostiary_core.instant import SECOND_MS, Instant
+from ostiary_core.keys import Keys, keys
+from ostiary_core.lapsing import Lapsed, Lapses
+from ostiary_core.life import SessionLife
+from ostiary_core.listing import Listing, Page
+from ostiary_core.policy import SPECIFICATION, Policy
+from ostiary_core.records import Record, Table
+from ostiary_core.snapshot import Snapshot, load
+from ostiary_core.store import net_changes
+from ostiary_net.clearing import forget_entries, read_lapsed, take_lease
+from ostiary_net.clock import Clock, SystemClock
+from ostiary_net.last_uses import read_last_used
+from ostiary_net.lives import read_life
+from ostiary_net.paging import Execute, Pager
+from ostiary_net.sqlite.access import fetch, keep, write
+from ostiary_net.sqlite.connections import ReaderPool, StoreClosed, connect, create_file, make_writer
+from ostiary_net.sqlite.dialect import SQLiteDialect
+from ostiary_net.sqlite.lock import WriterLock
+from ostiary_net.sqlite.rows import ALL_ENTRIES, AUDIT, LAYOUTS
+from ostiary_net.sqlite.schema import SchemaError, bring_up_to_date, examine, is_current
+
+__all__ = ["SQLiteStore", "StoreClosed"]
+
+T = TypeVar("T")
+
+
+class SQLiteStore:
+    """Records in a SQLite file. Any thread may call it; writing turns go one after the other."""
+
+    reads_in_place: Final = True
+    """No writer holds a reader up, and the pages that are read most are in memory."""
+
+    def __init__(
+        self, path: Path | str, *, policy: Policy = SPECIFICATION, clock: Clock | None = None
+    ) -> None:
+        """Open the file, or make one that only its owner can read, and bring its schema up to date.
+
+        `clock` only dates the schema's steps. Raises `SchemaError` for a file of a newer Ostiary or of
+        another program.
+        """
+        self.policy = policy
+        # Whoever names the file by another link must meet the same lock beside it.
+        self.path = Path(path).resolve()
+        create_file(self.path)
+        self._lock = WriterLock(self.path.with_name(self.path.name + ".lock"))
+        self._one_turn_at_a_time = threading.Lock()
+        self._closed = False
+        self._writer: apsw.Connection | None = None
+        self._readers = ReaderPool(self.path)
+        self._pager = Pager(SQLiteDialect())
+        try:
+            with self._lock.held():
+                self._writer = connect(self.path)
+                examine(self._writer)
+                make_writer(self._writer)
+                bring_up_to_date(self._writer, (clock or SystemClock()).now())
+        except BaseException:
+            self.close()
+            raise
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """Decide `events` in order at `now` and keep what they change, durably; raising, keep nothing."""
+        wanted = [keys(event) for event in events]
+        with self._writing() as connection:
+            decisions = take_turn(events, _loaded(connection, wanted), now, self.policy)
+            changes = net_changes(decisions)
+            entries = audit_entries(decisions, origins, now)
+            write(connection, changes)
+            keep(connection, entries)
+            # Nothing changed and nothing told, nothing to flush.
+            connection.execute("COMMIT" if changes or entries else "ROLLBACK")
+        return decisions
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        """Decide `events`, all of them `READ_ONLY`, without waiting for any turn that writes."""
+        for event in events:
+            if not isinstance(event, READ_ONLY):
+                raise TypeError(f"{type(event).__name__} may write: give it to turn()")
+        wanted = [keys(event) for event in events]
+        with self._readers.snapshot() as connection:
+            snapshot = _loaded(connection, wanted)
+        return take_turn(events, snapshot, now, self.policy)
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
+        """The records of `table` under `identifiers`, those that there are."""
+        with self._readers.snapshot() as connection:
+            return fetch(connection, table, identifiers)
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Make all changes, or raise `LostRace` and make none: for moving records, past all rules."""
+        with self._writing() as connection:
+            write(connection, changes)
+            connection.execute("COMMIT")
+
+    def records(self, table: Table) -> tuple[Record, ...]:
+        """Everything in one table, in the order of its key, for whoever inspects the store as a whole."""
+        layout = LAYOUTS[table]
+        with self._readers.snapshot() as connection:
+            return tuple(layout.translation.from_row(row) for row in connection.execute(layout.select_all))
+
+    def audit(self) -> tuple[AuditEntry, ...]:
+        """The whole audit trail, the oldest first."""
+        with self._readers.snapshot() as connection:
+            return tuple(AUDIT.from_row(row) for row in connection.execute(ALL_ENTRIES))
+
+    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
+        """The items of one page; none past the last. `now` decides which sessions are running."""
+        with self._readers.snapshot() as connection:
+            return self._pager.page(_executed_by(connection), listing, now)
+
+    def session_life(self, session_id: str) -> SessionLife | None:
+        """One session with everything that happened to it; None where there is no such session."""
+        with self._readers.snapshot() as connection:
+            return read_life(session_id, partial(fetch, connection), _executed_by(connection))
+
+    def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
+        """When each of these clients was last given tokens; without those that never were."""
+        with self._readers.snapshot() as connection:
+            return read_last_used(client_ids, _executed_by(connection))
+
+    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
+        """Sessions that still have a salt though no retry may ask for it, the oldest first."""
+        with self._readers.snapshot() as connection:
+            rows = connection.execute(
+                "SELECT session_id FROM sessions WHERE salt IS NOT NULL AND rotated_at < ? "
+                "ORDER BY rotated_at LIMIT ?",
+                (now - grace_seconds * SECOND_MS, limit),
+            ).fetchall()
+        return [str(session_id) for (session_id,) in rows]
+
+    def lapsed(self, lapses: Lapses, after: bytes, now: Instant, limit: int) -> Lapsed:
+        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        with self._readers.snapshot() as connection:
+            return read_lapsed(_executed_by(connection), lapses, after, now, self.policy, limit)
+
+    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
+        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+        with self._writing() as connection:
+            before = Instant(now - older_than_seconds * SECOND_MS)
+            number = forget_entries(_executed_by(connection), before, limit)
+            connection.execute("COMMIT" if number else "ROLLBACK")
+        return number
+
+    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
+        """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
+        with self._writing() as connection:
+            is_taken = take_lease(_executed_by(connection), name, holder, seconds, now)
+            connection.execute("COMMIT" if is_taken else "ROLLBACK")
+        return is_taken
+
+    def present(self, now: Instant) -> Instant:
+        """What time it is for its turns: what it is told."""
+        return now
+
+    def check_ready(self) -> None:
+        """Raise unless a change would be kept now, on the schema of this release."""
+        with self._writing() as connection:
+            if not is_current(connection):
+                raise SchemaError("the database has not the schema of this release: `ostiary migrate`")
+            # Written to be written: only that tells of a disk that is full or has become read-only.
+            connection.pragma("user_version", 0)
+            connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the file once the running turn is through. Later calls raise `StoreClosed`."""
+        with self._one_turn_at_a_time:
+            if self._closed:
+                return
+            self._closed = True
+            # The writer goes last: the last connection to close folds the log into the file.
+            self._readers.close()
+            if self._writer is not None:
+                self._writer.close(force=True)
+                self._writer = None
+            self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
+        """The writing connection in a transaction that the block ends; raising, nothing of it is kept."""
+        with self._one_turn_at_a_time:
+            if self._closed:
+                raise StoreClosed
+            with self._lock.held():
+                connection = self._connected()
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                    yield connection
+                except BaseException:
+                    self._leave_nothing_behind(connection)
+                    raise
+
+    def _connected(self) -> apsw.Connection:
+        """The writing connection, made again if it had to be given up."""
+        if self._writer is None:
+            connection = connect(self.path)
+            try:
+                make_writer(connection)
+            except BaseException:
+                connection.close(force=True)
+                raise
+            self._writer = connection
+        return self._writer
+
+    def _leave_nothing_behind(self, connection: apsw.Connection) -> None:
+        """Roll back; a connection that cannot even do that is given up, which rolls back as well."""
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except Exception:
+            self._writer = None
+            connection.close(force=True)
+
+
+def _executed_by(connection: apsw.Connection) -> Execute:
+    return lambda statement, bindings: connection.execute(statement, bindings).fetchall()
+
+
+def _loaded(connection: apsw.Connection, wanted: Iterable[Keys]) -> Snapshot:
+    return load(wanted, partial(fetch, connection))

@@ -1,0 +1,285 @@
+"""The queue in front of a store: whatever waits while one turn is being committed makes up the next.
+
+So a flush of the disk is shared by everybody who is waiting for one, and nobody waits for company: an event
+that finds the store idle is a turn of its own. Events that only read have a queue of their own, because
+they never wait behind a flush.
+
+An event whose caller has gone before its turn began is left out; one whose turn has begun is decided, and
+kept, whether or not anybody waits for the answer.
+"""
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final, NoReturn, Protocol, TypeVar
+
+import outcome
+import trio
+
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Decision
+from ostiary_core.events import READ_ONLY, Event
+from ostiary_core.instant import Instant
+from ostiary_core.life import SessionLife
+from ostiary_core.listing import Listing, ListingStore, Page
+from ostiary_core.store import LostRace, Store
+from ostiary_net.clock import Clock
+from ostiary_net.metrics import Metrics
+from ostiary_net.threads import RunSync, run_inline
+
+__all__ = ["MOST_EVENTS_A_TURN", "Question", "ReadingStore", "TurnFailed", "Turns", "open_turns"]
+
+MOST_EVENTS_A_TURN: Final = 256
+"""Bounds how long the first of a turn waits for the last of it."""
+
+_MOST_READ_IN_PLACE: Final = 32
+"""Bounds how long everybody else waits for a reading turn that is not taken in a thread."""
+
+_MOST_LOOKERS: Final = 2
+"""Lists that are read at a time: they are an administrator's, and the rest is for the token service."""
+
+_MOST_ATTEMPTS: Final = 20
+"""How often a turn is taken again after another instance was quicker."""
+
+
+T = TypeVar("T")
+
+
+class ReadingStore(Store, ListingStore, Protocol):
+    """A store that decides events which change nothing, and gives lists, beside the turns that write."""
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        """Decide `events`, all of them `READ_ONLY`."""
+        ...
+
+
+Question = Callable[[ListingStore, Instant], T]
+"""Something to be found in a store's lists at an instant."""
+
+
+class TurnFailed(RuntimeError):
+    """The turn an event was in could not be taken, and nothing of it is kept. The cause is chained."""
+
+    def __init__(self) -> None:
+        super().__init__("the turn could not be taken; nothing of it was kept")
+
+
+class _Waiting:
+    """An event and the task that waits for its decision; no task once the caller has gone."""
+
+    __slots__ = ("event", "origin", "task")
+
+    def __init__(self, event: Event, origin: Origin | None, task: trio.lowlevel.Task) -> None:
+        self.event = event
+        self.origin = origin
+        self.task: trio.lowlevel.Task | None = task
+
+    def resume(self, result: outcome.Outcome[Decision]) -> None:
+        if self.task is not None:
+            trio.lowlevel.reschedule(self.task, result)
+            self.task = None
+
+
+Take = Callable[[Sequence[Event], Sequence[Origin | None]], list[Decision]]
+
+
+class _Queue:
+    """Waiting events, and one task that takes them as many at a time as there are."""
+
+    def __init__(
+        self,
+        name: str,
+        take: Take,
+        run_sync: RunSync,
+        metrics: Metrics,
+        most_events: int = MOST_EVENTS_A_TURN,
+    ) -> None:
+        self._most_events = most_events
+        self._name = name
+        self._metrics = metrics
+        self._take = take
+        self._run_sync = run_sync
+        self._limiter = trio.CapacityLimiter(1)
+        self._waiting: deque[_Waiting] = deque()
+        self._arrived = trio.Event()
+        self._closed = False
+
+    async def decide(self, event: Event, origin: Origin | None) -> Decision:
+        if self._closed:
+            raise TurnFailed
+        waiting = _Waiting(event, origin, trio.lowlevel.current_task())
+        self._waiting.append(waiting)
+        self._arrived.set()
+
+        def leave(raise_cancel: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
+            waiting.task = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        decision: Decision = await trio.lowlevel.wait_task_rescheduled(leave)
+        return decision
+
+    async def drain(self) -> None:
+        """Take turns until closed and empty; whatever ends this lets nobody wait on."""
+        batch: list[_Waiting] = []
+        try:
+            while self._waiting or not self._closed:
+                if not self._waiting:
+                    self._arrived = trio.Event()
+                    await self._arrived.wait()
+                    continue
+                batch = self._next()
+                if batch:
+                    await self._turn(batch)
+        finally:
+            self._closed = True
+            for waiting in (*batch, *self._waiting):
+                waiting.resume(outcome.Error(TurnFailed()))
+            self._waiting.clear()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def close(self) -> None:
+        """Take no more events; `drain` ends when those that wait are decided."""
+        self._closed = True
+        self._arrived.set()
+
+    def _next(self) -> list[_Waiting]:
+        batch: list[_Waiting] = []
+        while self._waiting and len(batch) < self._most_events:
+            waiting = self._waiting.popleft()
+            if waiting.task is not None:
+                batch.append(waiting)
+        return batch
+
+    async def _turn(self, batch: list[_Waiting]) -> None:
+        events = [waiting.event for waiting in batch]
+        origins = [waiting.origin for waiting in batch]
+        began = time.perf_counter()
+        try:
+            decisions = await self._run_sync(partial(self._take, events, origins), limiter=self._limiter)
+        except Exception as cause:
+            for waiting in batch:
+                waiting.resume(outcome.Error(_failed(cause)))
+            return
+        self._metrics.turn_taken(self._name, len(batch), time.perf_counter() - began)
+        for waiting, decision in zip(batch, decisions, strict=True):
+            waiting.resume(outcome.Value(decision))
+
+
+def _failed(cause: Exception) -> TurnFailed:
+    """One exception for each waiting task: a shared one would collect the tracebacks of all."""
+    failure = TurnFailed()
+    failure.__cause__ = cause
+    return failure
+
+
+class Turns:
+    """Decides events against a store, durably; any number of tasks may ask at once."""
+
+    def __init__(
+        self,
+        store: ReadingStore,
+        clock: Clock,
+        run_sync: RunSync,
+        metrics: Metrics,
+        *,
+        read_in_place: bool = False,
+    ) -> None:
+        self._writing = _Queue("write", partial(_taken, store, clock), run_sync, metrics)
+        self._reading = _Queue(
+            "read",
+            lambda events, origins: store.read(events, clock.now()),
+            run_inline if read_in_place else run_sync,
+            metrics,
+            _MOST_READ_IN_PLACE if read_in_place else MOST_EVENTS_A_TURN,
+        )
+        self._store = store
+        self._clock = clock
+        self._run_sync = run_sync
+        self._lookers = trio.CapacityLimiter(_MOST_LOOKERS)
+        self._reader_of_whole_lists = trio.CapacityLimiter(1)
+
+    async def decide(self, event: Event, origin: Origin | None = None) -> Decision:
+        """The decision on `event`, on disk when this returns, its facts kept with `origin`.
+
+        Raises `TurnFailed`.
+        """
+        queue = self._reading if isinstance(event, READ_ONLY) else self._writing
+        return await queue.decide(event, origin)
+
+    async def page(self, listing: Listing[T]) -> Page[T]:
+        """One page of a list, as it stands now; beside all turns. Raises `TurnFailed`."""
+        return await self.look(lambda store, now: store.page(listing, now))
+
+    async def session_life(self, session_id: str) -> SessionLife | None:
+        """All there is to tell about a session, None where there is none. Raises `TurnFailed`."""
+        return await self.look(lambda store, now: store.session_life(session_id))
+
+    async def look(self, question: Question[T]) -> T:
+        """What a question finds in the store's lists; beside all turns. Raises `TurnFailed`."""
+        return await self._looked(question, self._lookers)
+
+    async def look_through(self, question: Question[T]) -> T:
+        """The same for a question that reads whole lists and takes its time: one at once, and those who
+        only look at a page do not wait for it. Raises `TurnFailed`."""
+        return await self._looked(question, self._reader_of_whole_lists)
+
+    async def _looked(self, question: Question[T], limiter: trio.CapacityLimiter) -> T:
+        try:
+            return await self._run_sync(lambda: question(self._store, self._clock.now()), limiter=limiter)
+        except Exception as cause:
+            raise _failed(cause) from cause
+
+    def waiting(self) -> dict[str, int]:
+        """How many events wait for their turn in each queue."""
+        return {"write": len(self._writing), "read": len(self._reading)}
+
+    async def run(self) -> None:
+        """Take turns until `close` was called and nothing waits."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._writing.drain)
+            nursery.start_soon(self._reading.drain)
+
+    def close(self) -> None:
+        """Take no more events."""
+        self._writing.close()
+        self._reading.close()
+
+
+def _taken(
+    store: Store, clock: Clock, events: Sequence[Event], origins: Sequence[Origin | None]
+) -> list[Decision]:
+    """One turn, taken again while another instance is quicker."""
+    for _ in range(_MOST_ATTEMPTS - 1):
+        try:
+            return store.turn(events, clock.now(), origins)
+        except LostRace:
+            continue
+    return store.turn(events, clock.now(), origins)
+
+
+@asynccontextmanager
+async def open_turns(
+    store: ReadingStore,
+    clock: Clock,
+    run_sync: RunSync | None = None,
+    metrics: Metrics | None = None,
+) -> AsyncIterator[Turns]:
+    """Turns on `store` for as long as the block runs; on leaving it, what waits is decided first.
+
+    `run_sync` is where the store works: a worker thread unless a simulation says otherwise. A store whose
+    `reads_in_place` is true answers reading turns sooner than a thread could be asked: measured, a way there
+    and back costs as much as loading four records.
+    """
+    thread: Any = trio.to_thread.run_sync
+    read_in_place = run_sync is None and getattr(store, "reads_in_place", False)
+    turns = Turns(store, clock, run_sync or thread, metrics or Metrics(), read_in_place=read_in_place)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turns.run)
+        try:
+            yield turns
+        finally:
+            turns.close()

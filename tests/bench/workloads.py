@@ -1,0 +1,189 @@
+"""What is asked: one conversation a connection for each operation, and how its answers are checked.
+
+Every answer is looked at for its status and for the words that only the right answer has. What was handed out
+(new tokens) is kept and looked up afterwards.
+"""
+
+import json
+import random
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlencode
+
+from tests.bench.driver import WrongAnswer
+from tests.bench.population import REDIRECT_URI, VERIFIER, client_id, secret_of, token
+
+__all__ = [
+    "CHAINS",
+    "OPERATIONS",
+    "ClientCredentials",
+    "CodeExchange",
+    "Fixed",
+    "Introspection",
+    "Issuing",
+    "Paths",
+    "Refresh",
+    "UserInfo",
+]
+
+OPERATIONS: Final = ("introspect", "userinfo", "credentials", "refresh", "code")
+
+CHAINS: Final = 400
+"""The first sessions of a store are refreshed; the tokens of all others stay as they are."""
+
+_KEPT_TOKENS: Final = 20
+
+
+class Paths:
+    """Where a server has its operations."""
+
+    def __init__(self, token: str, introspect: str, userinfo: str) -> None:
+        self.token, self.introspect, self.userinfo = token, introspect, userinfo
+
+
+def basic(client: str) -> str:
+    """The Authorization field of a client."""
+    return "Basic " + b64encode(f"{client}:{secret_of(client)}".encode()).decode()
+
+
+def post(path: str, client: str, **fields: str) -> bytes:
+    """A form as httpx or requests would send it."""
+    body = urlencode(fields)
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench/1\r\nAccept: */*\r\n"
+        f"Accept-Encoding: gzip, deflate\r\nConnection: keep-alive\r\nAuthorization: {basic(client)}\r\n"
+        f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    ).encode()
+
+
+def get(path: str, bearer: str) -> bytes:
+    """A question by access token."""
+    return (
+        f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench/1\r\nAccept: */*\r\n"
+        f"Accept-Encoding: gzip, deflate\r\nConnection: keep-alive\r\nAuthorization: Bearer {bearer}\r\n\r\n"
+    ).encode()
+
+
+def _right(status: int, body: bytes, *words: bytes) -> None:
+    if status != 200 or not all(word in body for word in words):
+        raise WrongAnswer(f"{status} {body[:200]!r} instead of 200 with {words}")
+
+
+class Fixed:
+    """A server that answers everything with the same 120 bytes, asked as if for an introspection."""
+
+    def __init__(self, path: str) -> None:
+        self._request = post(path, client_id(0), token=token("access", 0))
+
+    def ask(self) -> bytes:
+        return self._request
+
+    def hear(self, status: int, body: bytes) -> None:
+        _right(status, body, b'"active":true')
+        if len(body) != 120:
+            raise WrongAnswer(f"{len(body)} bytes instead of 120")
+
+
+class Introspection:
+    """Live access tokens, drawn from all sessions of the store."""
+
+    def __init__(self, paths: Paths, sessions: int, seed: int) -> None:
+        self._path, self._sessions = paths.introspect, sessions
+        self._chance = random.Random(seed)
+        self._client = b""
+
+    def ask(self) -> bytes:
+        number = self._chance.randrange(CHAINS, self._sessions)
+        self._client = client_id(number).encode()
+        return post(self._path, client_id(number), token=token("access", number))
+
+    def hear(self, status: int, body: bytes) -> None:
+        _right(status, body, b'"active":', b"true", self._client)
+
+
+class UserInfo:
+    """Profiles by live access tokens."""
+
+    def __init__(self, paths: Paths, sessions: int, seed: int) -> None:
+        self._path, self._sessions = paths.userinfo, sessions
+        self._chance = random.Random(seed)
+
+    def ask(self) -> bytes:
+        return get(self._path, token("access", self._chance.randrange(CHAINS, self._sessions)))
+
+    def hear(self, status: int, body: bytes) -> None:
+        _right(status, body, b'"sub":')
+
+
+class Issuing:
+    """Asks for tokens, and keeps the latest few to be looked up afterwards."""
+
+    def __init__(self, paths: Paths, number: int) -> None:
+        self._paths = paths
+        self.client = client_id(number)
+        self.issued: list[tuple[str, str]] = []
+        """The client and its token."""
+
+    def _issued(self, status: int, body: bytes, *words: bytes) -> dict[str, str]:
+        _right(status, body, b'"access_token":', *words)
+        answer: dict[str, str] = json.loads(body)
+        self.issued.append((self.client, answer["access_token"]))
+        del self.issued[:-_KEPT_TOKENS]
+        return answer
+
+
+class ClientCredentials(Issuing):
+    """A new token with every request."""
+
+    def __init__(self, paths: Paths, number: int) -> None:
+        super().__init__(paths, number)
+        self._request = post(paths.token, self.client, grant_type="client_credentials", scope="user.read")
+
+    def ask(self) -> bytes:
+        return self._request
+
+    def hear(self, status: int, body: bytes) -> None:
+        self._issued(status, body, b'"expires_in":')
+
+
+class Refresh(Issuing):
+    """One session, whose refresh token is spent for the next with every request."""
+
+    def __init__(self, paths: Paths, number: int, refresh_token: str) -> None:
+        super().__init__(paths, number)
+        self.refresh_token = refresh_token
+
+    def ask(self) -> bytes:
+        return post(
+            self._paths.token, self.client, grant_type="refresh_token", refresh_token=self.refresh_token
+        )
+
+    def hear(self, status: int, body: bytes) -> None:
+        answer = self._issued(status, body, b'"refresh_token":')
+        if answer["refresh_token"] == self.refresh_token:
+            raise WrongAnswer("the refresh token was not rotated")
+        self.refresh_token = answer["refresh_token"]
+
+
+class CodeExchange(Issuing):
+    """A code of its own with every request."""
+
+    def __init__(self, paths: Paths, codes: Iterator[int]) -> None:
+        super().__init__(paths, 0)
+        self._codes = codes
+
+    def ask(self) -> bytes:
+        number = next(self._codes)
+        self.client = client_id(number)
+        return post(
+            self._paths.token,
+            self.client,
+            grant_type="authorization_code",
+            code=token("code", number),
+            redirect_uri=REDIRECT_URI,
+            code_verifier=VERIFIER,
+        )
+
+    def hear(self, status: int, body: bytes) -> None:
+        self._issued(status, body, b'"expires_in":')

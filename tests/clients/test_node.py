@@ -1,0 +1,145 @@
+"""The clients that Node programs sign users in with: the whole way, over real HTTP.
+
+Each library runs in a program of its own under `node/`; the test plays the user's browser. The versions are
+exact (`node/package.json`); they are installed once, into a folder that git ignores.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from tests.web.served import REDIRECT_URI, in_query
+from tests.web.test_real_client import PATIENCE_SECONDS, Server, approved, registered, started
+
+HERE = Path(__file__).parent / "node"
+INSTALLED = Path(__file__).parents[2] / "build" / "node-clients"
+INSTALL_SECONDS = 240
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Without Node these are skipped, unless they are required."""
+    if "node" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def programs() -> Path:
+    """The programs beside the packages they import."""
+    npm, node = shutil.which("npm"), shutil.which("node")
+    if npm is None or node is None:
+        unavailable("no node and npm on PATH (Debian: apt-get install nodejs npm)")
+    lock = (HERE / "package-lock.json").read_bytes()
+    folder = INSTALLED / sha256(lock).hexdigest()[:16]
+    if not (folder / "node_modules" / ".package-lock.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json", ".npmrc"):
+            shutil.copy(HERE / name, folder)
+        try:
+            installed = subprocess.run(
+                [npm, "ci", "--ignore-scripts", "--silent"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=INSTALL_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            unavailable(f"npm ci did not end within {INSTALL_SECONDS} s")
+        if installed.returncode != 0:
+            unavailable(f"npm ci failed: {installed.stderr.strip()[-300:]}")
+    for program in HERE.glob("*.mjs"):
+        shutil.copy(program, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with started("serve", tmp_path_factory.mktemp("serve")) as running:
+        yield running
+
+
+@contextmanager
+def program(folder: Path, name: str) -> Iterator[Any]:
+    process = subprocess.Popen(
+        ["node", f"{name}.mjs"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+        assert process.wait(PATIENCE_SECONDS) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def conversation(server: Server, folder: Path, name: str, client_id: str, method: str = "basic") -> Any:
+    """What a program has to tell at the end, its user having signed in and said yes."""
+    client = registered(server, client_id)
+    with program(folder, name) as process:
+        told = {
+            "server": server.base,
+            "clientId": client.client_id,
+            "secret": client.secret,
+            "redirectUri": REDIRECT_URI,
+            "method": method,
+        }
+        process.stdin.write(json.dumps(told) + "\n")
+        process.stdin.flush()
+        address = json.loads(process.stdout.readline())["authorize"]
+        assert in_query(address, "code_challenge_method") == "S256"
+        landed = approved(server, address.removeprefix(server.base))
+        process.stdin.write(json.dumps({"landed": landed}) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        assert line, "the program ended without a word: see its standard error"
+        return json.loads(line)
+
+
+def went_all_the_way(told: Any) -> None:
+    first, second, retried = told["first"], told["second"], told["retried"]
+    # Some libraries add fields of their own, and some write `bearer`, as case does not count (RFC 6749 §5.1).
+    assert (first["token_type"].lower(), first["scope"]) == ("bearer", "user.read")
+    assert (told["profile"]["username"], told["profile"]["name"]) == ("admin", "admin")
+    assert second["access_token"] != first["access_token"]
+    for token in ("access_token", "refresh_token"):
+        assert retried[token] == second[token]
+    assert "refresh_token" not in told["machine"]
+    assert told["refused"] == "invalid_grant"
+
+
+@pytest.mark.parametrize("method", ["basic", "post"])
+def test_oauth4webapi(server: Server, programs: Path, method: str) -> None:
+    told = conversation(server, programs, "oauth4webapi", f"web{method}", method)
+    went_all_the_way(told)
+    assert told["known"]["active"] is True
+    assert told["known"]["client_id"] == f"web{method}"
+    assert told["dead"] == {"active": False}
+
+
+def test_oauth4webapi_posts_the_secret_where_the_identifier_has_a_hyphen(
+    server: Server, programs: Path
+) -> None:
+    """By Basic it would send `the%2Dapp`; docs/integrators.md says so."""
+    went_all_the_way(conversation(server, programs, "oauth4webapi", "the-app_1.0", "post"))
+
+
+@pytest.mark.parametrize("method", ["basic", "post"])
+def test_simple_oauth2(server: Server, programs: Path, method: str) -> None:
+    went_all_the_way(conversation(server, programs, "simple-oauth2", f"simple-{method}", method))
+
+
+def test_passport_oauth2(server: Server, programs: Path) -> None:
+    told = conversation(server, programs, "passport-oauth2", "passport")
+    assert told["profile"]["username"] == "admin"
+    assert told["first"]["scope"] == "user.read"
+    assert told["again"] in {"fail", "error"}, "a state is good for one callback"
+    assert told["error"] is None
+    assert told["second"]["access_token"] != told["first"]["access_token"]

@@ -1,0 +1,250 @@
+"""Events as the stories tell them: complete, with everything that a story does not speak of filled in."""
+
+from base64 import urlsafe_b64encode
+from dataclasses import replace
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+from ostiary_core import Entropy, MemoryStore, Secret
+from ostiary_core.decision import LoginIssued, TokensIssued, Update
+from ostiary_core.events import (
+    AuthenticationMethod,
+    AuthorizationChecked,
+    AuthorizationParameters,
+    ClientChanged,
+    ClientCredentials,
+    ClientCredentialsRequested,
+    CodeRedeemed,
+    ConsentDenied,
+    ConsentGiven,
+    ConsentRecalled,
+    LoginRefreshed,
+    Operator,
+    PasswordChanged,
+    ProfileRequested,
+    RefreshRequested,
+    RevocationRequested,
+    SignedIn,
+    UserRegistered,
+)
+from ostiary_core.records import Client, Session, revised
+
+__all__ = [
+    "APP",
+    "BROWSER",
+    "CHALLENGE",
+    "VERIFIER",
+    "approve",
+    "challenge_of",
+    "check",
+    "client_change",
+    "credentials",
+    "deny",
+    "fresh_entropy",
+    "grant_more",
+    "hash_of",
+    "login_refresh",
+    "machine",
+    "parameters",
+    "password_change",
+    "profile",
+    "recall",
+    "redeem",
+    "redirect_uri_of",
+    "refresh",
+    "revoke",
+    "set_secret",
+    "signed_in",
+    "user",
+]
+
+BROWSER = "Mozilla/5.0"
+APP = "app-backend/1.0"
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+
+_draws = count()
+
+
+def fresh_entropy() -> Entropy:
+    """32 bytes that no other event has."""
+    return Entropy(sha256(f"draw {next(_draws)}".encode()).digest())
+
+
+def challenge_of(verifier: str) -> str:
+    """RFC 7636 §4.2, S256."""
+    return urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+CHALLENGE = challenge_of(VERIFIER)
+
+
+def hash_of(password: str) -> str:
+    """Stands for the argon2id of a password; hashing is not the core's."""
+    return f"hash of {password}"
+
+
+def redirect_uri_of(client_id: str) -> str:
+    return f"https://{client_id}.example/callback"
+
+
+def user(
+    username: str = "alice",
+    *,
+    phone: str | None = None,
+    roles: tuple[str, ...] = (),
+    must_change_password: bool = False,
+) -> UserRegistered:
+    """The registration of an account whose password is "right"."""
+    return UserRegistered(
+        caller=Operator(),
+        fields={
+            "username": username,
+            "name": username.capitalize(),
+            "phone": phone,
+            "mustChangePassword": must_change_password,
+            "roleIds": list(roles),
+        },
+        password_hash=hash_of("right"),
+        entropy=fresh_entropy(),
+    )
+
+
+def credentials(
+    client_id: str, secret: str, method: AuthenticationMethod = AuthenticationMethod.BASIC
+) -> ClientCredentials:
+    """Whatever a stranger may send."""
+    return ClientCredentials(client_id=client_id, secret=Secret(secret), method=method)
+
+
+def client_change(client_id: str = "app", /, **fields: object) -> ClientChanged:
+    """Other values for some fields of a client."""
+    return ClientChanged(caller=Operator(), client_id=client_id, fields=fields)
+
+
+# --- the token service
+
+
+def redeem(
+    credentials: ClientCredentials,
+    code: Secret | None,
+    *,
+    redirect_uri: str | None = "",
+    verifier: str | None = VERIFIER,
+    user_agent: str | None = APP,
+) -> CodeRedeemed:
+    """A code presented with everything right; an empty `redirect_uri` stands for the client's own."""
+    return CodeRedeemed(
+        credentials=credentials,
+        code=code,
+        redirect_uri=redirect_uri_of(credentials.client_id) if redirect_uri == "" else redirect_uri,
+        code_verifier=verifier,
+        user_agent=user_agent,
+        source="198.51.100.5",
+        entropy=fresh_entropy(),
+    )
+
+
+def refresh(
+    credentials: ClientCredentials,
+    spent: TokensIssued | Secret | None,
+    *,
+    scopes: tuple[str, ...] | None = None,
+    user_agent: str | None = APP,
+) -> RefreshRequested:
+    """The refresh token of a pair, presented."""
+    return RefreshRequested(
+        credentials=credentials,
+        refresh_token=spent.refresh_token if isinstance(spent, TokensIssued) else spent,
+        scopes=scopes,
+        user_agent=user_agent,
+        entropy=fresh_entropy(),
+    )
+
+
+def machine(
+    credentials: ClientCredentials, *, scopes: tuple[str, ...] | None = None
+) -> ClientCredentialsRequested:
+    return ClientCredentialsRequested(
+        credentials=credentials,
+        scopes=scopes,
+        user_agent=APP,
+        source="198.51.100.5",
+        entropy=fresh_entropy(),
+    )
+
+
+def revoke(credentials: ClientCredentials, token: Secret | None) -> RevocationRequested:
+    return RevocationRequested(credentials=credentials, token=token)
+
+
+def profile(token: Secret) -> ProfileRequested:
+    return ProfileRequested(access_token=token)
+
+
+def grant_more(store: MemoryStore, session: Session, scopes: tuple[str, ...]) -> None:
+    """Give a session other scopes by hand, as no flow can while `user.read` is the only one."""
+    store.write([Update(session, revised(session, scopes=scopes, access_scopes=scopes))])
+
+
+def set_secret(store: MemoryStore, client: Client, secret: Secret) -> None:
+    """Give a client a secret by hand, of characters that ours never hold."""
+    store.write([Update(client, revised(client, secret_digest=secret.digest))])
+
+
+# --- the consent page
+
+
+def signed_in(login: LoginIssued) -> SignedIn:
+    return SignedIn(access_token=login.tokens.access_token)
+
+
+def parameters(client_id: str | None = "app", **asked: Any) -> AuthorizationParameters:
+    """The query of `/sso` with everything right, `asked` in place of some of it; None leaves one out."""
+    right = AuthorizationParameters(
+        response_type="code",
+        client_id=client_id,
+        redirect_uri=redirect_uri_of(client_id or ""),
+        code_challenge=CHALLENGE,
+        code_challenge_method="S256",
+        scope=None,
+        state="some state",
+    )
+    return replace(right, **asked)
+
+
+def check(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> AuthorizationChecked:
+    return AuthorizationChecked(caller=signed_in(login), parameters=parameters(client_id, **asked))
+
+
+def approve(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> ConsentGiven:
+    return ConsentGiven(
+        caller=signed_in(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
+    )
+
+
+def recall(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> ConsentRecalled:
+    return ConsentRecalled(
+        caller=signed_in(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
+    )
+
+
+def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> ConsentDenied:
+    return ConsentDenied(caller=signed_in(login), parameters=parameters(client_id, **asked))
+
+
+# --- the account
+
+
+def login_refresh(spent: Secret, *, user_agent: str | None = BROWSER) -> LoginRefreshed:
+    return LoginRefreshed(refresh_token=spent, user_agent=user_agent, entropy=fresh_entropy())
+
+
+def password_change(login: LoginIssued, *, old: str = "right", new: str = "newer") -> PasswordChanged:
+    """The change-password form filled in by a user whose password on file is "right"."""
+    return PasswordChanged(
+        caller=signed_in(login),
+        verified_against=hash_of("right"),
+        password_matches=old == "right",
+        new_password_hash=hash_of(new),
+    )

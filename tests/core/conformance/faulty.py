@@ -1,0 +1,153 @@
+"""Stores that are wrong on purpose, each in one way, for the kit to find."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ostiary_core import Decision, Instant, MemoryStore, keys, load, take_turn
+from ostiary_core.audit import Origin, audit_entries
+from ostiary_core.decision import Change, Delete, Insert, Update
+from ostiary_core.events import Event
+from ostiary_core.records import Key, Record, Table
+from ostiary_core.store import net_changes
+
+__all__ = ["FAULTS"]
+
+
+class LostUpdate(MemoryStore):
+    """Of several updates in one write the last is dropped."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        updates = [change for change in changes if isinstance(change, Update)]
+        super().write([change for change in changes if len(updates) < 2 or change is not updates[-1]])
+
+
+class PartialWrite(MemoryStore):
+    """Each change on its own, so that what came before a refused one stays."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            super().write([change])
+
+
+class InsertOver(MemoryStore):
+    """A record may be made where one stands: `INSERT OR REPLACE`."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        kept = [change for change in changes if not (isinstance(change, Insert) and self._over(change))]
+        super().write(kept)
+        for change in changes:
+            if isinstance(change, Insert):
+                self._tables[change.record.table][change.record.key.id] = change.record
+
+    def _over(self, change: Insert) -> bool:
+        return change.record.key.id in self._tables[change.record.table]
+
+
+class Unguarded(MemoryStore):
+    """Writes whatever it is told to, whatever stands there: `UPDATE … WHERE id = ?`."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        inserts = [change for change in changes if isinstance(change, Insert)]
+        super().write(inserts)
+        for change in changes:
+            match change:
+                case Update(_, after):
+                    self._tables[after.table][after.key.id] = after
+                case Delete(before):
+                    self._tables[before.table].pop(before.key.id, None)
+
+
+class StaleRead(MemoryStore):
+    """A cache that nobody empties."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[Key, Record] = {}
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        return [self._seen.setdefault(record.key, record) for record in super().fetch(table, identifiers)]
+
+
+class ForgottenDelete(MemoryStore):
+    """Deletes nothing."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        super().write([change for change in changes if not isinstance(change, Delete)])
+
+
+class DroppedAudit(MemoryStore):
+    """What changes nothing is not told: a safe retry leaves no trace."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        before = len(self._audit)
+        decisions = super().turn(events, now, origins)
+        if not any(decision.changes for decision in decisions):
+            del self._audit[before:]
+        return decisions
+
+
+class SwappedRecords(MemoryStore):
+    """Asked for several at once, it gives neighbours for them: rows zipped to the wrong keys."""
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        found = list(super().fetch(table, identifiers))
+        if len(found) < 2:
+            return found
+        everything = list(self._tables[table].values())
+        return [everything[everything.index(record) - 1] for record in found[:1]] + found[1:]
+
+
+class AuditBesides(MemoryStore):
+    """The trail is written after the records, in no transaction with them."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        snapshot = load(map(keys, events), self.fetch)
+        decisions = take_turn(events, snapshot, now, self.policy)
+        self.write(net_changes(decisions))
+        for entry in audit_entries(decisions, origins, now):
+            self._audit.append(replace(entry, number=len(self._audit) + 1))
+        return decisions
+
+
+class EachOnItsOwn(MemoryStore):
+    """Every event of a turn is a turn: the first are kept where a later one fails."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        decisions: list[Decision] = []
+        for place, event in enumerate(events):
+            decisions += super().turn([event], now, [origins[place]] if origins else ())
+        return decisions
+
+
+class Shared(MemoryStore):
+    """All stores are one: a connection kept in the class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tables = _SHARED_TABLES
+
+
+_SHARED_TABLES: dict[Table, dict[Any, Record]] = {table: {} for table in Table}
+
+
+FAULTS: dict[type[MemoryStore], str] = {
+    LostUpdate: "an update was lost",
+    PartialWrite: "a partial write",
+    InsertOver: "an insert over an existing record was accepted",
+    Unguarded: "an update was made without looking at the revision",
+    StaleRead: "a stale read",
+    ForgottenDelete: "a delete was forgotten",
+    DroppedAudit: "the audit trail dropped",
+    SwappedRecords: "swapped records",
+    AuditBesides: "a turn that failed while its audit trail was written left something",
+    EachOnItsOwn: "a turn that failed on an event left something",
+    Shared: "what is written to one store is found in another one",
+}
+"""Each fault with words that the kit must say of it."""

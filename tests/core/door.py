@@ -1,0 +1,130 @@
+"""The core's HTTP meaning as a third party sees it: bytes in, status, header fields and body out, no I/O."""
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote_plus
+
+from ostiary_core import Secret
+from ostiary_core.events import AuthorizationChecked, SignedIn
+from ostiary_core.http import Answer, Language, authorization, token_service, userinfo
+from ostiary_core.http.form import header_values
+from tests.core import asks
+from tests.core.story import World
+
+__all__ = [
+    "FORM_TYPE",
+    "INTROSPECT",
+    "REVOKE",
+    "TOKEN",
+    "Response",
+    "basic_header",
+    "form_body",
+    "get_authorize",
+    "get_userinfo",
+    "post",
+    "post_raw",
+]
+
+TOKEN = "/api/oauth2/token"
+INTROSPECT = "/api/oauth2/introspect"
+REVOKE = "/api/oauth2/revoke"
+
+FORM_TYPE = (b"content-type", b"application/x-www-form-urlencoded")
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer, read."""
+
+    answer: Answer
+
+    @property
+    def status(self) -> int:
+        return self.answer.status
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.answer.body)
+
+    @property
+    def error(self) -> tuple[int, str]:
+        """Status and error code, which is what a client switches on."""
+        assert set(self.json) <= {"error", "error_description"}
+        return self.status, self.json["error"]
+
+    def header(self, name: str) -> str | None:
+        """The one value of a header field."""
+        values = header_values(self.answer.headers, name.encode())
+        assert len(values) <= 1, f"{name} is there {len(values)} times"
+        return values[0].decode("ascii") if values else None
+
+
+def basic_header(client_id: str, secret: Secret | str) -> tuple[bytes, bytes]:
+    """RFC 7617, without any encoding before the base64."""
+    text = secret.reveal() if isinstance(secret, Secret) else secret
+    return b"authorization", b"Basic " + b64encode(f"{client_id}:{text}".encode())
+
+
+def form_body(fields: Mapping[str, object]) -> bytes:
+    """A form of texts and secrets, as a careful client encodes it; None leaves a field out."""
+
+    def text(value: object) -> str:
+        return value.reveal() if isinstance(value, Secret) else str(value)
+
+    given = {name: text(value) for name, value in fields.items() if value is not None}
+    return "&".join(f"{quote_plus(name)}={quote_plus(value)}" for name, value in given.items()).encode()
+
+
+def post_raw(world: World, path: str, headers: Headers, body: bytes) -> Response:
+    """A request as it is on the wire; the store sees it only if it can be read."""
+    operation = token_service.PATHS[path]
+    event = token_service.read(operation, headers, body, source="198.51.100.5", entropy=asks.fresh_entropy())
+    if isinstance(event, Answer):
+        return Response(event)
+    return Response(token_service.answer(event, world.when(event).decision))
+
+
+def post(
+    world: World,
+    path: str,
+    fields: Mapping[str, object],
+    *,
+    basic: str | tuple[str, Secret | str] | None = None,
+    headers: Headers = (),
+    user_agent: str | None = asks.APP,
+) -> Response:
+    """A form posted; `basic` names a client that authenticates so, by another secret if given."""
+    sent = [FORM_TYPE, *headers]
+    if isinstance(basic, str):
+        sent.append(basic_header(basic, world.secrets[basic]))
+    elif basic is not None:
+        sent.append(basic_header(*basic))
+    if user_agent is not None:
+        sent.append((b"user-agent", user_agent.encode("latin-1")))
+    return post_raw(world, path, sent, form_body(fields))
+
+
+def get_userinfo(world: World, *headers: tuple[bytes, bytes], bearer: Secret | None = None) -> Response:
+    """User-info, by a Bearer token or with other header fields."""
+    sent = list(headers)
+    if bearer is not None:
+        sent.append((b"authorization", b"Bearer " + bearer.reveal().encode()))
+    event = userinfo.read(sent, language=Language.EN, trace_id="trace")
+    if isinstance(event, Answer):
+        return Response(event)
+    decision = world.when(event).decision
+    return Response(userinfo.answer(decision, language=Language.EN, trace_id="trace"))
+
+
+def get_authorize(world: World, query: bytes, login_token: Secret) -> Response:
+    """`GET /api/oauth2/authorize` by a signed-in user."""
+    parameters = authorization.read_query(query)
+    decision = world.when(
+        AuthorizationChecked(caller=SignedIn(access_token=login_token), parameters=parameters)
+    ).decision
+    return Response(authorization.answer(decision, language=Language.EN, trace_id="trace"))

@@ -1,0 +1,193 @@
+"""Any event, with any contents, over any state: Hypothesis strategies drawn from the types themselves.
+
+An event class or a field that is added later is generated from then on, without a word here.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ostiary_core import Digest, Entropy, Instant, MemoryStore, Secret
+from ostiary_core.decision import Insert
+from ostiary_core.events import Event
+from ostiary_core.records import Epochs, Key, Record, Table, TextCodePurpose
+from tests.core.story import START
+
+__all__ = ["EVENTS", "RECORDS", "Pool", "any_store", "copy_of", "events", "instants"]
+
+EVENTS: tuple[type, ...] = typing.get_args(Event)
+RECORDS: tuple[type, ...] = typing.get_args(Record)
+
+_EDGES = ("", "\x00", "\ud800", "a\udfffb", "x" * 70_000, "%00", "user.read", "user.read x", "é", "\u202e")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pool:
+    """What a hostile caller may know: words that mean something in the store, and bearer values."""
+
+    words: tuple[str, ...]
+    secrets: tuple[str, ...]
+    by_name: Mapping[str, tuple[str, ...]]
+    """Words that mean something in a field of this name."""
+
+
+@cache
+def _texts(pool: Pool) -> st.SearchStrategy[str]:
+    anything = st.text(st.characters(codec=None, exclude_categories=()), max_size=20)
+    return st.one_of(st.sampled_from(pool.words), st.sampled_from(_EDGES), anything)
+
+
+def _named(pool: Pool, name: str) -> st.SearchStrategy[str]:
+    """Mostly what means something in a field of this name."""
+    apt = pool.by_name.get(name)
+    if apt is None:
+        return _texts(pool)
+    return st.one_of(st.sampled_from(apt), st.sampled_from(apt), _texts(pool))
+
+
+@cache
+def _secrets(pool: Pool) -> st.SearchStrategy[Secret]:
+    apt = st.sampled_from(pool.secrets)
+    return st.one_of(apt, apt, _texts(pool)).map(Secret)
+
+
+@cache
+def _json(pool: Pool) -> st.SearchStrategy[object]:
+    """What a JSON body may hold anywhere."""
+    leaves = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _texts(pool))
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3), st.dictionaries(_texts(pool), inner, max_size=2)
+        ),
+        max_leaves=4,
+    )
+
+
+@cache
+def _objects(pool: Pool) -> st.SearchStrategy[Mapping[str, object]]:
+    """JSON objects such as administrators send, some of them with strange values and names."""
+
+    def value(name: str, *apt: object) -> st.SearchStrategy[object]:
+        good = st.sampled_from(apt) if apt else _named(pool, name)
+        return st.one_of(good, good, good, _json(pool))
+
+    def lists(name: str) -> st.SearchStrategy[object]:
+        return st.one_of(st.lists(_named(pool, name), max_size=2, unique=True), _json(pool))
+
+    everyone = {"id": value("id"), "name": value("name", "A name"), "enabled": value("enabled", True, False)}
+    people = {
+        **everyone,
+        "username": value("username"),
+        "phone": value("phone"),
+        "mustChangePassword": value("", True, False),
+        "roleIds": lists("role_id"),
+        "locale": value("", "zh-CN", "en-US", None),
+        "timezone": value("", "Asia/Shanghai", None),
+    }
+    clients = {
+        **everyone,
+        "clientId": value("client_id"),
+        "redirectUris": value("", ["https://app.example/callback"], []),
+        "grantTypes": value("", ["authorization_code", "refresh_token"], ["client_credentials"], []),
+        "scopes": value("", ["user.read"], []),
+        "autoApproveScopes": value("", ["user.read"], []),
+        "accessTokenTtl": value("", 300, 86_400, 299),
+        "refreshTokenTtl": value("", 3_600, 2_592_000, 3_599),
+    }
+    roles = {"code": value("role_id"), "name": value("", "A name"), "permissions": lists("permission")}
+    shapes = [st.fixed_dictionaries({}, optional=shape) for shape in (people, clients, roles)]
+    return st.one_of(*shapes, st.dictionaries(_texts(pool), _json(pool), max_size=2))
+
+
+def instants() -> st.SearchStrategy[Instant]:
+    """Around the stories' beginning, and far from it."""
+    near = st.integers(-60_000, 40 * 60_000).map(lambda milliseconds: START + milliseconds)
+    far = st.sampled_from([-1, 0, START + 604_800_000, 2**62])
+    return st.one_of(near, far).map(Instant)
+
+
+def _keys(pool: Pool) -> st.SearchStrategy[Key]:
+    """Keys of records that may be there, in any table."""
+    digests = _secrets(pool).map(lambda secret: secret.digest)
+    sent = st.tuples(st.sampled_from([each.value for each in TextCodePurpose]), _named(pool, "phone"))
+    return st.one_of(
+        st.builds(Key, st.sampled_from([Table.TOKEN, Table.CODE]), digests),
+        st.builds(Key, st.just(Table.SESSION), _named(pool, "session_id")),
+        st.builds(Key, st.just(Table.USER), _named(pool, "user_id")),
+        st.builds(Key, st.just(Table.CLIENT), _named(pool, "client_id")),
+        st.builds(Key, st.just(Table.TEXT_CODE), sent),
+    )
+
+
+def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
+    """Values for a field by its annotation and its name."""
+    plain: dict[Any, st.SearchStrategy[Any]] = {
+        str: _named(pool, name),
+        bool: st.booleans(),
+        int: st.integers(0, 40),
+        bytes: st.binary(max_size=33),
+        type(None): st.none(),
+        Secret: _secrets(pool),
+        Instant: instants(),
+        Entropy: st.binary(max_size=33).map(Entropy),
+        Digest: _secrets(pool).map(lambda secret: secret.digest),
+        Key: _keys(pool),
+        Epochs: st.builds(Epochs, *(st.integers(0, 2),) * 3),
+    }
+    if hint in plain:
+        return plain[hint]
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        return st.one_of([_of(argument, pool, name) for argument in arguments])
+    if origin is tuple:
+        assert arguments[1:] == (...,), hint
+        return st.lists(_of(arguments[0], pool, name), max_size=3).map(tuple)
+    if origin in (Mapping, typing.get_origin(Mapping[str, object])):
+        return _objects(pool)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return st.sampled_from(list(hint))
+    assert dataclasses.is_dataclass(hint), f"no strategy for {hint}"
+    return events(typing.cast(type, hint), pool)
+
+
+@cache
+def events(kind: type, pool: Pool) -> st.SearchStrategy[Any]:
+    """Instances of one event or record class, or of any other dataclass they are made of."""
+    hints = typing.get_type_hints(kind)
+    return st.builds(
+        kind,
+        **{
+            field.name: _of(hints[field.name], pool, field.name)
+            for field in dataclasses.fields(kind)
+            if field.init
+        },
+    )
+
+
+def copy_of(store: MemoryStore) -> MemoryStore:
+    """A store of its own with the same records."""
+    return _filled(store, (record for table in Table for record in store.records(table)))
+
+
+def _filled(like: MemoryStore, records: Iterable[Record]) -> MemoryStore:
+    made = MemoryStore(like.policy)
+    made.write([Insert(record) for record in {record.key: record for record in records}.values()])
+    return made
+
+
+@cache
+def any_store(pool: Pool) -> st.SearchStrategy[MemoryStore]:
+    """Stores that no history could lead to: records with any contents, though with few identifiers."""
+    lists = st.lists(st.one_of([events(kind, pool) for kind in RECORDS]), max_size=12)
+
+    def filled(records: Sequence[Record]) -> MemoryStore:
+        return _filled(MemoryStore(), records)
+
+    return lists.map(filled)

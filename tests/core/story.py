@@ -1,0 +1,303 @@
+"""Given, when, then: short stories about the rules, on the reference store and with a hand-set clock.
+
+    world = given(client(), user())
+    tokens = world.tokens()
+    world.wait(31)
+    world.when(refresh(tokens)).then_refused(Why..., changes=[...], facts=[...])
+
+`given` makes a world by events alone, as an administrator would. `when` decides one event, and checks on the
+way what must hold of every decision: that it is the same when decided again and that reading changed nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+from ostiary_core import SPECIFICATION, Instant, MemoryStore, Policy, Secret, Why, decide, keys, load
+from ostiary_core.decision import (
+    Change,
+    CodeIssued,
+    Decision,
+    FactKind,
+    FieldRule,
+    Insert,
+    LoginIssued,
+    PasswordOnFile,
+    Refused,
+    Reply,
+    SecretIssued,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+    UserKnown,
+)
+from ostiary_core.events import (
+    READ_ONLY,
+    AuthenticationMethod,
+    ClientCredentials,
+    ClientRegistered,
+    Event,
+    FirstAdministratorCreated,
+    IntrospectionRequested,
+    Operator,
+    PasswordHashRequested,
+    SignInAttempted,
+)
+from ostiary_core.records import AuthorizationCode, Client, Consent, Key, Session, Table, User
+from tests.core import asks
+
+__all__ = ["START", "Outcome", "World", "client", "given", "user"]
+
+START = Instant(1_800_000_000_123)
+"""Some instant in 2027 that is no whole second, so that rounding shows."""
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one event led to."""
+
+    decision: Decision
+
+    @property
+    def reply(self) -> Reply:
+        return self.decision.reply
+
+    @property
+    def changes(self) -> list[str]:
+        """The writes in words, such as "update session"."""
+        return [_in_words(change) for change in self.decision.changes]
+
+    @property
+    def facts(self) -> list[FactKind]:
+        return [fact.kind for fact in self.decision.facts]
+
+    def then(
+        self,
+        reply: type[R],
+        *,
+        changes: Sequence[str] | None = None,
+        facts: Sequence[FactKind] | None = None,
+    ) -> R:
+        """The reply, which is of this kind; changes and facts are looked at where they are named."""
+        assert isinstance(self.reply, reply), f"expected {reply.__name__}, got {self.reply!r}"
+        self._look(changes, facts)
+        return self.reply
+
+    def then_refused(
+        self, why: Why, *, changes: Sequence[str] = (), facts: Sequence[FactKind] | None = None
+    ) -> None:
+        """The event is refused for this reason, and changes nothing but what is named."""
+        assert isinstance(self.reply, Refused), f"expected a refusal ({why}), got {self.reply!r}"
+        assert self.reply.why is why
+        self._look(changes, facts)
+
+    def then_faults(self) -> dict[str, FieldRule | Why]:
+        """The bad fields that the event is refused for, and the rule each broke; nothing changes."""
+        self.then_refused(Why.FIELDS_INVALID)
+        assert isinstance(self.reply, Refused)
+        return {fault.path: fault.rule for fault in self.reply.faults}
+
+    def _look(self, changes: Sequence[str] | None, facts: Sequence[FactKind] | None) -> None:
+        if changes is not None:
+            assert sorted(self.changes) == sorted(changes)
+        if facts is not None:
+            assert self.facts == list(facts)
+
+
+def _in_words(change: Change) -> str:
+    record = change.record if isinstance(change, Insert) else change.before
+    return f"{type(change).__name__} {record.table.name}".lower().replace("_", " ")
+
+
+@dataclass
+class World:
+    """A store, the time, and what its people remember: client secrets and user ids."""
+
+    policy: Policy = SPECIFICATION
+    now: Instant = START
+    secrets: dict[str, Secret] = field(default_factory=dict)
+    user_ids: dict[str, str] = field(default_factory=dict)
+    store: MemoryStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(self.policy)
+
+    # --- given, when
+
+    def given(self, *events: Event) -> "World":
+        """Let events happen that nobody may refuse here; clients' secrets and users' ids are remembered."""
+        for event in events:
+            match self.when(event).reply:
+                case SecretIssued(client=made, secret=secret):
+                    self.secrets[made.client_id] = secret
+                case UserKnown(user=made):
+                    self.user_ids[made.username] = made.user_id
+                case Refused() as refusal:
+                    raise AssertionError(f"{type(event).__name__} was refused: {refusal}")
+        return self
+
+    def when(self, event: Event) -> Outcome:
+        """Decide `event` now."""
+        snapshot = load([keys(event)], self.store.fetch)
+        foreseen = decide(event, snapshot, self.now, self.policy)
+        assert decide(event, snapshot, self.now, self.policy) == foreseen, "not the same when decided again"
+        [decision] = self.store.turn([event], self.now)
+        assert decision == foreseen, "the store decided otherwise"
+        if isinstance(event, READ_ONLY):
+            assert not decision.changes, "an event that only reads changed something"
+        return Outcome(decision)
+
+    def wait(self, seconds: float) -> "World":
+        """Let time pass."""
+        self.now = Instant(self.now + round(seconds * 1_000))
+        return self
+
+    # --- what is known from outside
+
+    def basic(self, client_id: str = "app") -> ClientCredentials:
+        """The right credentials of a client, as HTTP Basic has them."""
+        return ClientCredentials(
+            client_id=client_id, secret=self.secrets[client_id], method=AuthenticationMethod.BASIC
+        )
+
+    def is_active(self, token: Secret | None, client_id: str = "app") -> bool:
+        """Whether introspection by `client_id` calls a token good."""
+        match self.when(IntrospectionRequested(credentials=self.basic(client_id), token=token)).reply:
+            case TokenActive():
+                return True
+            case TokenInactive():
+                return False
+            case other:
+                raise AssertionError(f"introspection answered {other!r}")
+
+    def any_active(self, *pairs: TokensIssued, client_id: str = "app") -> bool:
+        """Whether any token of these pairs is still good."""
+        return any(
+            self.is_active(token, client_id)
+            for pair in pairs
+            for token in (pair.access_token, pair.refresh_token)
+            if token is not None
+        )
+
+    def all_active(self, *pairs: TokensIssued, client_id: str = "app") -> bool:
+        """Whether every token of these pairs is still good."""
+        return all(
+            self.is_active(token, client_id)
+            for pair in pairs
+            for token in (pair.access_token, pair.refresh_token)
+            if token is not None
+        )
+
+    # --- what is stored, for what cannot be seen from outside
+
+    def the_session(self, kind: str = "authorization_code") -> Session:
+        """The only session of its kind."""
+        [session] = [s for s in self._all(Session, Table.SESSION) if s.kind == kind]
+        return session
+
+    def sessions(self) -> list[Session]:
+        return self._all(Session, Table.SESSION)
+
+    def the_code(self) -> AuthorizationCode:
+        [code] = self._all(AuthorizationCode, Table.CODE)
+        return code
+
+    def consents(self) -> list[Consent]:
+        return self._all(Consent, Table.CONSENT)
+
+    def client(self, client_id: str = "app") -> Client:
+        [record] = self.store.fetch(Table.CLIENT, [client_id])
+        assert isinstance(record, Client)
+        return record
+
+    def user(self, username: str = "alice") -> User:
+        [record] = self.store.fetch(Table.USER, [self.user_ids[username]])
+        assert isinstance(record, User)
+        return record
+
+    def everything(self) -> dict[Key, object]:
+        """All records, to see that nothing changed."""
+        return {record.key: record for table in Table for record in self.store.records(table)}
+
+    def _all(self, kind: type[R], table: Table) -> list[R]:
+        return [record for record in self.store.records(table) if isinstance(record, kind)]
+
+    # --- the way up to a token, told once
+
+    def login(self, username: str = "alice", password: str = "right") -> LoginIssued:
+        """Sign in; every password is "right" unless told otherwise."""
+        return self.sign_in(username, password).then(LoginIssued)
+
+    def sign_in(self, username: str = "alice", password: str = "right") -> Outcome:
+        """Ask for the hash, verify as a runtime would, and try to sign in."""
+        on_file = self.when(PasswordHashRequested(of=username)).then(PasswordOnFile)
+        return self.when(
+            SignInAttempted(
+                username=username,
+                verified_against=on_file.password_hash,
+                password_matches=on_file.password_hash == asks.hash_of(password),
+                user_agent=asks.BROWSER,
+                source="203.0.113.7",
+                entropy=asks.fresh_entropy(),
+            )
+        )
+
+    def code(self, username: str = "alice", client_id: str = "app", **asked: str | None) -> Secret:
+        """A fresh code: the user signs in and approves."""
+        login = self.login(username)
+        issued = self.when(asks.approve(login, client_id=client_id, **asked)).then(CodeIssued)
+        return code_in(issued)
+
+    def tokens(self, username: str = "alice", client_id: str = "app") -> TokensIssued:
+        """A fresh pair: the user signs in and approves, and the client redeems the code."""
+        code = self.code(username, client_id)
+        return self.when(asks.redeem(self.basic(client_id), code)).then(TokensIssued)
+
+    def machine_token(self, client_id: str = "app") -> Secret:
+        """A token by client credentials."""
+        return self.when(asks.machine(self.basic(client_id))).then(TokensIssued).access_token
+
+
+def code_in(issued: CodeIssued) -> Secret:
+    """The code in the address that the browser is sent to."""
+    [code] = parse_qs(urlsplit(issued.redirect_to.reveal()).query)["code"]
+    return Secret(code)
+
+
+def client(client_id: str = "app", /, **fields: object) -> ClientRegistered:
+    """The registration of a client that may do everything; `fields` in place of some of its fields."""
+    return ClientRegistered(
+        caller=Operator(),
+        fields={
+            "clientId": client_id,
+            "name": f"The client {client_id}",
+            "redirectUris": [asks.redirect_uri_of(client_id)],
+            "grantTypes": ["authorization_code", "refresh_token", "client_credentials"],
+            "scopes": ["user.read"],
+            "autoApproveScopes": [],
+            **fields,
+        },
+        entropy=asks.fresh_entropy(),
+    )
+
+
+user = asks.user
+
+
+def given(*events: Event, policy: Policy = SPECIFICATION) -> World:
+    """A world in which these events happened; with none, one client "app" and one user "alice".
+
+    There always are the built-in clients and a super administrator "root".
+    """
+    return World(policy).given(
+        FirstAdministratorCreated(
+            username="root",
+            password_hash=asks.hash_of("right"),
+            must_change_password=False,
+            entropy=asks.fresh_entropy(),
+        ),
+        *(events or (client(), user())),
+    )

@@ -1,0 +1,243 @@
+"""Signing in and out, and the login session ("Authentication", READINGS 12, 23-25)."""
+
+import pytest
+
+from ostiary_core import Secret, Why
+from ostiary_core.decision import AccountKnown, Done, FactKind, LoginIssued, PasswordOnFile, Profile
+from ostiary_core.events import (
+    AccountRequested,
+    ClientRegistered,
+    Operator,
+    PasswordHashRequested,
+    RoleRegistered,
+    SessionForcedOut,
+    SignedIn,
+    SignedOut,
+    SignInAttempted,
+    UserDeleted,
+    UserDisabled,
+)
+from ostiary_core.permissions import Permission
+from tests.core import asks
+from tests.core.asks import login_refresh, password_change, profile, signed_in
+from tests.core.story import World, client, given, user
+from tests.rows import row
+
+
+def next_pair(world: World, login: LoginIssued, **more: str | None) -> LoginIssued:
+    token = login.tokens.refresh_token
+    assert token is not None
+    return world.when(login_refresh(token, **more)).then(LoginIssued)
+
+
+# --- signing in
+
+
+def test_signing_in_starts_a_login_session_of_half_an_hour_and_seven_days() -> None:
+    """READINGS 25."""
+    world = given()
+    login = world.login()
+    assert login.tokens.expires_in_seconds == 1800
+    assert login.tokens.refresh_token is not None
+    world.wait(1799.999)
+    world.when(profile(login.tokens.access_token)).then(Profile)
+    world.wait(0.001)
+    world.when(profile(login.tokens.access_token)).then_refused(Why.NOT_SIGNED_IN)
+    world.wait(604_800 - 1800 - 0.001)
+    world.when(login_refresh(login.tokens.refresh_token)).then(LoginIssued)
+
+
+def test_names_are_found_whatever_their_case() -> None:
+    world = given(user("Alice"))
+    assert world.sign_in("aLICE").then(LoginIssued).user_id == world.user_ids["Alice"]
+    world.sign_in("ａｌｉｃｅ").then(LoginIssued)
+
+
+@pytest.mark.parametrize("username", ["nobody", "", "\0", "\ud800", "x" * 100_000])
+def test_an_unknown_name_and_a_wrong_password_are_told_apart_by_nobody(username: str) -> None:
+    world = given()
+    world.sign_in(username).then_refused(Why.SIGN_IN_WRONG, facts=[FactKind.SIGN_IN_FAILED])
+    world.sign_in("alice", "wrong").then_refused(
+        Why.SIGN_IN_WRONG, changes=["update user"], facts=[FactKind.SIGN_IN_FAILED]
+    )
+
+
+@pytest.mark.parametrize("ending", [UserDisabled, UserDeleted])
+def test_a_disabled_or_deleted_user_cannot_sign_in(ending: type[UserDisabled]) -> None:
+    world = given()
+    world.given(ending(caller=Operator(), user_id=world.user_ids["alice"]))
+    outcome = world.sign_in()
+    assert not isinstance(outcome.reply, LoginIssued)
+    assert FactKind.SIGN_IN_FAILED in outcome.facts
+
+
+def test_a_password_that_was_verified_against_another_hash_signs_nobody_in() -> None:
+    """It was changed while the runtime was hashing."""
+    world = given()
+    event = SignInAttempted(
+        username="alice",
+        verified_against=asks.hash_of("older"),
+        password_matches=True,
+        user_agent=None,
+        source="",
+        entropy=asks.fresh_entropy(),
+    )
+    world.when(event).then_refused(Why.CREDENTIAL_MOVED_ON)
+
+
+def test_a_change_of_password_verified_against_another_hash_changes_nothing() -> None:
+    world = given()
+    login = world.login()
+    world.given(password_change(login, new="newer"))
+    world.when(password_change(login, new="newest")).then_refused(Why.CREDENTIAL_MOVED_ON)
+
+
+def test_failed_sign_ins_slow_an_account_down_and_lock_nobody_out() -> None:
+    world = given()
+    for _ in range(5):
+        world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
+    world.sign_in(password="right").then_refused(Why.SIGN_INS_TOO_FREQUENT)
+    world.wait(1)
+    world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
+    world.wait(1)
+    world.sign_in(password="right").then_refused(Why.SIGN_INS_TOO_FREQUENT)
+    world.wait(15 * 60)
+    world.sign_in(password="right").then(LoginIssued)
+    world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
+    world.sign_in(password="right").then(LoginIssued)
+
+
+# --- the login session
+
+
+def test_a_login_session_rotates_like_any_other() -> None:
+    """docs/decisions/0004."""
+    world = given()
+    login = world.login()
+    second = next_pair(world, login)
+    world.when(profile(login.tokens.access_token)).then_refused(Why.NOT_SIGNED_IN)
+    world.when(profile(second.tokens.access_token)).then(Profile)
+    world.wait(30)
+    assert next_pair(world, login).tokens.access_token == second.tokens.access_token
+    world.wait(0.001)
+    assert login.tokens.refresh_token is not None
+    world.when(login_refresh(login.tokens.refresh_token)).then_refused(
+        Why.NOT_SIGNED_IN, changes=["update session"], facts=[FactKind.SESSION_ENDED]
+    )
+    world.when(profile(second.tokens.access_token)).then_refused(Why.NOT_SIGNED_IN)
+
+
+def test_after_seven_days_a_user_signs_in_again_however_often_the_pair_was_refreshed() -> None:
+    world = given()
+    login = world.login()
+    for _ in range(7):
+        world.wait(86_399)
+        login = next_pair(world, login)
+    world.wait(7)
+    assert login.tokens.refresh_token is not None
+    world.when(login_refresh(login.tokens.refresh_token)).then_refused(Why.NOT_SIGNED_IN)
+
+
+@row("Authentication rules", "2 auth/refresh takes no OAuth refresh token")
+def test_the_backends_refresh_takes_no_third_partys_token() -> None:
+    world = given()
+    pair, code, login = world.tokens(), world.code(), world.login()
+    before = world.everything()
+    for token in (
+        pair.refresh_token,
+        pair.access_token,
+        world.machine_token(),
+        code,
+        login.tokens.access_token,
+    ):
+        assert token is not None
+        world.when(login_refresh(token)).then_refused(Why.NOT_SIGNED_IN)
+    assert before.items() <= world.everything().items()
+    assert world.all_active(pair)
+
+
+@row("Authentication rules", "2 a third-party token calls only user-info")
+def test_a_third_partys_token_is_nobody_in_the_backend() -> None:
+    world = given()
+    pair, machine_token, code = world.tokens("root"), world.machine_token(), world.code()
+    for token in (pair.access_token, pair.refresh_token, machine_token, code, Secret("")):
+        assert token is not None
+        caller = SignedIn(access_token=token)
+        for event in (
+            AccountRequested(caller=caller),
+            PasswordHashRequested(of=caller),
+            SignedOut(caller=caller),
+            ClientRegistered(caller=caller, fields=client("new").fields, entropy=asks.fresh_entropy()),
+            SessionForcedOut(caller=caller, session_id=world.the_session().session_id),
+        ):
+            world.when(event).then_refused(Why.NOT_SIGNED_IN)
+
+
+def test_signing_out_ends_this_login_session_and_no_other() -> None:
+    world = given()
+    one, other, pair = world.login(), world.login(), world.tokens()
+    world.when(SignedOut(caller=signed_in(one))).then(
+        Done, changes=["update session"], facts=[FactKind.SESSION_ENDED]
+    )
+    world.when(profile(one.tokens.access_token)).then_refused(Why.NOT_SIGNED_IN)
+    assert one.tokens.refresh_token is not None
+    world.when(login_refresh(one.tokens.refresh_token)).then_refused(Why.NOT_SIGNED_IN)
+    world.when(profile(other.tokens.access_token)).then(Profile)
+    assert world.all_active(pair), "third parties' sessions are another matter"
+
+
+def test_an_account_is_shown_with_what_it_may_do() -> None:
+    world = given()
+    alice = world.when(AccountRequested(caller=signed_in(world.login()))).then(AccountKnown)
+    assert alice.user is not None
+    assert (alice.user.username, alice.permissions) == ("alice", ())
+    root = world.when(AccountRequested(caller=signed_in(world.login("root")))).then(AccountKnown)
+    assert set(root.permissions) == {permission.value for permission in Permission}
+
+
+def test_the_hash_on_file_is_given_for_who_is_there() -> None:
+    world = given()
+    shown = world.when(PasswordHashRequested(of="alice")).then(PasswordOnFile)
+    assert shown.password_hash == asks.hash_of("right")
+    assert world.when(PasswordHashRequested(of="nobody")).then(PasswordOnFile).password_hash is None
+
+
+def test_a_password_that_must_change_can_be_changed() -> None:
+    world = given(client(), user(must_change_password=True))
+    login = world.login()
+    assert login.must_change_password
+    world.when(password_change(login, new="newer")).then(Done)
+    assert not world.login(password="newer").must_change_password
+
+
+# --- one session of the monitor
+
+
+@row("Session (grant)", "client-credentials session force-terminable only by a super administrator")
+def test_a_machine_session_is_forced_out_only_by_a_super_administrator() -> None:
+    world = given()
+    world.given(
+        RoleRegistered(
+            caller=Operator(),
+            fields={"code": "clerk", "name": "Clerk", "permissions": ["monitor.online.kill"]},
+        ),
+        user("clerk", roles=("clerk",)),
+    )
+    pair, token = world.tokens(), world.machine_token()
+    clerk, root = signed_in(world.login("clerk")), signed_in(world.login("root"))
+    machine_session = world.the_session("client_credentials").session_id
+
+    world.when(SessionForcedOut(caller=clerk, session_id=machine_session)).then_refused(Why.NOT_FOUND)
+    assert world.is_active(token)
+    world.given(SessionForcedOut(caller=clerk, session_id=world.the_session().session_id))
+    assert not world.any_active(pair)
+    world.given(SessionForcedOut(caller=root, session_id=machine_session))
+    assert not world.is_active(token)
+
+
+@pytest.mark.parametrize("caller", ["alice", "root"])
+def test_a_session_that_is_not_running_cannot_be_forced_out(caller: str) -> None:
+    world = given()
+    login = signed_in(world.login(caller))
+    why = Why.PERMISSION_MISSING if caller == "alice" else Why.NOT_FOUND
+    world.when(SessionForcedOut(caller=login, session_id="nonsense")).then_refused(why)

@@ -1,0 +1,362 @@
+"""The request at `/sso`, parameter by parameter, and the errors that keep it there (READINGS 32).
+
+Every request is read from its query, and answered in the envelope.
+"""
+
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
+
+from ostiary_core import Secret, Why
+from ostiary_core.decision import Refused
+from ostiary_core.events import ClientDeleted, ClientDisabled, ConsentDenied, ConsentGiven, Operator
+from ostiary_core.http import authorization
+from tests.core import asks
+from tests.core.asks import signed_in
+from tests.core.door import Response, get_authorize
+from tests.core.story import World, client, given, user
+from tests.rows import row
+
+TABLE = "/sso parameters"
+ERRORS = "Consent endpoint errors"
+
+RIGHT = {
+    "response_type": "code",
+    "client_id": "app",
+    "redirect_uri": "https://app.example/callback",
+    "code_challenge": asks.CHALLENGE,
+    "code_challenge_method": "S256",
+    "scope": "user.read",
+    "state": "some state",
+}
+
+
+def ask(world: World, *, without: str | None = None, **instead: str) -> Response:
+    """The request as the consent page checks it; `without` leaves a parameter out."""
+    query = {name: value for name, value in {**RIGHT, **instead}.items() if name != without}
+    return get_authorize(world, urlencode(query).encode(), world.login().tokens.access_token)
+
+
+def refusal(response: Response) -> tuple[int, str]:
+    """Status and code of a failure; the envelope has nothing more to it."""
+    assert set(response.json) == {"code", "msg", "data", "errors", "traceId"}
+    assert response.json["data"] is None
+    return response.status, response.json["code"]
+
+
+def test_a_right_request_is_shown_with_what_the_user_is_asked() -> None:
+    response = ask(given())
+    assert response.status == 200
+    assert response.json == {
+        "code": 0,
+        "msg": "ok",
+        "data": {
+            "client": {"clientId": "app", "name": "The client app"},
+            "scopes": [
+                {
+                    "scope": "user.read",
+                    "description": authorization.SCOPE_TEXTS["user.read"][0],
+                    "autoApproved": False,
+                }
+            ],
+            "user": {"username": "alice", "name": "Alice"},
+            "consentRequired": True,
+            "redirectTo": None,
+        },
+    }
+
+
+# --- the parameters
+
+
+@row(TABLE, "response_type")
+@row(ERRORS, "B4002: response_type is not code")
+@pytest.mark.parametrize("value", ["token", "CODE", "code token", "code ", "none", ""])
+def test_response_type_is_only_code(value: str) -> None:
+    assert refusal(ask(given(), response_type=value)) == (400, "B4002")
+
+
+@row(TABLE, "response_type")
+def test_response_type_is_required() -> None:
+    assert refusal(ask(given(), without="response_type")) == (400, "B4002")
+
+
+@row(TABLE, "client_id")
+@row(ERRORS, "B4001: client unknown")
+@pytest.mark.parametrize("value", ["nobody", "APP", "app ", "", "a\x00", "\x00"])
+def test_client_id_names_a_client(value: str) -> None:
+    assert refusal(ask(given(), client_id=value)) == (400, "B4001")
+
+
+@row(TABLE, "client_id")
+def test_client_id_is_required() -> None:
+    assert refusal(ask(given(), without="client_id")) == (400, "B4001")
+
+
+@row(TABLE, "redirect_uri")
+@row(ERRORS, "B4001: redirect_uri not registered")
+@pytest.mark.parametrize(
+    "value",
+    [
+        "https://evil.example/",
+        "https://app.example/callback/",
+        "https://app.example/Callback",
+        "https://app.example/callback?x=1",
+        "https://app.example/callback#",
+        "https://app.example/callback https://evil.example/",
+        "https://app.example/callback\x00",
+    ],
+)
+def test_redirect_uri_is_exactly_a_registered_address(value: str) -> None:
+    assert refusal(ask(given(), redirect_uri=value)) == (400, "B4001")
+
+
+def test_a_redirect_uri_of_another_client_is_none_of_this_one() -> None:
+    world = given(client(), client("other"), user())
+    assert refusal(ask(world, redirect_uri="https://other.example/callback")) == (400, "B4001")
+
+
+@row(TABLE, "redirect_uri")
+@row(ERRORS, "A0401: redirect_uri missing")
+def test_redirect_uri_is_required_even_where_there_is_only_one() -> None:
+    world = given()
+    assert refusal(ask(world, without="redirect_uri")) == (400, "A0401")
+    assert refusal(ask(world, redirect_uri="")) == (400, "A0401")
+
+
+@row(TABLE, "code_challenge")
+@row(ERRORS, "A0401: code_challenge missing")
+def test_code_challenge_is_required() -> None:
+    world = given()
+    assert refusal(ask(world, without="code_challenge")) == (400, "A0401")
+    assert refusal(ask(world, code_challenge="")) == (400, "A0401")
+
+
+@row(TABLE, "code_challenge")
+@row(ERRORS, "A0401: code_challenge not 43 characters")
+@row("Limits rules", "4 code challenge length 43 characters")
+@pytest.mark.parametrize(
+    "value",
+    [
+        asks.CHALLENGE[:-1],
+        asks.CHALLENGE + "A",
+        asks.CHALLENGE + "=",
+        asks.CHALLENGE[:-1] + "=",
+        asks.CHALLENGE[:-1] + "+",
+        asks.CHALLENGE[:-1] + "/",
+        asks.CHALLENGE[:-1] + "é",
+        asks.CHALLENGE[:-1] + "\n",
+        asks.CHALLENGE[:-1] + "٣",
+        "x" * 100_000,
+    ],
+)
+def test_code_challenge_is_43_base64url_characters(value: str) -> None:
+    assert refusal(ask(given(), code_challenge=value)) == (400, "A0401")
+
+
+@row(TABLE, "code_challenge_method")
+@row(ERRORS, "A0401: code_challenge_method missing")
+def test_code_challenge_method_is_required() -> None:
+    world = given()
+    assert refusal(ask(world, without="code_challenge_method")) == (400, "A0401")
+    assert refusal(ask(world, code_challenge_method="")) == (400, "A0401")
+
+
+@row(TABLE, "code_challenge_method")
+@row(ERRORS, "A0401: code_challenge_method not S256")
+@pytest.mark.parametrize("value", ["plain", "s256", "S256 ", "S512"])
+def test_code_challenge_method_is_only_s256(value: str) -> None:
+    assert refusal(ask(given(), code_challenge_method=value)) == (400, "A0401")
+
+
+@row(TABLE, "scope")
+def test_scope_defaults_to_all_that_the_client_registers() -> None:
+    response = ask(given(), without="scope")
+    assert [scope["scope"] for scope in response.json["data"]["scopes"]] == ["user.read"]
+
+
+@row(TABLE, "scope")
+def test_scope_is_space_separated() -> None:
+    response = ask(given(), scope="user.read  user.read")
+    assert [scope["scope"] for scope in response.json["data"]["scopes"]] == ["user.read"]
+
+
+@row(TABLE, "scope")
+@row(ERRORS, "B4002: scope outside the client's")
+@pytest.mark.parametrize(
+    "value", ["openid", "user.read openid", "USER.READ", "user.read,openid", "user.read\t"]
+)
+def test_a_scope_outside_the_registered_ones_is_invalid(value: str) -> None:
+    assert refusal(ask(given(), scope=value)) == (400, "B4002")
+
+
+@row(ERRORS, "B4002: scope empty")
+@pytest.mark.parametrize("value", ["", " ", "   "])
+def test_an_empty_scope_is_invalid(value: str) -> None:
+    assert refusal(ask(given(), scope=value)) == (400, "B4002")
+
+
+@row(ERRORS, "B4002: scope empty")
+def test_a_client_without_scopes_cannot_ask() -> None:
+    world = given(client(scopes=[]), user())
+    assert refusal(ask(world, without="scope")) == (400, "B4002")
+    assert refusal(ask(world, scope="user.read")) == (400, "B4002")
+
+
+@row(TABLE, "state")
+@pytest.mark.parametrize("value", ["x", "a&b=c#d", "100%", "ä€😀", " ", "\x00", "a+b", "x" * 50_000])
+def test_any_state_is_in_order(value: str) -> None:
+    """That it is returned unchanged: test_consent.py."""
+    assert ask(given(), state=value).status == 200
+
+
+# --- the client
+
+
+@row(ERRORS, "B4001: client disabled")
+def test_a_disabled_client_cannot_ask() -> None:
+    world = given()
+    world.given(ClientDisabled(caller=Operator(), client_id="app"))
+    assert refusal(ask(world)) == (400, "B4001")
+
+
+def test_a_deleted_client_cannot_ask() -> None:
+    world = given()
+    world.given(ClientDeleted(caller=Operator(), client_id="app"))
+    assert refusal(ask(world)) == (400, "B4001")
+
+
+@row(ERRORS, "B4001: console or mobile")
+@pytest.mark.parametrize("client_id", ["console", "mobile"])
+def test_a_built_in_client_cannot_ask(client_id: str) -> None:
+    assert refusal(ask(given(), client_id=client_id)) == (400, "B4001")
+
+
+@row(ERRORS, "B4001: without the authorization_code grant")
+def test_a_client_without_the_grant_cannot_ask() -> None:
+    world = given(client(grantTypes=["refresh_token", "client_credentials"]), user())
+    assert refusal(ask(world)) == (400, "B4001")
+
+
+# --- the user
+
+
+@row(ERRORS, "A1004: must change the password first")
+def test_a_user_who_must_change_the_password_cannot_consent() -> None:
+    world = given(client(), user(must_change_password=True))
+    assert refusal(ask(world)) == (403, "A1004")
+    login = world.login()
+    world.when(asks.approve(login)).then_refused(Why.PASSWORD_MUST_CHANGE)
+    world.when(asks.recall(login)).then_refused(Why.PASSWORD_MUST_CHANGE)
+    world.when(asks.deny(login)).then_refused(Why.PASSWORD_MUST_CHANGE)
+
+
+@row("Authentication", "consent page at /authorize: login session only")
+@row("Authentication rules", "2 a third-party token calls only user-info")
+def test_only_a_login_session_may_ask() -> None:
+    world = given()
+    login, pair = world.login(), world.tokens()
+    for token in (
+        pair.access_token,
+        pair.refresh_token,
+        world.machine_token(),
+        login.tokens.refresh_token,
+        world.code(),
+        Secret("x" * 43),
+        Secret(""),
+    ):
+        assert token is not None
+        response = get_authorize(world, urlencode(RIGHT).encode(), token)
+        assert refusal(response) == (401, "A1001")
+
+
+def test_a_login_session_that_is_over_may_not_ask() -> None:
+    world = given()
+    login = world.login()
+    world.wait(30 * 60)
+    world.when(asks.check(login)).then_refused(Why.NOT_SIGNED_IN)
+
+
+# --- what wins, and what cannot be read
+
+
+@pytest.mark.parametrize("name", sorted(RIGHT))
+def test_a_repeated_parameter_is_malformed(name: str) -> None:
+    world = given()
+    query = urlencode([*RIGHT.items(), (name, RIGHT[name])]).encode()
+    assert refusal(get_authorize(world, query, world.login().tokens.access_token)) == (400, "A0401")
+
+
+def test_an_unknown_parameter_is_ignored_even_twice() -> None:
+    world = given()
+    query = urlencode([*RIGHT.items(), ("nonce", "1"), ("nonce", "2")]).encode()
+    assert get_authorize(world, query, world.login().tokens.access_token).status == 200
+
+
+@pytest.mark.parametrize(
+    "instead, code",
+    [
+        ({"code_challenge": "x", "client_id": "nobody", "response_type": "token"}, "A0401"),
+        ({"client_id": "nobody", "response_type": "token", "scope": "x"}, "B4001"),
+        ({"redirect_uri": "https://x/", "response_type": "token", "scope": "x"}, "B4001"),
+        ({"response_type": "token", "scope": "x"}, "B4002"),
+    ],
+)
+def test_the_first_fault_in_the_documented_order_wins(instead: dict[str, str], code: str) -> None:
+    """docs/decisions/0006."""
+    assert refusal(ask(given(), **instead))[1] == code
+
+
+@pytest.mark.parametrize(
+    "query", [b"", b"%ff", b"\xff", b"client_id=%C3%28", b"&" * 1000, b"a=b&" * 200, b"="]
+)
+def test_a_query_that_cannot_be_read_is_malformed(query: bytes) -> None:
+    world = given()
+    assert refusal(get_authorize(world, query, world.login().tokens.access_token)) == (400, "A0401")
+
+
+@for_all(st.binary(max_size=300))
+def test_any_query_is_read(query: bytes) -> None:
+    authorization.read_query(query)
+
+
+@for_all(
+    st.dictionaries(
+        st.one_of(st.sampled_from([*RIGHT, "approve"]), st.text()),
+        st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.lists(st.text(), max_size=2)),
+    )
+)
+def test_any_json_body_is_read(body: dict[str, object]) -> None:
+    read = authorization.read_body(body)
+    if isinstance(read, list):
+        assert read, "a body is either in order or something is said of it"
+        assert {fault.path for fault in read} <= {*RIGHT, "approve"}
+    else:
+        assert read.approve is body["approve"]
+
+
+WRONG = {
+    "response_type": "token",
+    "client_id": "nobody",
+    "redirect_uri": "https://evil.example/",
+    "code_challenge": "short",
+    "code_challenge_method": "plain",
+    "scope": "openid",
+}
+
+
+@for_all(wrong=st.sets(st.sampled_from(sorted(WRONG)), min_size=1))
+def test_no_invalid_request_is_ever_redirected(wrong: set[str]) -> None:
+    """ "Browser behaviour", 5 and 7: whatever the user says to it, and nothing is stored."""
+    world = given()
+    login = world.login()
+    asked = asks.parameters(**{name: WRONG[name] for name in wrong})
+    before = world.everything()
+    for event in (
+        ConsentGiven(caller=signed_in(login), parameters=asked, entropy=asks.fresh_entropy()),
+        ConsentDenied(caller=signed_in(login), parameters=asked),
+    ):
+        assert isinstance(world.when(event).reply, Refused)
+    assert world.everything() == before

@@ -1,0 +1,374 @@
+"""The client, field by field ("Client", READINGS 20, 37)."""
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import strategies as st
+
+from ostiary_core import Entropy, Why
+from ostiary_core.client_fields import is_redirect_uri
+from ostiary_core.decision import ClientKnown, FieldRule, SecretIssued, TokensIssued
+from ostiary_core.events import (
+    ClientCredentials,
+    ClientDeleted,
+    ClientRegistered,
+    ClientSecretReset,
+    Operator,
+)
+from ostiary_core.secret import draw_client_secret
+from tests.core import asks
+from tests.core.asks import client_change, machine
+from tests.core.story import World, client, given
+from tests.rows import row
+
+TABLE = "Client"
+
+
+# --- clientId
+
+
+@row(TABLE, "clientId")
+def test_a_client_id_is_case_sensitive() -> None:
+    world = given(client("app"), client("App"))
+    world.when(machine(world.basic("App"))).then(TokensIssued)
+    world.when(machine(asks.credentials("APP", "x"))).then_refused(Why.CLIENT_UNKNOWN)
+    mixed = ClientCredentials(client_id="App", secret=world.secrets["app"], method=world.basic().method)
+    world.when(machine(mixed)).then_refused(Why.CLIENT_SECRET_WRONG)
+
+
+@row(TABLE, "clientId")
+def test_a_client_id_is_immutable() -> None:
+    world = given()
+    assert world.when(client_change(clientId="other")).then_faults() == {"clientId": FieldRule.IMMUTABLE}
+    assert world.when(client_change(clientId="APP")).then_faults() == {"clientId": FieldRule.IMMUTABLE}
+    world.when(client_change(clientId="app", name="Renamed")).then(ClientKnown)
+
+
+@row(TABLE, "clientId")
+@pytest.mark.parametrize("client_id", ["console", "mobile"])
+def test_built_in_client_ids_cannot_be_registered(client_id: str) -> None:
+    given().when(client(client_id)).then_refused(Why.ALREADY_TAKEN)
+
+
+@row(TABLE, "clientId")
+@pytest.mark.parametrize(
+    "client_id",
+    ["", " ", "a b", "a:b", "-a", "a" * 65, "é", "a\x00", "a/b", "a%20", "\ud800", None, 7, ["a"]],
+)
+def test_a_client_id_that_basic_or_a_path_would_bend_is_refused(client_id: object) -> None:
+    assert "clientId" in given().when(client(clientId=client_id)).then_faults()
+
+
+def test_a_client_id_is_never_given_out_twice() -> None:
+    world = given()
+    world.when(client("app")).then_refused(Why.ALREADY_TAKEN)
+    world.given(ClientDeleted(caller=Operator(), client_id="app"))
+    world.when(client("app")).then_refused(Why.ALREADY_TAKEN)
+
+
+# --- name and secret
+
+
+@row(TABLE, "name")
+def test_a_name_is_for_display_and_can_be_changed() -> None:
+    world = given(client(name="Lagerverwaltung 仓库"))
+    assert world.client().name == "Lagerverwaltung 仓库"
+    world.given(client_change(name="Warehouse"))
+    assert world.client().name == "Warehouse"
+
+
+@row(TABLE, "name")
+@pytest.mark.parametrize("name", ["", "  ", "x" * 101, "a\nb", "\x00", "\u202eevil", None, 7])
+def test_a_name_must_be_printable(name: object) -> None:
+    assert "name" in given().when(client("new", name=name)).then_faults()
+
+
+@row(TABLE, "client secret")
+@row("Client registration", "one-time plain secret")
+def test_the_secret_is_shown_once_and_only_its_digest_is_stored() -> None:
+    world = given()
+    issued = world.when(client("new")).then(SecretIssued)
+    text = issued.secret.reveal()
+    assert world.client("new").secret_digest == issued.secret.digest
+    assert text not in repr(world.everything())
+    assert text not in repr(issued)
+    shown = world.when(client_change("new", name="N")).then(ClientKnown)
+    assert not hasattr(shown, "secret")
+
+
+@row(TABLE, "client secret")
+def test_the_secret_is_shown_once_more_at_a_reset() -> None:
+    world = given()
+    reset = ClientSecretReset(caller=Operator(), client_id="app", entropy=asks.fresh_entropy())
+    issued = world.when(reset).then(SecretIssued)
+    assert issued.secret != world.secrets["app"]
+    assert world.client().secret_digest == issued.secret.digest
+
+
+@row(TABLE, "client secret")
+@for_all(entropy=st.binary(min_size=32, max_size=32))
+def test_a_secret_has_only_letters_and_digits(entropy: bytes) -> None:
+    """URL-safe whatever a client does to it before it sends it (READINGS 20)."""
+    text = draw_client_secret(Entropy(entropy)).reveal()
+    assert len(text) == 43, "256 bits at nearly 6 bits a character"
+    assert text.isascii()
+    assert text.isalnum()
+
+
+# --- redirectUris
+
+
+@row(TABLE, "redirectUris")
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://app.example/callback",
+        "https://app.example",
+        "https://app.example:8443/a/b?x=1&y=%20",
+        "https://xn--bcher-kva.example/",
+        "https://app.example/path@home",
+        "https://[2001:db8::1]/cb",
+        "http://localhost",
+        "http://localhost/cb",
+        "http://localhost:3000/cb",
+        "http://127.0.0.1",
+        "http://127.0.0.1:8080/cb?x",
+    ],
+)
+def test_a_redirect_uri_may_be_registered(uri: str) -> None:
+    assert is_redirect_uri(uri)
+    world = given(client(redirectUris=[uri]))
+    assert world.client().redirect_uris == (uri,)
+
+
+@row(TABLE, "redirectUris")
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://app.example/callback",
+        "http://localhost.evil.example/",
+        "http://127.0.0.1.evil.example/",
+        "http://127.0.0.2/",
+        "http://localhost@evil.example/",
+        "http://localhost:@evil.example/",
+        "http://localhost:80:80/",
+        "http://LOCALHOST/",
+        "http://localhost:/",
+        "http://[::1]/",
+        "HTTPS://app.example/",
+        "https:/app.example/",
+        "https://",
+        "https:///callback",
+        "https://:443/",
+        "https://user@app.example/",
+        "https://user:password@app.example/",
+        "https://@app.example/",
+        "https://app.example/#",
+        "https://app.example/#fragment",
+        "https://*.example/",
+        "https://app.example/*",
+        "https://app.example\\@evil.example/",
+        "https://app.example/a b",
+        "https://app.example/\t",
+        "https://app.example/\r\nLocation: x",
+        " https://app.example/",
+        "https://app.example/ ",
+        "https://app.example/\u00a0",
+        "https://app.example/\x00",
+        "https://bücher.example/",
+        "https://app.example:0/",
+        "https://app.example:65536/",
+        "https://app.example:port/",
+        "https://[app.example/",
+        "https://app[::1].example/",
+        "https://[::1]app.example/",
+        "//app.example/",
+        "/callback",
+        "javascript:alert(1)",
+        "com.example.app:/callback",
+        "data:text/html,x",
+        "",
+        "https://app.example/" + "x" * 2_000,
+    ],
+)
+def test_a_redirect_uri_may_not_be_registered(uri: str) -> None:
+    assert not is_redirect_uri(uri)
+    world = given()
+    assert world.when(client("new", redirectUris=["https://app.example/cb", uri])).then_faults() == {
+        "redirectUris.1": FieldRule.REDIRECT_URI
+    }
+
+
+@for_all(
+    st.text(), st.sampled_from(["https://", "http://localhost", "http://127.0.0.1", "https://a.example/", ""])
+)
+def test_no_registered_redirect_uri_leads_anywhere_else(text: str, start: str) -> None:
+    uri = start + text
+    if is_redirect_uri(uri):
+        assert uri.startswith(("https://", "http://localhost", "http://127.0.0.1"))
+        assert not set(uri) & set("#*\\ \t\r\n\x00")
+        host = uri.split("//", 1)[1].split("/", 1)[0].split("?", 1)[0]
+        assert "@" not in host
+        if not uri.startswith("https://"):
+            assert host.split(":")[0] in {"localhost", "127.0.0.1"}
+
+
+@row(TABLE, "redirectUris")
+@pytest.mark.parametrize(
+    "value", ["https://app.example/", {"0": "https://app.example/"}, [7], [None], None, [["https://a/"]]]
+)
+def test_redirect_uris_are_an_array_of_strings(value: object) -> None:
+    assert given().when(client("new", redirectUris=value)).then_faults()["redirectUris"] is FieldRule.STRINGS
+
+
+@row(TABLE, "redirectUris")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "https://app.example/CALLBACK",
+        "https://APP.example/callback",
+        "https://app.example/callback/",
+        "https://app.example/callback?",
+        "https://app.example/callback?x=1",
+        "https://app.example:443/callback",
+        "https://app.example/%63allback",
+    ],
+)
+def test_a_redirect_uri_is_compared_character_by_character(asked: str) -> None:
+    world = given()
+    login = world.login()
+    world.when(asks.check(login, redirect_uri=asked)).then_refused(Why.REDIRECT_URI_NOT_REGISTERED)
+
+
+def test_a_client_with_the_code_grant_needs_a_redirect_uri() -> None:
+    """READINGS 37."""
+    world, needed = given(), {"redirectUris": FieldRule.REDIRECT_URI_NEEDED}
+    assert world.when(client("new", redirectUris=[])).then_faults() == needed
+    assert world.when(client_change(redirectUris=[])).then_faults() == needed
+    world.when(client("machine", redirectUris=[], grantTypes=["client_credentials"])).then(SecretIssued)
+    assert world.when(client_change("machine", grantTypes=["authorization_code"])).then_faults() == needed
+
+
+# --- grantTypes, scopes, autoApproveScopes
+
+
+@row(TABLE, "grantTypes")
+@pytest.mark.parametrize("grant", ["authorization_code", "refresh_token", "client_credentials"])
+def test_a_client_may_register_any_of_three_grants(grant: str) -> None:
+    world = given(client(grantTypes=[grant]))
+    assert world.client().grant_types == (grant,)
+
+
+@row(TABLE, "grantTypes")
+@pytest.mark.parametrize("grant", ["password", "implicit", "", "AUTHORIZATION_CODE", "urn:x"])
+def test_a_client_may_register_no_other_grant(grant: str) -> None:
+    assert given().when(client("new", grantTypes=["refresh_token", grant])).then_faults() == {
+        "grantTypes.1": FieldRule.GRANT_TYPE
+    }
+
+
+@row(TABLE, "grantTypes")
+@pytest.mark.parametrize("value", [[], "refresh_token", None, ["refresh_token", "refresh_token"], [1]])
+def test_grant_types_are_an_array_of_different_names(value: object) -> None:
+    assert "grantTypes" in given().when(client("new", grantTypes=value)).then_faults()
+
+
+@row(TABLE, "scopes")
+def test_the_only_scope_is_user_read() -> None:
+    assert given(client(scopes=["user.read"])).client().scopes == ("user.read",)
+    assert given(client(scopes=[])).client().scopes == ()
+    for scope in ("user.write", "USER.READ", "user.read ", "", "openid"):
+        assert given().when(client("new", scopes=[scope])).then_faults() == {"scopes.0": FieldRule.SCOPE}
+
+
+@row(TABLE, "autoApproveScopes")
+def test_auto_approved_scopes_lie_within_the_scopes_and_may_be_empty() -> None:
+    world = given(client(autoApproveScopes=["user.read"]), client("asking", autoApproveScopes=[]))
+    assert world.client().auto_approve_scopes == ("user.read",)
+    assert world.client("asking").auto_approve_scopes == ()
+    outside = {"autoApproveScopes.0": FieldRule.AUTO_APPROVE_SCOPE}
+    new = client("new", scopes=[], autoApproveScopes=["user.read"])
+    assert world.when(new).then_faults() == outside
+    assert world.when(client_change(scopes=[])).then_faults() == outside
+
+
+# --- lifetimes
+
+
+@pytest.mark.parametrize(
+    "field, least, most, default",
+    [
+        pytest.param(
+            "accessTokenTtl",
+            300,
+            86_400,
+            1_800,
+            marks=[row(TABLE, "access token lifetime"), row("Limits rules", "4 access token lifetime")],
+        ),
+        pytest.param(
+            "refreshTokenTtl",
+            3_600,
+            2_592_000,
+            604_800,
+            marks=[row(TABLE, "refresh token lifetime"), row("Limits rules", "4 refresh token lifetime")],
+        ),
+    ],
+)
+def test_a_lifetime_has_its_limits_and_its_default(field: str, least: int, most: int, default: int) -> None:
+    def taken(world: World) -> int:
+        record = world.client()
+        return record.access_token_seconds if field == "accessTokenTtl" else record.refresh_token_seconds
+
+    assert taken(given(client())) == default
+    assert taken(given(client(**{field: least}))) == least
+    assert taken(given(client(**{field: most}))) == most
+    rules = {FieldRule.ACCESS_LIFETIME, FieldRule.REFRESH_LIFETIME, FieldRule.INTEGER}
+    for value in (least - 1, most + 1, 0, -1, 10**30, float(least), f"{least}", True, None, [least]):
+        assert given().when(client("new", **{field: value})).then_faults()[field] in rules
+
+
+# --- every bad field at once, and nothing else
+
+
+def test_every_bad_field_is_named() -> None:
+    assert given().when(
+        ClientRegistered(
+            caller=Operator(),
+            fields={"clientId": "a b", "scopes": ["x"], "redirectUris": ["/"], "grantTypes": ["x"], "x": 1},
+            entropy=asks.fresh_entropy(),
+        )
+    ).then_faults() == {
+        "x": FieldRule.UNKNOWN,
+        "clientId": FieldRule.CLIENT_ID,
+        "name": FieldRule.REQUIRED,
+        "redirectUris.0": FieldRule.REDIRECT_URI,
+        "grantTypes.0": FieldRule.GRANT_TYPE,
+        "scopes.0": FieldRule.SCOPE,
+    }
+
+
+def test_a_record_may_be_sent_back_as_it_was_shown() -> None:
+    world = given()
+    shown = client_change(
+        id="app", builtIn=False, enabled=True, createdAt="x", updatedAt="y", lastUsedAt=None
+    )
+    world.when(shown).then(ClientKnown)
+    assert world.when(client_change(enabled=False)).then_faults() == {"enabled": FieldRule.IMMUTABLE}
+
+
+def test_a_change_leaves_what_it_does_not_name() -> None:
+    world = given(client(accessTokenTtl=900, refreshTokenTtl=7_200, autoApproveScopes=["user.read"]))
+    before = world.client()
+    world.given(client_change(name="Renamed"))
+    after = world.client()
+    assert after.name == "Renamed"
+    for kept in (
+        "secret_digest",
+        "redirect_uris",
+        "grant_types",
+        "scopes",
+        "auto_approve_scopes",
+        "access_token_seconds",
+        "refresh_token_seconds",
+        "epoch",
+    ):
+        assert getattr(after, kept) == getattr(before, kept)

@@ -1,0 +1,228 @@
+"""A client's secrets: the reset with and without an overlap, its early end, and when each was last used."""
+
+import pytest
+
+from ostiary_core import Why
+from ostiary_core.decision import ClientKnown, Done, FactKind, FieldRule, SecretIssued, TokensIssued, Update
+from ostiary_core.events import (
+    AuthenticationMethod,
+    ClientCredentials,
+    ClientDeleted,
+    ClientDisabled,
+    ClientEnabled,
+    ClientSecretReset,
+    ClientSecretUsed,
+    OldSecretEnded,
+    Operator,
+)
+from ostiary_core.instant import Instant
+from ostiary_core.secret import Secret
+from tests.core import asks
+from tests.core.asks import client_change, machine
+from tests.core.story import World, given
+
+DAY = 86_400
+
+
+def reset(**fields: object) -> ClientSecretReset:
+    return ClientSecretReset(caller=Operator(), client_id="app", fields=fields, entropy=asks.fresh_entropy())
+
+
+def by(secret: Secret) -> ClientCredentials:
+    return ClientCredentials(client_id="app", secret=secret, method=AuthenticationMethod.BASIC)
+
+
+def overlapping(world: World, seconds: int = DAY) -> tuple[Secret, Secret]:
+    """The old secret and the new one, while both work."""
+    old = world.secrets["app"]
+    return old, world.when(reset(keepOldForSeconds=seconds)).then(SecretIssued).secret
+
+
+def works(world: World, secret: Secret) -> bool:
+    decision = world.when(machine(by(secret)))
+    if isinstance(decision.reply, TokensIssued):
+        return True
+    decision.then_refused(Why.CLIENT_SECRET_WRONG)
+    return False
+
+
+def used(world: World, secret: Secret, at: Instant | None = None) -> ClientSecretUsed:
+    return ClientSecretUsed(client_id="app", digest=secret.digest, used_at=world.now if at is None else at)
+
+
+# --- the overlap
+
+
+@pytest.mark.parametrize("fields", [{}, {"keepOldForSeconds": 0}])
+def test_a_plain_reset_ends_the_old_secret_at_once(fields: dict[str, object]) -> None:
+    world = given()
+    old, new = world.secrets["app"], world.when(reset(**fields)).then(SecretIssued).secret
+    assert (works(world, old), works(world, new)) == (False, True)
+
+
+def test_both_secrets_work_until_the_overlap_is_over() -> None:
+    world = given()
+    old, new = overlapping(world, 60)
+    assert (works(world, old), works(world, new)) == (True, True)
+    world.wait(59.999)
+    assert works(world, old)
+    world.wait(0.001)
+    assert (works(world, old), works(world, new)) == (False, True)
+
+
+@pytest.mark.parametrize("seconds", [60, 2_592_000])
+def test_an_overlap_may_be_a_minute_to_thirty_days(seconds: int) -> None:
+    world = given()
+    overlapping(world, seconds)
+    assert world.client().old_secret_until == world.now + seconds * 1_000
+
+
+@pytest.mark.parametrize(
+    "asked, rule",
+    [
+        (1, FieldRule.OVERLAP),
+        (59, FieldRule.OVERLAP),
+        (2_592_001, FieldRule.OVERLAP),
+        (-60, FieldRule.OVERLAP),
+        ("60", FieldRule.INTEGER),
+        (True, FieldRule.INTEGER),
+        (None, FieldRule.INTEGER),
+        (60.0, FieldRule.INTEGER),
+    ],
+)
+def test_another_overlap_is_refused_and_resets_nothing(asked: object, rule: FieldRule) -> None:
+    world = given()
+    before = world.everything()
+    assert world.when(reset(keepOldForSeconds=asked)).then_faults() == {"keepOldForSeconds": rule}
+    assert world.when(reset(keepOld=60)).then_faults() == {"keepOld": FieldRule.UNKNOWN}
+    assert world.everything() == before
+
+
+def test_at_most_two_secrets_work() -> None:
+    world = given()
+    first, second = overlapping(world)
+    third = world.when(reset(keepOldForSeconds=DAY)).then(SecretIssued).secret
+    assert [works(world, each) for each in (first, second, third)] == [False, True, True]
+
+
+def test_a_plain_reset_ends_both_secrets_there_are() -> None:
+    world = given()
+    old, new = overlapping(world)
+    latest = world.when(reset()).then(SecretIssued).secret
+    assert [works(world, each) for each in (old, new, latest)] == [False, False, True]
+    assert world.client().old_secret_until is None
+
+
+def test_the_old_secret_can_be_ended_early_and_only_once() -> None:
+    world = given()
+    old, new = overlapping(world)
+    ended = OldSecretEnded(caller=Operator(), client_id="app")
+    world.when(ended).then(ClientKnown)
+    assert (works(world, old), works(world, new)) == (False, True)
+    again = world.when(ended)
+    again.then(ClientKnown)
+    assert not again.decision.changes
+    assert not again.decision.facts
+
+
+def test_disabling_ends_the_old_secret_for_good() -> None:
+    world = given()
+    old, new = overlapping(world)
+    world.given(ClientDisabled(caller=Operator(), client_id="app"))
+    for secret in (old, new):
+        world.when(machine(by(secret))).then_refused(Why.CLIENT_DISABLED)
+    world.given(ClientEnabled(caller=Operator(), client_id="app"))
+    assert (works(world, old), works(world, new)) == (False, True)
+
+
+def test_deleting_ends_both_secrets() -> None:
+    world = given()
+    secrets = overlapping(world)
+    world.given(ClientDeleted(caller=Operator(), client_id="app"))
+    for secret in secrets:
+        world.when(machine(by(secret))).then_refused(Why.CLIENT_DELETED)
+    assert world.client().old_secret_digest is None
+
+
+def test_the_audit_trail_tells_the_kinds_of_reset_apart() -> None:
+    world = given()
+    told = [
+        fact.kind
+        for event in (
+            reset(keepOldForSeconds=60),
+            OldSecretEnded(caller=Operator(), client_id="app"),
+            reset(),
+        )
+        for fact in world.when(event).decision.facts
+    ]
+    assert told == [
+        FactKind.CLIENT_SECRET_ADDED,
+        FactKind.CLIENT_OLD_SECRET_ENDED,
+        FactKind.CLIENT_SECRET_RESET,
+    ]
+
+
+@pytest.mark.parametrize("client_id, why", [("console", Why.BUILT_IN_PROTECTED), ("nobody", Why.NOT_FOUND)])
+def test_only_a_registered_client_has_an_old_secret_to_end(client_id: str, why: Why) -> None:
+    given().when(OldSecretEnded(caller=Operator(), client_id=client_id)).then_refused(why)
+
+
+# --- when each was last used
+
+
+def test_the_use_of_each_secret_is_noted_on_its_own() -> None:
+    world = given()
+    old, new = overlapping(world)
+    world.given(used(world, new))
+    first_at = world.now
+    world.wait(300)
+    world.given(used(world, old))
+    assert (world.client().secret_used_at, world.client().old_secret_used_at) == (first_at, world.now)
+
+
+def test_a_use_moves_with_the_secret_that_becomes_the_old_one() -> None:
+    world = given()
+    world.given(used(world, world.secrets["app"]))
+    used_at = world.now
+    overlapping(world)
+    assert (world.client().secret_used_at, world.client().old_secret_used_at) == (None, used_at)
+
+
+def test_a_use_is_written_at_most_once_a_minute() -> None:
+    world = given()
+    secret = world.secrets["app"]
+    world.given(used(world, secret))
+    world.wait(59.999)
+    assert world.when(used(world, secret)).decision.changes == ()
+    world.wait(0.001)
+    assert len(world.when(used(world, secret)).decision.changes) == 1
+
+
+def test_a_use_never_lies_in_the_future_and_never_goes_back() -> None:
+    world = given()
+    secret = world.secrets["app"]
+    world.given(used(world, secret, at=Instant(world.now + 10_000_000)))
+    assert world.client().secret_used_at == world.now
+    assert world.when(used(world, secret, at=Instant(0))).decision.changes == ()
+
+
+def test_a_use_changes_nothing_but_itself() -> None:
+    world = given()
+    before = world.client()
+    [change] = world.when(used(world, world.secrets["app"])).decision.changes
+    assert isinstance(change, Update)
+    moved = {name for name in before.__slots__ if getattr(before, name) != getattr(world.client(), name)}
+    assert moved == {"secret_used_at", "revision"}
+
+
+@pytest.mark.parametrize("client_id", ["app", "console", "nobody"])
+def test_a_use_of_an_unknown_secret_is_none(client_id: str) -> None:
+    event = ClientSecretUsed(client_id=client_id, digest=Secret("another").digest, used_at=given().now)
+    decision = given().when(event)
+    decision.then(Done)
+    assert decision.decision.changes == ()
+
+
+def test_a_record_with_its_uses_may_be_sent_back_as_it_was_shown() -> None:
+    shown = client_change(secretLastUsedAt="x", oldSecretLastUsedAt=None, oldSecretUntil="y")
+    given().when(shown).then(ClientKnown)

@@ -1,0 +1,255 @@
+"""The authorization code, row by row ("Authorization code", READINGS 8, 10, 18)."""
+
+import pytest
+
+from ostiary_core import Policy, Secret, Why
+from ostiary_core.code import CodeState, state_of
+from ostiary_core.decision import CodeIssued, FactKind, TokensIssued
+from ostiary_core.events import ClientChanged, ConsentWithdrawn, Operator, UserForcedOut
+from ostiary_core.keys import Keys
+from ostiary_core.records import Key, Table
+from ostiary_core.snapshot import load
+from tests.core.asks import approve, credentials, redeem, refresh, signed_in
+from tests.core.story import World, client, code_in, given, user
+from tests.rows import row
+
+VOIDED = ["update code"]
+
+
+def state_now(world: World) -> CodeState:
+    code = world.the_code()
+    snapshot = load([Keys((Key(Table.CODE, code.digest),))], world.store.fetch)
+    return state_of(code, snapshot, world.now, world.policy)
+
+
+@row("Authorization code", "issued, redeem: valid code, verifier, client, redirect URI")
+@row("Session (grant)", "created when a code is redeemed")
+@row("Grants", "authorization_code")
+def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
+    world = given()
+    code = world.code()
+    assert state_now(world) is CodeState.ISSUED
+
+    issued = world.when(redeem(world.basic(), code)).then(
+        TokensIssued,
+        changes=["update code", "insert session", "insert token", "insert token"],
+        facts=[FactKind.CODE_USED, FactKind.SESSION_STARTED],
+    )
+
+    assert state_now(world) is CodeState.USED
+    assert world.all_active(issued)
+    session = world.the_session()
+    assert (session.client_id, session.user_id) == ("app", world.user_ids["alice"])
+    assert world.the_code().session_id == session.session_id
+
+
+@row("Authorization code", "issued, redeem: wrong code verifier")
+@pytest.mark.parametrize(
+    "verifier",
+    [
+        "x" * 43,
+        None,
+        "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk ",
+        "DBJFTJEZ4CVP-MB92K27UHBUJU1P1R_WW1GFWFOEJXK",
+        "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    ],
+    ids=["other", "missing", "trailing space", "other case", "the challenge itself"],
+)
+def test_a_wrong_verifier_voids_the_code(verifier: str | None) -> None:
+    world = given()
+    code = world.code()
+    why = Why.VERIFIER_MISSING if verifier is None else Why.VERIFIER_WRONG
+
+    world.when(redeem(world.basic(), code, verifier=verifier)).then_refused(
+        why, changes=VOIDED, facts=[FactKind.CODE_VOIDED]
+    )
+
+    assert state_now(world) is CodeState.VOID
+    assert world.the_code().voided_why is why
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+
+
+@row("Authorization code", "issued, redeem: wrong redirect URI")
+@pytest.mark.parametrize(
+    "redirect_uri, why",
+    [
+        ("https://app.example/callback/", Why.REDIRECT_URI_DIFFERENT),
+        ("https://APP.example/callback", Why.REDIRECT_URI_DIFFERENT),
+        ("https://app.example/callback?x=1", Why.REDIRECT_URI_DIFFERENT),
+        ("https://app.example/other", Why.REDIRECT_URI_DIFFERENT),
+        (None, Why.REDIRECT_URI_MISSING),
+    ],
+)
+def test_a_wrong_redirect_uri_voids_the_code(redirect_uri: str | None, why: Why) -> None:
+    world = given(client(redirectUris=["https://app.example/callback", "https://app.example/other"]), user())
+    code = world.code()
+
+    world.when(redeem(world.basic(), code, redirect_uri=redirect_uri)).then_refused(why, changes=VOIDED)
+
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+
+
+@row("Authorization code", "issued, redeem: other failure of the exchange")
+def test_a_code_presented_by_another_client_is_void() -> None:
+    world = given(client(), client("other"), user())
+    code = world.code()
+
+    world.when(redeem(world.basic("other"), code, redirect_uri="https://app.example/callback")).then_refused(
+        Why.CODE_OF_ANOTHER_CLIENT, changes=VOIDED, facts=[FactKind.CODE_VOIDED]
+    )
+
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+
+
+def test_an_unknown_code_changes_nothing() -> None:
+    world = given()
+    world.code()
+    world.when(redeem(world.basic(), Secret("x" * 43))).then_refused(Why.CODE_UNKNOWN)
+    assert state_now(world) is CodeState.ISSUED
+
+
+def test_a_request_without_a_code_changes_nothing() -> None:
+    world = given()
+    world.code()
+    world.when(redeem(world.basic(), None)).then_refused(Why.CODE_MISSING)
+    assert state_now(world) is CodeState.ISSUED
+
+
+def test_a_failed_client_authentication_voids_nothing() -> None:
+    """Some clients try both methods of authentication with the same code (READINGS 13)."""
+    world = given()
+    code = world.code()
+    world.when(redeem(credentials("app", "wrong"), code)).then_refused(Why.CLIENT_SECRET_WRONG)
+    world.when(redeem(world.basic(), code)).then(TokensIssued)
+
+
+def test_a_client_without_the_grant_voids_nothing() -> None:
+    """`unauthorized_client` comes before the code is looked at (READINGS 18)."""
+    world = given(client(), client("machine", grantTypes=["client_credentials"]), user())
+    code = world.code()
+    world.when(redeem(world.basic("machine"), code)).then_refused(Why.GRANT_NOT_REGISTERED)
+    world.when(redeem(world.basic(), code)).then(TokensIssued)
+
+
+@row("Authorization code", "issued, time: 300 seconds elapsed")
+@row("Limits rules", "4 authorization code validity 300 s")
+def test_a_code_is_good_for_300_seconds() -> None:
+    world = given()
+    early, late = world.code(), world.code()
+
+    world.wait(299.999)
+    world.when(redeem(world.basic(), early)).then(TokensIssued)
+    world.wait(0.001)
+
+    world.when(redeem(world.basic(), late)).then_refused(Why.CODE_EXPIRED, changes=VOIDED)
+    world.when(redeem(world.basic(), late)).then_refused(Why.CODE_VOID)
+
+
+def test_time_alone_expires_a_code() -> None:
+    world = given()
+    world.code()
+    world.wait(300)
+    assert state_now(world) is CodeState.EXPIRED
+
+
+@row("Authorization code", "issued, user-level invalidation")
+def test_a_user_level_ending_voids_codes_without_touching_them() -> None:
+    """Each trigger has its own test in test_user_endings.py."""
+    world = given()
+    code = world.code()
+    world.given(UserForcedOut(caller=Operator(), user_id=world.user_ids["alice"]))
+    assert state_now(world) is CodeState.VOID
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+
+
+def test_a_withdrawn_consent_voids_codes() -> None:
+    world = given()
+    code = world.code()
+    world.given(ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"))
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+
+
+@row("Authorization code", "used, redeem again")
+def test_a_used_code_is_rejected_and_changes_nothing() -> None:
+    world = given()
+    code = world.code()
+    issued = world.when(redeem(world.basic(), code)).then(TokensIssued)
+
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED)
+
+    assert state_now(world) is CodeState.USED
+    assert world.all_active(issued)
+
+
+@pytest.mark.parametrize("wrong", [{"verifier": "x" * 43}, {"redirect_uri": "https://app.example/x"}])
+def test_a_used_code_is_not_voided_by_a_wrong_exchange(wrong: dict[str, str]) -> None:
+    world = given()
+    code = world.code()
+    issued = world.when(redeem(world.basic(), code)).then(TokensIssued)
+    world.when(redeem(world.basic(), code, **wrong)).then_refused(Why.CODE_USED)
+    assert world.all_active(issued)
+
+
+def test_a_replayed_code_ends_its_session_where_the_setting_asks_for_it() -> None:
+    """RFC 6749 §4.1.2, READINGS 10."""
+    world = given(policy=Policy(revoke_on_code_replay=True))
+    code = world.code()
+    issued = world.when(redeem(world.basic(), code)).then(TokensIssued)
+
+    world.when(redeem(world.basic(), code)).then_refused(
+        Why.CODE_USED, changes=["update session"], facts=[FactKind.SESSION_ENDED]
+    )
+
+    assert not world.any_active(issued)
+    assert world.the_session().ended_why is Why.CODE_REPLAYED
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED)
+
+
+def test_a_replayed_code_ends_the_session_whatever_its_pair_is_by_now() -> None:
+    world = given(policy=Policy(revoke_on_code_replay=True))
+    code = world.code()
+    issued = world.when(redeem(world.basic(), code)).then(TokensIssued)
+    next_pair = world.when(refresh(world.basic(), issued)).then(TokensIssued)
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED, changes=["update session"])
+    assert not world.any_active(issued, next_pair)
+
+
+def test_another_client_cannot_end_a_session_by_replaying_its_code() -> None:
+    world = given(client(), client("other"), user(), policy=Policy(revoke_on_code_replay=True))
+    code = world.code()
+    issued = world.when(redeem(world.basic(), code)).then(TokensIssued)
+    world.when(redeem(world.basic("other"), code)).then_refused(Why.CODE_OF_ANOTHER_CLIENT)
+    assert world.all_active(issued)
+
+
+@row("Authorization code", "after consent: redirect URI no longer registered")
+def test_a_redirect_uri_that_is_no_longer_registered_voids_the_code() -> None:
+    world = given()
+    code = world.code()
+    world.given(_changed(redirectUris=["https://app.example/new"]))
+    world.when(redeem(world.basic(), code)).then_refused(Why.REDIRECT_URI_UNREGISTERED, changes=VOIDED)
+    world.given(_changed(redirectUris=["https://app.example/callback"]))
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+
+
+@row("Authorization code", "after consent: scope no longer among the client's")
+def test_a_scope_that_is_no_longer_registered_voids_the_code() -> None:
+    world = given()
+    code = world.code()
+    world.given(_changed(scopes=[]))
+    world.when(redeem(world.basic(), code)).then_refused(Why.SCOPE_UNREGISTERED, changes=VOIDED)
+    world.given(_changed(scopes=["user.read"]))
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+
+
+def test_two_codes_of_one_user_lead_to_two_sessions() -> None:
+    world = given()
+    login = world.login()
+    codes = [code_in(world.when(approve(login)).then(CodeIssued)) for _ in range(2)]
+    pairs = [world.when(redeem(world.basic(), code)).then(TokensIssued) for code in codes]
+    assert world.all_active(*pairs)
+    assert len({pair.access_token for pair in pairs}) == 2
+
+
+def _changed(**fields: object) -> ClientChanged:
+    return ClientChanged(caller=Operator(), client_id="app", fields=fields)

@@ -1,0 +1,257 @@
+"""The user's yes and no, and when nobody is asked ("Browser behaviour", READINGS 26)."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from ostiary_core import Why
+from ostiary_core.decision import (
+    AuthorizationOffered,
+    CodeIssued,
+    ConsentRefused,
+    Done,
+    FactKind,
+    Insert,
+    Update,
+)
+from ostiary_core.events import ConsentWithdrawn, SignedIn
+from ostiary_core.records import Consent, revised
+from tests.core import asks
+from tests.core.asks import approve, check, client_change, deny, password_change, recall, signed_in
+from tests.core.story import World, client, code_in, given, user
+from tests.rows import row
+
+TABLE = "/sso browser behaviour"
+
+
+def approved(world: World, **asked: str | None) -> str:
+    """Where alice's yes sends the browser."""
+    return world.when(approve(world.login(), **asked)).then(CodeIssued).redirect_to.reveal()
+
+
+def denied(world: World, **asked: str | None) -> str:
+    """Where alice's no sends the browser."""
+    return world.when(deny(world.login(), **asked)).then(ConsentRefused).redirect_to
+
+
+def result_of(address: str) -> dict[str, str]:
+    """The parameters that come to the redirect address."""
+    return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True, strict_parsing=True))
+
+
+def is_asked(world: World, **asked: str | None) -> bool:
+    """Whether alice is asked a question."""
+    return world.when(check(world.login(), **asked)).then(AuthorizationOffered).consent_required
+
+
+# --- approved and denied
+
+
+@row(TABLE, "2 approved: code and state")
+def test_approving_redirects_with_code_and_state() -> None:
+    world = given()
+    issued = world.when(approve(world.login())).then(
+        CodeIssued,
+        changes=["insert consent", "insert code"],
+        facts=[FactKind.CONSENT_REMEMBERED, FactKind.CODE_ISSUED],
+    )
+    address = issued.redirect_to.reveal()
+    result = result_of(address)
+    assert address.startswith("https://app.example/callback?code=")
+    assert result == {"code": result["code"], "state": "some state"}
+    assert len(result["code"]) == 43
+    assert world.the_code().digest == code_in(issued).digest
+
+
+@row(TABLE, "3 denied: error=access_denied and state")
+def test_denying_redirects_with_access_denied_and_changes_nothing() -> None:
+    world = given()
+    refused = world.when(deny(world.login())).then(
+        ConsentRefused, changes=[], facts=[FactKind.CONSENT_DENIED]
+    )
+    assert refused.redirect_to == "https://app.example/callback?error=access_denied&state=some%20state"
+
+
+@row("/sso parameters", "state")
+@row(TABLE, "3 denied: error=access_denied and state")
+@pytest.mark.parametrize("state", [None, ""])
+def test_without_a_state_none_comes_back(state: str | None) -> None:
+    """RFC 6749 §3.1: a parameter without a value is one that was not sent."""
+    world = given()
+    assert set(result_of(approved(world, state=state))) == {"code"}
+    assert set(result_of(denied(world, state=state))) == {"error"}
+
+
+@row("/sso parameters", "state")
+@settings(max_examples=40)
+@for_all(state=st.text(min_size=1))
+def test_the_state_comes_back_unchanged(state: str) -> None:
+    world = given()
+    assert result_of(approved(world, state=state))["state"] == state
+    assert result_of(denied(world, state=state))["state"] == state
+
+
+@settings(max_examples=40)
+@for_all(state=st.text(st.characters(codec=None, exclude_categories=())))
+def test_no_state_bends_the_address(state: str) -> None:
+    """Nothing of it is left unencoded, so it can add no parameter, header field or fragment."""
+    world = given()
+    for address in (approved(world, state=state), denied(world, state=state)):
+        assert address.isascii()
+        assert address.isprintable()
+        assert address.count("&") == (1 if state else 0)
+        assert not set(address) & set("# \"'<>\\")
+
+
+@row(TABLE, "6 registered query stays in front")
+@pytest.mark.parametrize(
+    "registered, joint",
+    [
+        ("https://app.example/cb", "?"),
+        ("https://app.example/cb?", ""),
+        ("https://app.example/cb?tenant=1", "&"),
+        ("https://app.example/cb?tenant=1&", ""),
+        ("https://app.example/cb?a=%20&b=%26&c", "&"),
+        ("https://app.example", "?"),
+    ],
+)
+def test_the_registered_query_stays_in_front(registered: str, joint: str) -> None:
+    world = given(client(redirectUris=[registered]), user())
+    assert approved(world, redirect_uri=registered).startswith(f"{registered}{joint}code=")
+    assert denied(world, redirect_uri=registered) == (
+        f"{registered}{joint}error=access_denied&state=some%20state"
+    )
+
+
+def test_a_code_is_bound_to_what_was_asked() -> None:
+    world = given(client(redirectUris=["https://app.example/a", "https://app.example/b"]), user())
+    approved(world, redirect_uri="https://app.example/b")
+    code = world.the_code()
+    assert (code.client_id, code.user_id) == ("app", world.user_ids["alice"])
+    assert (code.redirect_uri, code.code_challenge) == ("https://app.example/b", asks.CHALLENGE)
+    assert (code.scopes, code.issued_at) == (("user.read",), world.now)
+
+
+# --- nobody is asked
+
+
+@row(TABLE, "4 auto-approved: no question")
+@row("Client", "autoApproveScopes")
+def test_auto_approved_scopes_ask_no_question() -> None:
+    world = given(client(autoApproveScopes=["user.read"]), user())
+    assert not is_asked(world)
+    world.when(recall(world.login())).then(CodeIssued, changes=["insert code"], facts=[FactKind.CODE_ISSUED])
+    assert world.consents() == [], "nobody said yes, so nothing is remembered"
+
+
+@row(TABLE, "4 remembered consent: no question")
+def test_a_remembered_consent_asks_no_question() -> None:
+    world = given()
+    assert is_asked(world)
+    approved(world)
+    assert not is_asked(world)
+    world.when(recall(world.login())).then(CodeIssued, changes=["insert code"])
+
+
+def test_a_yes_that_nobody_needed_is_not_remembered_again() -> None:
+    world = given(client(), client("trusted", autoApproveScopes=["user.read"]), user())
+    approved(world)
+    world.when(approve(world.login())).then(CodeIssued, changes=["insert code"], facts=[FactKind.CODE_ISSUED])
+    world.when(approve(world.login(), client_id="trusted")).then(CodeIssued, changes=["insert code"])
+
+
+def test_where_a_question_is_due_no_code_comes_without_one() -> None:
+    world = given()
+    outcome = world.when(recall(world.login()))
+    assert outcome.then(AuthorizationOffered, changes=[]).consent_required
+
+
+def test_a_remembered_consent_can_still_be_denied() -> None:
+    world = given()
+    approved(world)
+    assert "error=access_denied" in denied(world)
+
+
+def test_a_consent_is_remembered_per_user_and_client() -> None:
+    world = given(client(), client("other"), user(), user("bob"))
+    approved(world)
+    assert is_asked(world, client_id="other")
+    assert world.when(check(world.login("bob"))).then(AuthorizationOffered).consent_required
+
+
+def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
+    """There is one scope today: the remembered consent is narrowed by hand."""
+    world = given()
+    approved(world)
+    [consent] = world.consents()
+    world.store.write([Update(consent, revised(consent, scopes=()))])
+
+    assert is_asked(world)
+    world.when(approve(world.login())).then(CodeIssued, changes=["update consent", "insert code"])
+    assert world.consents()[0].scopes == ("user.read",)
+
+
+def test_remembered_and_auto_approved_scopes_add_up() -> None:
+    world = given(client(autoApproveScopes=["user.read"]), user())
+    world.store.write(
+        [
+            Insert(
+                Consent(
+                    user_id=world.user_ids["alice"], client_id="app", scopes=("more",), granted_at=world.now
+                )
+            )
+        ]
+    )
+    assert not is_asked(world)
+
+
+def test_a_remembered_consent_survives_a_password_change() -> None:
+    world = given()
+    approved(world)
+    world.given(password_change(world.login(), new="right"))
+    assert not is_asked(world)
+
+
+def test_turning_automatic_approval_off_asks_again() -> None:
+    world = given(client(autoApproveScopes=["user.read"]), user())
+    world.given(client_change(autoApproveScopes=[]))
+    assert is_asked(world)
+
+
+# --- withdrawn
+
+
+def test_a_withdrawn_consent_asks_again() -> None:
+    """That its sessions and codes end: test_session_endings.py, test_code.py."""
+    world = given()
+    approved(world)
+    withdrawal = ConsentWithdrawn(caller=signed_in(world.login()), client_id="app")
+    world.when(withdrawal).then(Done, changes=["update consent"], facts=[FactKind.CONSENT_WITHDRAWN])
+    assert is_asked(world)
+
+
+def test_sessions_of_an_auto_approved_client_can_be_withdrawn_too() -> None:
+    world = given(client(autoApproveScopes=["user.read"]), user(), user("bob"))
+    pair, bobs = world.tokens(), world.tokens("bob")
+    world.given(ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"))
+    assert not world.any_active(pair)
+    assert world.all_active(bobs)
+    assert world.all_active(world.tokens()), "what is auto-approved stays so"
+
+
+@pytest.mark.parametrize("client_id", ["nobody", "console", "mobile", ""])
+def test_nothing_can_be_withdrawn_from_what_is_no_client(client_id: str) -> None:
+    world = given()
+    login = world.login()
+    world.when(ConsentWithdrawn(caller=signed_in(login), client_id=client_id)).then_refused(Why.NOT_FOUND)
+
+
+def test_withdrawing_takes_a_login_session() -> None:
+    world = given()
+    pair = world.tokens()
+    stranger = SignedIn(access_token=pair.access_token)
+    world.when(ConsentWithdrawn(caller=stranger, client_id="app")).then_refused(Why.NOT_SIGNED_IN)
+    assert world.all_active(pair)

@@ -1,0 +1,211 @@
+"""`decide` is pure and total, and `keys` names what it reads, for any event over any state."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from ostiary_core import (
+    Entropy,
+    Instant,
+    MemoryStore,
+    NotLoaded,
+    Snapshot,
+    Why,
+    decide,
+    keys,
+    load,
+    take_turn,
+)
+from ostiary_core.decision import Decision, Delete, FieldFault, Insert, Refused, Reply, TokensIssued, Update
+from ostiary_core.events import (
+    READ_ONLY,
+    AllOrNothing,
+    ClientDeleted,
+    ClientDisabled,
+    Event,
+    Operator,
+    TextCodeRequested,
+    UserDeleted,
+    UserDisabled,
+)
+from ostiary_core.records import Key, Record, Table, TextCodePurpose
+from ostiary_core.secret import digest_of
+from tests.core import asks
+from tests.core.hostile import EVENTS, Pool, any_store, copy_of, events, instants
+from tests.core.story import World, client, given, user
+
+
+def lived_in() -> tuple[World, Pool]:
+    """A world in which there is one of everything, and what a caller may know of it."""
+    world = given(
+        client(),
+        client("other", autoApproveScopes=["user.read"]),
+        client("gone"),
+        client("off"),
+        user("alice", phone="+8613800000000"),
+        user("bob"),
+        user("carol"),
+        user("dave", must_change_password=True),
+        user("erin", roles=("super_admin",)),
+    )
+    secrets: list[str] = [secret.reveal() for secret in world.secrets.values()]
+
+    def keep(*pairs: TokensIssued) -> None:
+        for pair in pairs:
+            secrets.extend(token.reveal() for token in (pair.access_token, pair.refresh_token) if token)
+
+    for pair_client in ("app", "other", "gone", "off"):
+        keep(world.tokens("bob", pair_client))
+    once = world.tokens()
+    twice = world.when(asks.refresh(world.basic(), once)).then(TokensIssued)
+    thrice = world.when(asks.refresh(world.basic(), twice)).then(TokensIssued)
+    keep(once, twice, thrice)
+    keep(*(world.login(name).tokens for name in ("alice", "bob", "dave", "erin", "root")))
+    secrets.append(world.machine_token().reveal())
+    secrets.extend(world.code().reveal() for _ in range(2))
+    used = world.code()
+    keep(world.when(asks.redeem(world.basic(), used)).then(TokensIssued))
+    secrets.append(used.reveal())
+    for purpose, phone in (
+        (TextCodePurpose.RESET_PASSWORD, "+8613800000000"),
+        (TextCodePurpose.CHANGE_PHONE, "12345"),
+    ):
+        drawn = world.when(
+            TextCodeRequested(
+                caller=asks.signed_in(world.login()), purpose=purpose, phone=phone, entropy=Entropy(b"x" * 32)
+            )
+        ).reply
+        secrets.append(drawn.code.reveal())  # type: ignore[union-attr]
+    world.given(
+        ClientDeleted(caller=Operator(), client_id="gone"),
+        ClientDisabled(caller=Operator(), client_id="off"),
+        UserDeleted(caller=Operator(), user_id=world.user_ids["carol"]),
+        UserDisabled(caller=Operator(), user_id=world.user_ids["dave"]),
+    )
+    by_name = {
+        "client_id": (*world.secrets, "console", "mobile"),
+        "username": tuple(world.user_ids),
+        "user_id": tuple(world.user_ids.values()),
+        "session_id": tuple(session.session_id for session in world.sessions()),
+        "role_id": ("super_admin", "clerk"),
+        "phone": ("+8613800000000", "12345"),
+        "permission": ("iam.user.list", "oauth.client.create"),
+        "redirect_uri": ("https://app.example/callback", "https://other.example/callback"),
+        "response_type": ("code",),
+        "code_challenge": (asks.CHALLENGE,),
+        "code_challenge_method": ("S256",),
+        "code_verifier": (asks.VERIFIER,),
+        "scope": ("user.read",),
+        "scopes": ("user.read",),
+        "user_agent": (asks.APP, asks.BROWSER),
+        "verified_against": (asks.hash_of("right"),),
+    }
+    words = tuple(dict.fromkeys(word for apt in by_name.values() for word in apt))
+    return world, Pool(words, tuple(secrets), by_name)
+
+
+WORLD, POOL = lived_in()
+FEW = Pool(("a", "b", "console", "super_admin", "user.read"), ("s", "t", "u"), {})
+
+
+def decided(event: Event, store: MemoryStore, now: Instant) -> Decision:
+    """The decision, which must be the same again."""
+    snapshot = load([keys(event)], store.fetch)
+    decision = decide(event, snapshot, now, store.policy)
+    assert decide(event, snapshot, now, store.policy) == decision
+    assert isinstance(decision.reply, Reply)
+    if isinstance(event, READ_ONLY):
+        assert decision.changes == ()
+    return decision
+
+
+def assert_writable(decision: Decision, store: MemoryStore) -> None:
+    """Each change starts from what stands and leads to its next revision."""
+    seen: dict[Key, Record | None] = {}
+
+    def standing(record: Record) -> Record | None:
+        if record.key in seen:
+            return seen[record.key]
+        return next(iter(store.fetch(record.key.table, [record.key.id])), None)
+
+    for change in decision.changes:
+        match change:
+            case Insert(record):
+                assert standing(record) is None
+                assert record.revision == 1
+                seen[record.key] = record
+            case Update(before, after):
+                assert standing(before) == before
+                assert after.key == before.key
+                assert after.revision == before.revision + 1
+                seen[after.key] = after
+            case Delete(before):
+                known = standing(before)
+                assert known is not None
+                assert known.revision == before.revision
+                seen[before.key] = None
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
+@settings(max_examples=20)
+@for_all(data=st.data())
+def test_any_event_over_a_state_that_history_led_to_is_decided(kind: type, data: st.DataObject) -> None:
+    event = data.draw(events(kind, POOL))
+    assert_writable(decided(event, WORLD.store, data.draw(instants())), WORLD.store)
+
+
+@settings(max_examples=80)
+@for_all(store=any_store(FEW), event=st.one_of([events(kind, FEW) for kind in EVENTS]), now=instants())
+def test_any_event_over_a_state_that_no_history_leads_to_is_decided(
+    store: MemoryStore, event: Event, now: Instant
+) -> None:
+    decided(event, store, now)
+
+
+@settings(max_examples=60)
+@for_all(
+    batch=st.lists(st.one_of([events(kind, POOL) for kind in EVENTS]), min_size=2, max_size=6), now=instants()
+)
+def test_a_turn_decides_as_one_by_one(batch: list[Event], now: Instant) -> None:
+    """A turn loads what all its events need at once, so it is a store's only chance to look."""
+    batch = [_with_own_entropy(event, place) for place, event in enumerate(batch)]
+    together, one_by_one = copy_of(WORLD.store), copy_of(WORLD.store)
+
+    decisions = together.turn(batch, now)
+
+    assert decisions == [one_by_one.turn([event], now)[0] for event in batch]
+    assert everything(together) == everything(one_by_one)
+
+
+def _with_own_entropy(event: Any, place: int) -> Any:
+    """Nobody draws the same 32 bytes twice, and a caller cannot know what was drawn in the same turn."""
+    if isinstance(event, AllOrNothing):
+        parts = tuple(_with_own_entropy(part, 10 * place + nth) for nth, part in enumerate(event.events, 1))
+        return AllOrNothing(events=parts)
+    own: dict[str, Any] = {"entropy": Entropy(digest_of(f"turn {place}"))}
+    return replace(event, **own) if any(field.name in own for field in fields(event)) else event
+
+
+def everything(store: MemoryStore) -> dict[Key, Record]:
+    return {record.key: record for table in Table for record in store.records(table)}
+
+
+def test_a_turn_leaves_the_snapshot_it_was_handed_alone() -> None:
+    world = given()
+    event = client("new")
+    snapshot = load([keys(event)], world.store.fetch)
+    first = take_turn([event, event], snapshot, world.now)
+    assert take_turn([event, event], snapshot, world.now) == first
+    taken = (FieldFault("clientId", Why.ALREADY_TAKEN),)
+    assert [decision.reply for decision in first][1] == Refused(Why.ALREADY_TAKEN, taken)
+
+
+def test_a_key_that_was_not_named_is_refused_by_the_snapshot() -> None:
+    snapshot = Snapshot({Key(Table.CLIENT, "app"): None})
+    assert snapshot.client("app") is None
+    with pytest.raises(NotLoaded, match="table USER"):
+        snapshot.user("alice")

@@ -1,0 +1,227 @@
+"""Guesses: what waits, how long, what is forgotten, and that nobody can lock anybody out for good."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostiary_core.guesses import Guesses, UnknownNames
+from ostiary_core.instant import Instant, later
+from ostiary_core.policy import SPECIFICATION
+
+START = Instant(1_800_000_000_123)
+HERE, ELSEWHERE = "203.0.113.7", "198.51.100.5"
+FREE = 20
+LONGEST_WAIT = 60
+
+
+def fail(guesses: Guesses, times: int, now: Instant = START, source: str = HERE) -> list[int]:
+    """Wrong guesses at one instant, each about another account; how long each had to wait."""
+    return [guesses.seconds_to_wait(source, f"account {number}", now) for number in range(times)]
+
+
+def failed_out(guesses: Guesses, now: Instant = START, source: str = HERE) -> Instant:
+    """Guess wrongly, as often as one is let, until the longest wait; when the last was let in."""
+    while True:
+        wait = guesses.seconds_to_wait(source, "some account", now)
+        if wait == LONGEST_WAIT:
+            return now
+        now = later(now, wait)
+
+
+def test_twenty_failures_of_an_address_cost_nothing() -> None:
+    assert fail(Guesses(), FREE) == [0] * FREE
+
+
+def test_each_further_failure_doubles_the_wait_up_to_a_minute() -> None:
+    guesses, now, waits = Guesses(), START, []
+    fail(guesses, FREE)
+    for _ in range(9):
+        waits.append(guesses.seconds_to_wait(HERE, "anna", now))
+        now = later(now, waits[-1])
+        assert guesses.seconds_to_wait(HERE, "anna", now) == 0
+    assert waits[:6] == [1, 2, 4, 8, 16, 32]
+    assert set(waits[6:]) <= {32, LONGEST_WAIT}
+
+
+def test_a_guess_that_has_to_wait_does_not_lengthen_the_wait() -> None:
+    guesses = Guesses()
+    fail(guesses, FREE)
+    assert fail(guesses, 100) == [1] * 100
+    assert guesses.seconds_to_wait(HERE, "anna", later(START, 1)) == 0
+
+
+def test_the_wait_is_told_in_whole_seconds_that_suffice() -> None:
+    guesses = Guesses()
+    fail(guesses, FREE)
+    assert guesses.seconds_to_wait(HERE, "anna", Instant(START + 1)) == 1
+    assert guesses.seconds_to_wait(HERE, "anna", Instant(START + 999)) == 1
+    assert guesses.seconds_to_wait(HERE, "anna", Instant(START + 1_000)) == 0
+
+
+def test_many_at_once_get_no_further_than_many_in_a_row() -> None:
+    assert fail(Guesses(), 500).count(0) == FREE
+
+
+def test_another_address_does_not_wait() -> None:
+    guesses = Guesses()
+    fail(guesses, FREE + 5)
+    assert fail(guesses, FREE, source=ELSEWHERE) == [0] * FREE
+
+
+@pytest.mark.parametrize(
+    "one, other, same",
+    [
+        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2:bbbb::2", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:203.0.113.7", "203.0.113.7", True),
+        ("local", "local", True),
+        ("", "203.0.113.7", False),
+    ],
+)
+def test_an_address_is_one_subscribers(one: str, other: str, same: bool) -> None:
+    guesses = Guesses()
+    fail(guesses, FREE, source=one)
+    assert (guesses.seconds_to_wait(other, "anna", START) > 0) is same
+
+
+def test_a_success_is_no_failure() -> None:
+    guesses = Guesses()
+    for _ in range(10 * FREE):
+        assert guesses.seconds_to_wait(HERE, "anna", START) == 0
+        guesses.succeeded(HERE, "anna", START)
+
+
+def test_a_crowd_mends_its_own_slips() -> None:
+    guesses = Guesses()
+    for number in range(500):
+        assert guesses.seconds_to_wait(HERE, f"person {number}", START) == 0, "mistyped"
+        assert guesses.seconds_to_wait(HERE, f"person {number}", START) == 0
+        guesses.succeeded(HERE, f"person {number}", START)
+
+
+def test_a_guesser_with_an_account_of_their_own_gains_a_single_guess() -> None:
+    guesses, let_in = Guesses(), 0
+    for number in range(1_000):
+        if guesses.seconds_to_wait(HERE, f"victim {number}", START) == 0:
+            let_in += 1
+        assert guesses.seconds_to_wait(HERE, "guesser", START) == 0 or number > FREE
+        guesses.succeeded(HERE, "guesser", START)
+    assert let_in <= FREE + 1
+
+
+def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wrong_there() -> None:
+    guesses = Guesses()
+    assert guesses.seconds_to_wait(HERE, "anna", START) == 0
+    guesses.succeeded(HERE, "anna", START)
+    now = failed_out(guesses)
+    assert guesses.seconds_to_wait(HERE, "bert", now) == LONGEST_WAIT
+    assert guesses.seconds_to_wait(HERE, "anna", now) == 0
+
+
+def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
+    guesses = Guesses()
+    guesses.seconds_to_wait(HERE, "insider", START)
+    guesses.succeeded(HERE, "insider", START)
+    now = failed_out(guesses)
+    for second in range(LONGEST_WAIT):
+        assert guesses.seconds_to_wait(HERE, "insider", later(now, second)) == 0
+    assert guesses.seconds_to_wait(HERE, "newcomer", later(now, LONGEST_WAIT)) == 0
+
+
+def test_being_known_at_one_address_is_nothing_at_another() -> None:
+    guesses = Guesses()
+    guesses.seconds_to_wait(ELSEWHERE, "anna", START)
+    guesses.succeeded(ELSEWHERE, "anna", START)
+    fail(guesses, FREE)
+    assert guesses.seconds_to_wait(HERE, "anna", START) == 1
+
+
+def test_when_the_guessing_stops_the_waits_are_over_in_minutes() -> None:
+    guesses = Guesses()
+    now = failed_out(guesses)
+    assert fail(guesses, 3, later(now, 30 * 60)) == [0, 0, 0]
+
+
+def test_however_long_the_guessing_lasts_a_stranger_is_let_in_within_a_minute_of_the_last_guess() -> None:
+    guesses, now = Guesses(), START
+    for _ in range(2_000):
+        now = later(now, guesses.seconds_to_wait(HERE, "victim", now))
+        guesses.seconds_to_wait(HERE, "victim", now)
+    assert guesses.seconds_to_wait(HERE, "anna", later(now, LONGEST_WAIT)) == 0
+
+
+def test_a_scale_multiplies_what_is_free() -> None:
+    assert fail(Guesses(scale=3), 100).count(0) == 3 * FREE
+    assert fail(Guesses(scale=0.001), 100).count(0) == 1
+
+
+def test_a_clock_that_stands_still_or_was_set_back_lets_nobody_through() -> None:
+    guesses = Guesses()
+    fail(guesses, FREE)
+    assert guesses.seconds_to_wait(HERE, "anna", Instant(START - 86_400_000)) > 0
+
+
+def test_memory_is_bounded_and_nobody_gets_more_guesses_by_filling_it() -> None:
+    guesses = Guesses(most_addresses=10, most_acquaintances=10)
+    for number in range(50_000):
+        guesses.seconds_to_wait(f"2001:db8:{number:x}::1", "anna", START)
+        guesses.succeeded(f"198.51.{number % 250}.{number % 199}", f"person {number}", START)
+    kept = vars(guesses).values()
+    assert all(len(kind) <= 4_096 for kind in kept if isinstance(kind, dict))
+    assert fail(guesses, 100, source="192.0.2.1").count(0) <= FREE
+
+
+def test_addresses_with_nothing_against_them_make_room() -> None:
+    guesses = Guesses(most_addresses=2)
+    fail(guesses, 1, source="192.0.2.1")
+    fail(guesses, 1, source="192.0.2.2")
+    after = later(START, 120)
+    assert fail(guesses, FREE + 1, after, source=HERE) == [0] * FREE + [1]
+
+
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from([HERE, ELSEWHERE, "2001:db8::1"]),
+            st.sampled_from(["anna", "bert"]),
+            st.booleans(),
+            st.integers(0, 90_000),
+        ),
+        max_size=200,
+    )
+)
+def test_nobody_ever_waits_longer_than_a_minute(steps: list[tuple[str, str, bool, int]]) -> None:
+    guesses, now = Guesses(), START
+    for source, account, right, pause in steps:
+        now = Instant(now + pause)
+        wait = guesses.seconds_to_wait(source, account, now)
+        assert 0 <= wait <= LONGEST_WAIT
+        if wait == 0 and right:
+            guesses.succeeded(source, account, now)
+        if wait:
+            assert guesses.seconds_to_wait(source, account, later(now, wait)) == 0
+
+
+# --- names that no account has
+
+
+def test_a_name_that_no_account_has_is_slowed_as_an_account_is() -> None:
+    names, now, waits = UnknownNames(), START, []
+    for _ in range(20):
+        wait = names.seconds_to_wait("nobody", now)
+        waits.append(wait)
+        if wait:
+            now = later(now, wait)
+            assert names.seconds_to_wait("nobody", now) == 0
+    longest = SPECIFICATION.longest_sign_in_wait_seconds
+    assert waits == [0] * 5 + [min(2**n, longest) for n in range(15)]
+    assert names.seconds_to_wait("somebody else", now) == 0
+
+
+def test_the_name_that_was_not_tried_for_longest_is_forgotten_first() -> None:
+    names = UnknownNames(most_names=2)
+    for name in ("first", "second"):
+        for _ in range(5):
+            names.seconds_to_wait(name, START)
+    names.seconds_to_wait("third", START)
+    assert names.seconds_to_wait("first", START) == 0

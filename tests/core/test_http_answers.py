@@ -1,0 +1,392 @@
+"""What the token service answers when all is well: every field and header (READINGS 6, 12, 21)."""
+
+import json
+from hashlib import sha256
+
+import pytest
+
+from ostiary_core import Secret
+from ostiary_core.decision import Decision, Profile
+from ostiary_core.events import Operator, SessionForcedOut, UserChanged
+from ostiary_core.http import token_service
+from ostiary_core.records import Table
+from tests.core import asks
+from tests.core.asks import VERIFIER, client_change, refresh
+from tests.core.door import INTROSPECT, REVOKE, TOKEN, Response, post
+from tests.core.story import World, client, given, user
+from tests.rows import row
+
+TABLE = "Token response"
+SEEN = "Introspection response"
+MACHINE = {"grant_type": "client_credentials"}
+
+
+def redeemed(world: World, client_id: str = "app") -> Response:
+    """A code exchanged over HTTP."""
+    fields = {
+        "grant_type": "authorization_code",
+        "code": world.code(client_id=client_id),
+        "redirect_uri": f"https://{client_id}.example/callback",
+        "code_verifier": VERIFIER,
+    }
+    return post(world, TOKEN, fields, basic=client_id)
+
+
+def refreshed(world: World, token: str, **more: str) -> Response:
+    return post(world, TOKEN, {"grant_type": "refresh_token", "refresh_token": token, **more}, basic="app")
+
+
+def introspected(world: World, token: str | Secret | None, client_id: str = "app") -> Response:
+    return post(world, INTROSPECT, {"token": token}, basic=client_id)
+
+
+def is_token(text: str) -> bool:
+    """43 base64url characters ("What the service does", 5)."""
+    return len(text) == 43 and set(text) <= set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    )
+
+
+# --- the token response
+
+
+@row(TABLE, "access_token")
+@row("Limits rules", "4 token length 43 characters")
+def test_an_access_token_is_always_there_and_opaque() -> None:
+    world = given()
+    first = redeemed(world).json
+    second = refreshed(world, first["refresh_token"]).json
+    machine = post(world, TOKEN, MACHINE, basic="app").json
+    tokens = [first["access_token"], second["access_token"], machine["access_token"]]
+    tokens += [first["refresh_token"], second["refresh_token"]]
+    assert all(is_token(token) for token in tokens)
+    assert len(set(tokens)) == 5
+
+
+@row(TABLE, "token_type")
+def test_the_token_type_is_bearer() -> None:
+    world = given()
+    first = redeemed(world).json
+    assert first["token_type"] == "Bearer"
+    assert refreshed(world, first["refresh_token"]).json["token_type"] == "Bearer"
+    assert post(world, TOKEN, MACHINE, basic="app").json["token_type"] == "Bearer"
+
+
+@row(TABLE, "expires_in")
+def test_expires_in_is_the_clients_access_token_lifetime() -> None:
+    world = given(client(accessTokenTtl=900), user())
+    first = redeemed(world).json
+    assert first["expires_in"] == 900
+    world.given(client_change(accessTokenTtl=1200))
+    assert refreshed(world, first["refresh_token"]).json["expires_in"] == 1200
+
+
+@row(TABLE, "expires_in")
+def test_expires_in_is_what_remains_until_the_maximum_where_that_is_less() -> None:
+    world = given(client(accessTokenTtl=1800, refreshTokenTtl=3600), user())
+    first = redeemed(world).json
+    world.wait(3000.5)
+    second = refreshed(world, first["refresh_token"]).json
+    assert second["expires_in"] == 599
+    world.wait(599.499)
+    assert introspected(world, second["access_token"]).json["active"]
+    world.wait(0.001)
+    assert introspected(world, second["access_token"]).json == {"active": False}
+
+
+@row(TABLE, "refresh_token")
+def test_a_refresh_token_comes_only_to_a_client_with_the_grant() -> None:
+    world = given(client(), client("short", grantTypes=["authorization_code"]), user())
+    assert is_token(redeemed(world).json["refresh_token"])
+    assert "refresh_token" not in redeemed(world, "short").json
+
+
+@row(TABLE, "refresh_token")
+def test_no_refresh_token_comes_with_client_credentials() -> None:
+    assert "refresh_token" not in post(given(), TOKEN, MACHINE, basic="app").json
+
+
+@row(TABLE, "scope")
+def test_the_scope_is_said() -> None:
+    world = given()
+    assert redeemed(world).json["scope"] == "user.read"
+    assert post(world, TOKEN, MACHINE, basic="app").json["scope"] == "user.read"
+
+
+@row(TABLE, "scope")
+def test_several_scopes_are_separated_by_a_space() -> None:
+    """There is one today: the session is given a second by hand."""
+    world = given()
+    first = redeemed(world).json
+    asks.grant_more(world.store, world.the_session(), ("user.read", "more"))
+    assert refreshed(world, first["refresh_token"]).json["scope"] == "user.read more"
+    assert introspected(world, first["refresh_token"]).json == {"active": False}
+
+
+@row(TABLE, "status and headers")
+def test_tokens_are_not_to_be_stored_by_anybody_between() -> None:
+    world = given()
+    for response in (redeemed(world), post(world, TOKEN, MACHINE, basic="app")):
+        assert response.status == 200
+        assert response.header("cache-control") == "no-store"
+        assert response.header("pragma") == "no-cache"
+        assert response.header("content-type") == "application/json; charset=utf-8"
+        assert response.header("content-length") == str(len(response.answer.body))
+
+
+def test_a_token_response_has_no_other_field() -> None:
+    world = given()
+    assert set(redeemed(world).json) == {
+        "access_token",
+        "token_type",
+        "expires_in",
+        "refresh_token",
+        "scope",
+    }
+
+
+def test_only_digests_of_tokens_are_stored() -> None:
+    """ "What the service does", 5: SHA-256 of each, and of no part or form of them."""
+    world = given()
+    pair = redeemed(world).json
+    second = refreshed(world, pair["refresh_token"]).json
+    stored = repr([vars_of(record) for table in Table for record in world.store.records(table)])
+    for response in (pair, second):
+        for name in ("access_token", "refresh_token"):
+            assert response[name] not in stored
+    digests = {record.key.id for record in world.store.records(Table.TOKEN)}
+    assert sha256(second["access_token"].encode()).digest() in digests
+    assert sha256(pair["refresh_token"].encode()).digest() in digests
+
+
+def vars_of(record: object) -> dict[str, object]:
+    """Every field of a record, those that its printed form leaves out too."""
+    return {name: getattr(record, name) for name in record.__slots__}  # type: ignore[attr-defined]
+
+
+# --- introspection
+
+
+@row(SEEN, "active")
+@row(SEEN, "client_id")
+@row(SEEN, "scope")
+@row(SEEN, "token_type")
+@row(SEEN, "exp")
+@row(SEEN, "sub")
+@row(SEEN, "username")
+@row("Introspect request", "access and refresh tokens")
+def test_an_access_token_is_introspected_with_every_field() -> None:
+    world = given()
+    issued_at = world.now
+    pair = redeemed(world).json
+    assert introspected(world, pair["access_token"]).json == {
+        "active": True,
+        "client_id": "app",
+        "scope": "user.read",
+        "token_type": "Bearer",
+        "exp": issued_at // 1000 + 1800,
+        "sub": world.user_ids["alice"],
+        "username": "alice",
+    }
+
+
+@row(SEEN, "token_type")
+@row(SEEN, "exp")
+@row("Introspect request", "access and refresh tokens")
+def test_a_refresh_token_is_introspected_without_a_type_and_until_the_maximum() -> None:
+    """READINGS 6."""
+    world = given()
+    issued_at = world.now
+    pair = redeemed(world).json
+    assert introspected(world, pair["refresh_token"]).json == {
+        "active": True,
+        "client_id": "app",
+        "scope": "user.read",
+        "exp": issued_at // 1000 + 604_800,
+        "sub": world.user_ids["alice"],
+        "username": "alice",
+    }
+
+
+@row(SEEN, "sub")
+@row(SEEN, "username")
+@row("Authentication rules", "3 client_credentials token: introspected without sub")
+def test_a_machine_token_is_introspected_without_a_user() -> None:
+    world = given()
+    issued_at = world.now
+    assert introspected(world, world.machine_token()).json == {
+        "active": True,
+        "client_id": "app",
+        "scope": "user.read",
+        "token_type": "Bearer",
+        "exp": issued_at // 1000 + 1800,
+    }
+
+
+@row(SEEN, "username")
+def test_introspection_shows_the_name_the_user_has_now() -> None:
+    world = given()
+    pair = redeemed(world).json
+    world.given(
+        UserChanged(caller=Operator(), user_id=world.user_ids["alice"], fields={"username": "alicia"})
+    )
+    seen = introspected(world, pair["access_token"]).json
+    assert (seen["username"], seen["sub"]) == ("alicia", world.user_ids["alice"])
+
+
+@row(SEEN, "only active: false")
+@row(SEEN, "active")
+def test_what_is_none_of_the_callers_business_is_only_inactive() -> None:
+    world = given(client(), client("other"), user())
+    others, mine = world.tokens(client_id="other"), world.tokens()
+    login = world.login()
+    revoked = world.tokens()
+    post(world, REVOKE, {"token": revoked.access_token}, basic="app")
+    for token in (
+        others.access_token,
+        others.refresh_token,
+        login.tokens.access_token,
+        login.tokens.refresh_token,
+        revoked.access_token,
+        revoked.refresh_token,
+        world.code(),
+        world.secrets["app"],
+        "nonsense",
+        "x" * 43,
+    ):
+        response = introspected(world, token)
+        assert (response.status, response.answer.body) == (200, b'{"active":false}')
+    world.wait(1800)
+    assert introspected(world, mine.access_token).json == {"active": False}
+    assert introspected(world, mine.refresh_token).json["active"]
+    world.wait(604_800)
+    assert introspected(world, mine.refresh_token).json == {"active": False}
+
+
+def test_a_spent_refresh_token_is_inactive_even_in_the_grace() -> None:
+    """READINGS 6."""
+    world = given()
+    pair = world.tokens()
+    world.when(refresh(world.basic(), pair))
+    assert introspected(world, pair.refresh_token).json == {"active": False}
+    assert introspected(world, pair.access_token).json == {"active": False}
+
+
+@row("Introspect request", "token_type_hint ignored")
+@pytest.mark.parametrize("hint", ["access_token", "refresh_token", "nonsense", ""])
+def test_the_hint_is_ignored(hint: str) -> None:
+    world = given()
+    pair = world.tokens()
+    for token in (pair.access_token, pair.refresh_token):
+        fields = {"token": token, "token_type_hint": hint}
+        assert post(world, INTROSPECT, fields, basic="app").json["active"]
+    fields = {"token": pair.access_token, "token_type_hint": hint}
+    assert post(world, REVOKE, fields, basic="app").status == 200
+    assert not world.any_active(pair)
+
+
+def test_introspection_is_not_to_be_stored_either() -> None:
+    """READINGS 21."""
+    world = given()
+    for token in (world.tokens().access_token, "nonsense"):
+        response = introspected(world, token)
+        assert response.header("cache-control") == "no-store"
+        assert response.header("pragma") == "no-cache"
+        assert response.header("content-type") == "application/json; charset=utf-8"
+
+
+def test_introspecting_changes_nothing() -> None:
+    world = given()
+    pair = world.tokens()
+    before = world.everything()
+    introspected(world, pair.access_token)
+    introspected(world, pair.refresh_token)
+    assert world.everything() == before
+
+
+# --- revocation
+
+
+@row("Revoke request", "200 with an empty body")
+def test_revocation_is_answered_by_an_empty_body_with_a_json_type() -> None:
+    """READINGS 21: a client in wide use fails without."""
+    world = given()
+    response = post(world, REVOKE, {"token": world.tokens().access_token}, basic="app")
+    assert (response.status, response.answer.body) == (200, b"")
+    assert sorted(response.answer.headers) == [
+        (b"cache-control", b"no-store"),
+        (b"content-length", b"0"),
+        (b"content-type", b"application/json"),
+        (b"pragma", b"no-cache"),
+    ]
+
+
+@row("Revoke request", "a non-existent token")
+@row("Revoke request", "a token of another client")
+def test_revoking_what_is_not_ones_own_is_answered_alike_and_changes_nothing() -> None:
+    world = given(client(), client("other"), user())
+    others = world.tokens(client_id="other")
+    own = post(world, REVOKE, {"token": world.tokens().access_token}, basic="app").answer
+    login = world.login()
+    code = world.code()
+    before = world.everything()
+    for token in (
+        "nonsense",
+        others.access_token,
+        others.refresh_token,
+        login.tokens.access_token,
+        login.tokens.refresh_token,
+        code,
+    ):
+        assert post(world, REVOKE, {"token": token}, basic="app").answer == own
+    assert world.everything() == before
+
+
+@row("Authentication rules", "3 client_credentials token: revoked")
+def test_a_machine_token_can_be_revoked() -> None:
+    world = given()
+    token = world.machine_token()
+    assert post(world, REVOKE, {"token": token}, basic="app").status == 200
+    assert not world.is_active(token)
+
+
+# --- namespaces (READINGS 12)
+
+
+def test_no_bearer_value_is_taken_in_anothers_place() -> None:
+    world = given()
+    pair, login, code, machine = world.tokens(), world.login(), world.code(), world.machine_token()
+    refresh_tokens = (pair.refresh_token,)
+    others = (pair.access_token, login.tokens.access_token, login.tokens.refresh_token, code, machine)
+    before = world.everything()
+    for value in others:
+        fields = {"grant_type": "refresh_token", "refresh_token": value}
+        assert post(world, TOKEN, fields, basic="app").error == (400, "invalid_grant")
+    for value in (*refresh_tokens, *(other for other in others if other is not code)):
+        fields = {
+            "grant_type": "authorization_code",
+            "code": value,
+            "redirect_uri": "https://app.example/callback",
+            "code_verifier": VERIFIER,
+        }
+        assert post(world, TOKEN, fields, basic="app").error == (400, "invalid_grant")
+    assert world.everything() == before
+
+
+# --- what cannot happen, answered all the same
+
+
+def test_a_reply_that_belongs_elsewhere_is_an_internal_error_without_detail() -> None:
+    profile = Profile(user_id="1", username="alice", name="Alice", avatar_url=None, locale=None)
+    event = asks.machine(asks.credentials("app", "x"))
+    answer = token_service.answer(event, Decision(profile))
+    assert answer.status == 500
+    assert "alice" not in json.dumps(answer.body.decode())
+
+
+def test_an_ended_session_is_not_answered_as_if_it_stood() -> None:
+    world = given()
+    pair = redeemed(world).json
+    world.given(SessionForcedOut(caller=Operator(), session_id=world.the_session().session_id))
+    assert refreshed(world, pair["refresh_token"]).error == (400, "invalid_grant")
+    assert introspected(world, pair["access_token"]).json == {"active": False}

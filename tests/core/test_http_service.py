@@ -1,0 +1,128 @@
+"""The one entrance of the token service: dispatch, rate window, lost races, and what a failure answers."""
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from ostiary_core import Decision, Instant, LostRace, MemoryStore
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Insert
+from ostiary_core.events import Event
+from ostiary_core.http import Answer
+from ostiary_core.http.service import Asked, Request, answer, read
+from ostiary_core.rate import LIMITS, Operation, RateWindows
+from tests.core import asks
+from tests.core.story import START, given
+
+
+def request(
+    path: str = "/api/oauth2/token", method: str = "POST", *, secret: str = "wrong", **form: str
+) -> Request:
+    fields = [
+        ("Content-Type", "application/x-www-form-urlencoded"),
+        ("Authorization", "Basic " + b64encode(f"app:{secret}".encode()).decode()),
+        ("User-Agent", "backend/1.0 \xff"),
+    ]
+    return Request.of(method, path, fields, urlencode(form).encode(), source="203.0.113.9")
+
+
+def asked_of(one: Request, windows: RateWindows | None = None) -> Asked | Answer:
+    return read(
+        one,
+        windows=windows or RateWindows(),
+        now=START,
+        entropy=asks.fresh_entropy(),
+        trace_id="a trace",
+    )
+
+
+def content_of(given: Asked | Answer) -> dict[str, Any]:
+    assert isinstance(given, Answer)
+    content: dict[str, Any] = json.loads(given.body)
+    return content
+
+
+class LosingStore(MemoryStore):
+    """Loses as many races as it is told to."""
+
+    def __init__(self, losses: int) -> None:
+        super().__init__()
+        self.losses = losses
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        if self.losses:
+            self.losses -= 1
+            raise LostRace("another was quicker")
+        return super().turn(events, now, origins)
+
+
+def test_a_request_is_read_whatever_the_case_of_its_field_names_and_keeps_every_byte() -> None:
+    asked = asked_of(request(grant_type="client_credentials"))
+    assert isinstance(asked, Asked)
+    assert asked.origin == Origin(trace_id="a trace", source="203.0.113.9", user_agent="backend/1.0 \xff")
+
+
+def test_an_unknown_path_is_not_found_and_a_wrong_method_is_told_the_right_one() -> None:
+    assert content_of(asked_of(request("/api/oauth2/other")))["code"] == "A0404"
+    refused = asked_of(request(method="GET"))
+    assert content_of(refused)["code"] == "A0405"
+    assert isinstance(refused, Answer)
+    assert (b"allow", b"POST") in refused.headers
+    refused = asked_of(request("/api/oauth2/userinfo"))
+    assert isinstance(refused, Answer)
+    assert refused.status == 405
+    assert (b"allow", b"GET, HEAD") in refused.headers
+
+
+def test_past_the_limit_a_request_is_answered_before_it_is_read() -> None:
+    windows = RateWindows()
+    for _ in range(LIMITS[Operation.TOKEN]):
+        assert isinstance(asked_of(request(grant_type="client_credentials"), windows), Asked)
+    refused = asked_of(request(grant_type="client_credentials"), windows)
+    assert content_of(refused)["code"] == "A0429"
+    assert isinstance(asked_of(request("/api/oauth2/introspect", token="t"), windows), Asked)
+
+
+@pytest.mark.parametrize("path", ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"])
+def test_a_store_that_fails_is_answered_with_500_and_the_trace_id(path: str) -> None:
+    asked = asked_of(request(path, token="t", grant_type="client_credentials"))
+    assert isinstance(asked, Asked)
+    failed = asked.failure()
+    assert failed.status == 500
+    assert content_of(failed) == {
+        "code": "A0500",
+        "msg": content_of(failed)["msg"],
+        "data": None,
+        "traceId": "a trace",
+    }
+
+
+@pytest.mark.parametrize("losses, status", [(0, 200), (19, 200), (20, None)])
+def test_a_lost_race_is_decided_again_and_not_for_ever(losses: int, status: int | None) -> None:
+    world = given()
+    store = LosingStore(losses)
+    store.write([Insert(world.client())])
+    one = request(secret=world.secrets["app"].reveal(), grant_type="client_credentials")
+
+    def ask() -> Answer:
+        return answer(
+            one, store, windows=RateWindows(), now=START, entropy=asks.fresh_entropy(), trace_id="t"
+        )
+
+    if status is None:
+        with pytest.raises(LostRace):
+            ask()
+    else:
+        assert ask().status == status
+
+
+def test_a_request_shows_no_secret_when_printed() -> None:
+    printed = repr(request(secret="hush", token="t" * 43))
+    assert "t" * 43 not in printed
+    assert "Basic" not in printed

@@ -1,0 +1,243 @@
+"""The core does no I/O and keeps no state: by its imports, by its syntax trees, and by running it."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ostiary_core
+
+ROOT = Path(ostiary_core.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+
+ALLOWED = frozenset(
+    {
+        "base64",
+        "binascii",
+        "collections.abc",
+        "dataclasses",
+        "datetime",
+        "enum",
+        "hashlib",
+        "hmac",
+        "ipaddress",
+        "json",
+        "re",
+        "types",
+        "typing",
+        "unicodedata",
+        "urllib.parse",
+        "zlib",
+    }
+)
+"""What the core takes of the standard library: calculation, and nothing that reads a clock, randomness, the
+environment, a file or a socket. Whatever is not named here is refused, whether it would do harm or not."""
+
+FORBIDDEN_CALLS = frozenset(
+    {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint", "globals", "id", "hash"}
+)
+"""`id` and the built-in `hash` of texts differ from one process to the next."""
+
+FORBIDDEN_ATTRIBUTES = frozenset({"now", "today", "utcnow", "fromtimestamp", "astimezone"})
+"""Of `datetime`: what reads the clock or this machine's time zone."""
+
+MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+MUTABLE_CALLS = frozenset({"list", "dict", "set", "bytearray", "defaultdict", "deque", "Counter", "count"})
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Every module that a file imports, wherever in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            module = node.module or ""
+            if module == "ostiary_core":
+                yield from (f"ostiary_core.{alias.name}" for alias in node.names)
+            yield module
+
+
+def impurities(source: str) -> list[str]:
+    """What in a module of the core would read, write, wait for or remember something."""
+    tree = ast.parse(source)
+    found = [
+        f"imports {name}"
+        for name in imports(tree)
+        if name not in ALLOWED and name.split(".")[0] != "ostiary_core"
+    ]
+    for node in ast.walk(tree):
+        match node:
+            case ast.AsyncFunctionDef() | ast.Await() | ast.AsyncFor() | ast.AsyncWith():
+                found.append("is asynchronous")
+            case ast.Global() | ast.Nonlocal():
+                found.append(f"rebinds {', '.join(node.names)}")
+            case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and not _is_own_hash(tree, node):
+                found.append(f"calls {name}")
+            case ast.Attribute(value=ast.Name(id="datetime" | "date"), attr=attribute) if (
+                attribute in FORBIDDEN_ATTRIBUTES
+            ):
+                found.append(f"reads datetime.{attribute}")
+            case ast.FunctionDef() | ast.ClassDef() if any(
+                "cache" in ast.unparse(decorator) for decorator in node.decorator_list
+            ):
+                found.append(f"remembers in {node.name}")
+            case ast.FunctionDef() if any(
+                _is_mutable(default) for default in [*node.args.defaults, *node.args.kw_defaults] if default
+            ):
+                found.append(f"has a mutable default in {node.name}")
+    return found + [f"holds a mutable {name}" for name in mutable_names(tree)]
+
+
+def _is_own_hash(tree: ast.AST, call: ast.Call) -> bool:
+    """`__hash__` may hash what it likes: nothing is decided by it."""
+    return any(
+        isinstance(node, ast.FunctionDef) and node.name == "__hash__" and call in ast.walk(node)
+        for node in ast.walk(tree)
+    )
+
+
+def mutable_names(tree: ast.Module) -> Iterator[str]:
+    """Names of modules and classes that are bound to something that can be changed."""
+    bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    for statement in (statement for body in bodies for statement in body):
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = [ast.unparse(target) for target in targets]
+            if _is_mutable(statement.value) and names != ["__all__"]:
+                yield from names
+
+
+def _is_mutable(value: ast.expr) -> bool:
+    return isinstance(value, MUTABLE) or (
+        isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in MUTABLE_CALLS
+    )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_module_of_the_core_is_pure(path: Path) -> None:
+    assert impurities(path.read_text(encoding="utf-8")) == []
+
+
+def test_everything_reachable_is_the_core_or_the_standard_library() -> None:
+    known = {_module_of(path) for path in MODULES}
+    reached, waiting = set(), {"ostiary_core"}
+    while waiting:
+        module = waiting.pop()
+        reached.add(module)
+        for name in imports(ast.parse(_file_of(module).read_text(encoding="utf-8"))):
+            if name in known:
+                waiting |= {name} - reached
+            elif name.split(".")[0] != "ostiary_core":
+                assert name.split(".")[0] in sys.stdlib_module_names
+    assert {name for path in MODULES for name in imports(ast.parse(path.read_text()))} >= ALLOWED, (
+        "a module of the standard library is allowed that nobody needs"
+    )
+
+
+def _module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _file_of(module: str) -> Path:
+    path = ROOT.parent.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "import time",
+        "import os.path",
+        "from datetime import datetime\ndatetime.now()",
+        "from datetime import date\nx = date.today",
+        "import random",
+        "from secrets import token_bytes",
+        "import uuid",
+        "import socket",
+        "import threading",
+        "import asyncio",
+        "import logging",
+        "import trio",
+        "import functools",
+        "from ostiary_net.clock import Clock",
+        "def f() -> None:\n    import os",
+        "if False:\n    from os import environ",
+        "async def f() -> None: ...",
+        "def f() -> None:\n    open('x')",
+        "print('x')",
+        "x = hash('x')",
+        "__import__('os')",
+        "CACHE = {}",
+        "SEEN: list[str] = []",
+        "SEEN = set()",
+        "class A:\n    known = {}",
+        "def f(seen=[]): ...",
+        "def f(*, seen={}): ...",
+        "@functools.cache\ndef f(): ...",
+        "def f():\n    global x",
+    ],
+)
+def test_the_proof_sees_what_is_planted(planted: str) -> None:
+    assert impurities(planted)
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "from types import MappingProxyType\nX = MappingProxyType({1: 2})",
+        "X = (1, 2)",
+        "X = frozenset({1})",
+        "def f():\n    seen = []\n    return seen",
+        "class A:\n    def __hash__(self):\n        return hash(1)",
+        "__all__ = ['x']",
+        "from ostiary_core.why import Why",
+    ],
+)
+def test_the_proof_lets_pass_what_is_pure(harmless: str) -> None:
+    assert impurities(harmless) == []
+
+
+LIVE = """
+import sys, time, random, secrets, os
+from tests.core import test_code, test_session_rotation, test_user_endings, test_http_answers
+from tests.core.story import given
+from ostiary_core import Why
+
+def refuse(*anything, **more):
+    raise AssertionError("a clock, randomness or the environment was read")
+
+for module, names in ((time, "time time_ns monotonic monotonic_ns perf_counter sleep"),
+                      (random, "random getrandbits"), (secrets, "token_bytes"), (os, "urandom getenv")):
+    for name in names.split():
+        setattr(module, name, refuse)
+
+seen = []
+sys.addaudithook(lambda event, arguments: seen.append((event, arguments)))
+test_code.test_a_code_is_redeemed_for_a_session_and_a_pair()
+test_session_rotation.test_the_sweeper_erases_the_salt_after_the_grace_and_not_before()
+test_session_rotation.test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same()
+test_user_endings.test_a_right_entry_starts_the_count_again()
+test_http_answers.test_what_is_none_of_the_callers_business_is_only_inactive()
+harmless = {"object.__getattr__", "object.__setattr__", "sys._getframe"}
+touched = sorted({event for event, _ in seen} - harmless)
+assert not touched, touched
+print("lived")
+"""
+
+
+def test_a_whole_life_of_tokens_touches_nothing_of_the_machine() -> None:
+    """Python's own audit hooks see every file, socket, process and import: there must be none."""
+    result = subprocess.run(
+        [sys.executable, "-c", LIVE],
+        cwd=ROOT.parents[1],
+        env={"PYTHONPATH": f"{ROOT.parent}:{ROOT.parents[1]}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.stdout == "lived\n", result.stderr

@@ -1,0 +1,121 @@
+"""Rate windows: the limits of the specification's table, and how they are counted (READINGS 30)."""
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from ostiary_core import Instant
+from ostiary_core.rate import LIMITS, Operation, RateWindows
+from tests.rows import row
+
+MINUTE = Instant(1_800_000_000_000 // 60_000 * 60_000)
+"""The beginning of some minute."""
+
+
+def after(milliseconds: int) -> Instant:
+    return Instant(MINUTE + milliseconds)
+
+
+def _limit(operation: Operation, limit: int) -> object:
+    return pytest.param(operation, limit, marks=row("Limits", f"{operation.value}: {limit} per minute"))
+
+
+@pytest.mark.parametrize(
+    "operation, limit",
+    [
+        _limit(Operation.AUTHORIZE_CHECK, 120),
+        _limit(Operation.AUTHORIZE_DECIDE, 120),
+        _limit(Operation.TOKEN, 600),
+        _limit(Operation.INTROSPECT, 1200),
+        _limit(Operation.REVOKE, 1200),
+    ],
+)
+def test_so_many_requests_pass_in_one_minute_and_no_more(operation: Operation, limit: int) -> None:
+    windows = RateWindows()
+    for nth in range(limit):
+        assert windows.admit(operation, "203.0.113.7", after(nth * 40)) == 0
+    for nth in range(3):
+        assert windows.admit(operation, "203.0.113.7", after(59_000 + nth)) == 1
+    assert windows.admit(operation, "203.0.113.7", after(60_000)) == 0
+
+
+@row("Limits", "GET /api/oauth2/userinfo: no limit")
+def test_userinfo_is_not_counted() -> None:
+    assert not [operation for operation in Operation if "userinfo" in operation.value]
+    assert set(LIMITS) == set(Operation)
+
+
+@row("Limits rules", "2 counting is per source IP")
+def test_each_source_and_operation_is_counted_on_its_own() -> None:
+    windows = RateWindows()
+    for _ in range(121):
+        windows.admit(Operation.AUTHORIZE_CHECK, "203.0.113.7", MINUTE)
+    assert windows.admit(Operation.AUTHORIZE_CHECK, "203.0.113.7", MINUTE) > 0
+    assert windows.admit(Operation.AUTHORIZE_CHECK, "203.0.113.8", MINUTE) == 0
+    assert windows.admit(Operation.AUTHORIZE_DECIDE, "203.0.113.7", MINUTE) == 0
+
+
+@row("Limits rules", "3 counters in the memory of each process")
+def test_every_process_counts_for_itself() -> None:
+    one, other = RateWindows(), RateWindows()
+    for _ in range(121):
+        one.admit(Operation.AUTHORIZE_CHECK, "203.0.113.7", MINUTE)
+    assert one.admit(Operation.AUTHORIZE_CHECK, "203.0.113.7", MINUTE) > 0
+    assert other.admit(Operation.AUTHORIZE_CHECK, "203.0.113.7", MINUTE) == 0
+
+
+@pytest.mark.parametrize("into, wait", [(0, 60), (1_000, 59), (30_500, 30), (59_001, 1), (59_999, 1)])
+def test_a_refusal_says_how_long_to_wait(into: int, wait: int) -> None:
+    windows = RateWindows()
+    for _ in range(120):
+        windows.admit(Operation.AUTHORIZE_CHECK, "x", MINUTE)
+    assert windows.admit(Operation.AUTHORIZE_CHECK, "x", after(into)) == wait
+
+
+def test_a_refused_request_does_not_lengthen_the_refusal() -> None:
+    windows = RateWindows()
+    for _ in range(10_000):
+        windows.admit(Operation.AUTHORIZE_CHECK, "x", MINUTE)
+    assert windows.admit(Operation.AUTHORIZE_CHECK, "x", after(60_000)) == 0
+
+
+@pytest.mark.parametrize("scale, limit", [(2, 240), (0.5, 60), (0.001, 1)])
+def test_a_scale_multiplies_every_limit_and_leaves_at_least_one(scale: float, limit: int) -> None:
+    windows = RateWindows(scale=scale)
+    admitted = [windows.admit(Operation.AUTHORIZE_CHECK, "x", MINUTE) == 0 for _ in range(limit + 1)]
+    assert admitted == [True] * limit + [False]
+
+
+def test_past_its_memory_a_source_is_refused_too_early_and_never_let_through_too_often() -> None:
+    windows = RateWindows(most_sources=10)
+    for nth in range(10):
+        windows.admit(Operation.TOKEN, f"10.0.0.{nth}", MINUTE)
+    admitted = sum(windows.admit(Operation.TOKEN, "10.9.9.9", MINUTE) == 0 for _ in range(700))
+    assert admitted == 600
+    assert windows.admit(Operation.TOKEN, "10.0.0.1", MINUTE) == 0, "who was known is counted as before"
+
+
+def test_memory_is_bounded_whatever_the_number_of_sources() -> None:
+    windows = RateWindows(most_sources=100)
+    for nth in range(20_000):
+        windows.admit(Operation.TOKEN, f"source {nth}", MINUTE)
+    kept = len(windows._counts) + len(windows._shared)
+    assert kept <= 100 + 4_096
+
+
+@settings(max_examples=50)
+@for_all(
+    requests=st.lists(
+        st.tuples(st.sampled_from(["a", "b", "\ud800", ""]), st.integers(0, 200_000)), max_size=60
+    )
+)
+def test_no_source_exceeds_its_limit_in_any_minute(requests: list[tuple[str, int]]) -> None:
+    windows = RateWindows(scale=0.05, most_sources=2)
+    admitted: dict[tuple[str, int], int] = {}
+    for source, milliseconds in sorted(requests, key=lambda request: request[1]):
+        now = after(milliseconds)
+        if windows.admit(Operation.AUTHORIZE_CHECK, source, now) == 0:
+            minute = (source, now // 60_000)
+            admitted[minute] = admitted.get(minute, 0) + 1
+    assert all(count <= 6 for count in admitted.values())

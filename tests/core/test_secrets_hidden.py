@@ -1,0 +1,140 @@
+"""No secret shows in the printed form of anything that the core takes, keeps or gives back."""
+
+import dataclasses
+import pickle
+import re
+import typing
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from ostiary_core import Digest, Entropy, Secret, keys, load
+from ostiary_core.decision import Reply
+from ostiary_core.http import Answer
+from ostiary_core.records import Table
+from tests.core.asks import approve, machine, redeem, refresh
+from tests.core.hostile import EVENTS, RECORDS, Pool, events
+from tests.core.story import given
+
+MARK = "mark-of-a-secret"
+SECRET_TEXT_FIELDS = frozenset(
+    {
+        "code_verifier",
+        "code_challenge",
+        "password_hash",
+        "new_password_hash",
+        "verified_against",
+        "state",
+        "redirect_to",
+    }
+)
+"""Fields that hold a secret, or what is nobody else's business, as plain text."""
+
+SECRET_BYTES = frozenset({Entropy, Digest, bytes})
+
+PRINTED = [*EVENTS, *RECORDS, *typing.get_args(Reply)]
+
+
+def secret_fields(kind: type) -> set[str]:
+    """The fields of a class that must not show: by type, or by name where they are plain text."""
+    hints = typing.get_type_hints(kind)
+    return {
+        field.name
+        for field in dataclasses.fields(kind)
+        if _holds(hints[field.name], SECRET_BYTES)
+        or (field.name in SECRET_TEXT_FIELDS and not _holds(hints[field.name], {Secret}))
+    }
+
+
+def _holds(hint: Any, kinds: Collection[object]) -> bool:
+    """Whether a field of this annotation holds any of `kinds`."""
+    return hint in kinds or any(_holds(part, kinds) for part in typing.get_args(hint))
+
+
+@pytest.mark.parametrize("kind", PRINTED, ids=lambda kind: kind.__name__)
+def test_a_field_that_holds_a_secret_does_not_print(kind: type) -> None:
+    shown = {field.name for field in dataclasses.fields(kind) if field.repr}
+    assert not shown & secret_fields(kind)
+
+
+POOL = Pool((MARK,), (MARK,), {})
+
+
+def strings_in(value: object) -> int:
+    """How often the mark is in a value, wherever it may legitimately show: in plain text fields."""
+    if isinstance(value, str):
+        return value.count(MARK)
+    if isinstance(value, dict):
+        return sum(strings_in(key) + strings_in(item) for key, item in value.items())
+    if isinstance(value, tuple | list):
+        return sum(strings_in(item) for item in value)
+    if dataclasses.is_dataclass(value):
+        return sum(
+            strings_in(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.name not in secret_fields(type(value))
+        )
+    return 0
+
+
+@settings(max_examples=80)
+@for_all(event=st.one_of([events(kind, POOL) for kind in EVENTS]))
+def test_no_event_prints_what_it_holds_in_secret(event: Any) -> None:
+    """Every text in it is the same mark: it shows as often as there are plain fields, and no more."""
+    assert repr(event).count(MARK) <= strings_in(event)
+    assert str(event).count(MARK) <= strings_in(event)
+
+
+def test_nothing_of_a_whole_life_prints_a_secret() -> None:
+    """Events, snapshots, decisions, answers and all records, from the registration to a rotation."""
+    world = given()
+    login = world.login()
+    printed: list[str] = []
+    secrets: set[str] = {world.secrets["app"].reveal(), "right"}
+
+    def decided(event: Any) -> Any:
+        snapshot = load([keys(event)], world.store.fetch)
+        decision = world.when(event).decision
+        printed.extend(map(repr, (event, keys(event), snapshot, decision)))
+        return decision.reply
+
+    sent = decided(approve(login)).redirect_to.reveal()
+    code = re.findall(r"code=([A-Za-z0-9_-]{43})", sent)[0]
+    first = decided(redeem(world.basic(), Secret(code)))
+    second = decided(refresh(world.basic(), first))
+    token = decided(machine(world.basic()))
+    secrets.add(code)
+    for pair in (login.tokens, first, second, token):
+        secrets |= {value.reveal() for value in (pair.access_token, pair.refresh_token) if value is not None}
+    printed.extend(repr(record) for table in Table for record in world.store.records(table))
+    printed.append(repr(Answer(200, (), sent.encode())))
+
+    everything = "\n".join(printed)
+    assert len(secrets) == 10
+    assert not [secret for secret in secrets if secret in everything]
+    salt = world.the_session().salt
+    assert salt is not None
+    assert repr(salt) not in everything
+
+
+@for_all(text=st.text(min_size=4))
+def test_a_secret_shows_in_no_form_but_its_own(text: str) -> None:
+    secret = Secret(text)
+    for form in (str(secret), repr(secret), f"{secret}", f"{secret!r}"):
+        assert form in {"[secret]", "Secret([secret])"}
+    assert secret.reveal() == text
+    assert secret == Secret(text)
+    assert hash(secret) == hash(Secret(text))
+    assert secret != Secret(text + "x")
+    assert secret != text
+
+
+def test_a_secret_says_so_in_an_error_about_it() -> None:
+    with pytest.raises(TypeError) as caught:
+        len(Secret(MARK))  # type: ignore[arg-type]
+    assert MARK not in str(caught.value)
+    assert pickle.loads(pickle.dumps(Secret(MARK))) == Secret(MARK)

@@ -1,0 +1,316 @@
+"""How sessions end, and who cannot end them ("Session and tokens", READINGS 4, 6-8, 11)."""
+
+import pytest
+
+from ostiary_core import Why
+from ostiary_core.decision import FactKind, TokensIssued
+from ostiary_core.events import (
+    ClientChanged,
+    ClientDeleted,
+    ClientDisabled,
+    ClientEnabled,
+    ClientSecretReset,
+    ConsentWithdrawn,
+    IntrospectionRequested,
+    Operator,
+    SessionForcedOut,
+)
+from tests.core import asks
+from tests.core.asks import credentials, machine, profile, redeem, refresh, revoke, signed_in
+from tests.core.story import client, given, user
+from tests.rows import row
+
+ENDING = ["update session"]
+
+
+# --- time
+
+
+@row("Session and tokens", "access token expires")
+@row("Session (grant)", "access token lifetime not extended by use")
+def test_an_access_token_expires_and_the_refresh_token_leads_on() -> None:
+    world = given()
+    first = world.tokens()
+
+    world.wait(1799.999)
+    assert world.is_active(first.access_token)
+    world.when(profile(first.access_token))
+    world.wait(0.001)
+
+    assert not world.is_active(first.access_token)
+    world.when(profile(first.access_token)).then_refused(Why.NOT_SIGNED_IN)
+    second = world.when(refresh(world.basic(), first)).then(TokensIssued)
+    assert world.all_active(second)
+
+
+@row("Session and tokens", "maximum duration reached")
+@row("Session (grant)", "maximum duration counted from the redemption")
+@row("Session (grant)", "refreshing does not extend the maximum")
+def test_the_maximum_duration_counts_from_the_redemption() -> None:
+    world = given(client(refreshTokenTtl=3600, accessTokenTtl=300), user())
+    code = world.code()
+    world.wait(200)
+    pair = world.when(redeem(world.basic(), code)).then(TokensIssued)
+    for _ in range(5):
+        world.wait(600)
+        pair = world.when(refresh(world.basic(), pair)).then(TokensIssued)
+    world.wait(599.999)
+    assert world.is_active(pair.refresh_token)
+
+    world.wait(0.001)
+
+    assert not world.any_active(pair)
+    world.when(refresh(world.basic(), pair)).then_refused(Why.MAXIMUM_REACHED)
+    assert world.the_session().ended_at is None, "time ends a session without touching it"
+
+
+def test_at_the_maximum_a_remembered_consent_passes_without_a_question() -> None:
+    world = given()
+    world.tokens()
+    world.wait(604_800)
+    login = world.login()
+    assert world.when(asks.recall(login)).facts == [FactKind.CODE_ISSUED]
+
+
+def test_a_spent_token_after_the_maximum_is_refused_like_any_other() -> None:
+    world = given()
+    first = world.tokens()
+    world.when(refresh(world.basic(), first))
+    world.wait(604_800)
+    world.when(refresh(world.basic(), first)).then_refused(Why.MAXIMUM_REACHED)
+
+
+def test_a_longer_lifetime_given_later_does_not_extend_a_session() -> None:
+    world = given(client(refreshTokenTtl=3600), user())
+    pair = world.tokens()
+    world.given(ClientChanged(caller=Operator(), client_id="app", fields={"refreshTokenTtl": 2_592_000}))
+    world.wait(3600)
+    world.when(refresh(world.basic(), pair)).then_refused(Why.MAXIMUM_REACHED)
+
+
+# --- revocation
+
+
+@row("Session and tokens", "revoke with an access token")
+@row("Revoke request", "the whole session ends")
+def test_revoking_the_access_token_ends_the_whole_session() -> None:
+    world = given()
+    pair = world.tokens()
+    outcome = world.when(revoke(world.basic(), pair.access_token))
+    assert (outcome.changes, outcome.facts) == (ENDING, [FactKind.SESSION_ENDED])
+    assert not world.any_active(pair)
+    assert world.the_session().ended_why is Why.REVOKED_BY_CLIENT
+    world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
+
+
+@row("Session and tokens", "revoke with a refresh token")
+def test_revoking_the_refresh_token_ends_the_whole_session() -> None:
+    world = given()
+    pair = world.tokens()
+    assert world.when(revoke(world.basic(), pair.refresh_token)).changes == ENDING
+    assert not world.any_active(pair)
+
+
+@pytest.mark.parametrize("generations", [1, 2, 3])
+@pytest.mark.parametrize("seconds", [0, 31])
+def test_a_spent_refresh_token_still_revokes(generations: int, seconds: float) -> None:
+    """READINGS 7: a client that lost an answer can sign out."""
+    world = given()
+    first = pair = world.tokens()
+    for _ in range(generations):
+        pair = world.when(refresh(world.basic(), pair)).then(TokensIssued)
+    world.wait(seconds)
+    assert world.when(revoke(world.basic(), first.refresh_token)).changes == ENDING
+    assert not world.any_active(pair)
+
+
+def test_revoking_twice_changes_nothing_the_second_time() -> None:
+    world = given()
+    pair = world.tokens()
+    world.when(revoke(world.basic(), pair.access_token))
+    again = world.when(revoke(world.basic(), pair.refresh_token))
+    assert (again.changes, again.facts) == ([], [])
+
+
+def test_revoking_one_session_leaves_another_of_the_same_user_and_client() -> None:
+    world = given()
+    one, other = world.tokens(), world.tokens()
+    world.when(revoke(world.basic(), one.access_token))
+    assert world.all_active(other)
+
+
+# --- the owner comes first
+
+
+@row("Session and tokens", "refresh token used by another client")
+@pytest.mark.parametrize("generations_back", [0, 1, 2])
+@pytest.mark.parametrize("seconds", [0, 31])
+def test_another_client_never_touches_a_session(generations_back: int, seconds: float) -> None:
+    """READINGS 4: not with the current token, nor with one whose replay by its owner would end it."""
+    world = given(client(), client("other"), user())
+    pairs = [world.tokens()]
+    for _ in range(2):
+        pairs.append(world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued))
+    world.wait(seconds)
+
+    stolen = pairs[-1 - generations_back]
+    world.when(refresh(world.basic("other"), stolen)).then_refused(Why.TOKEN_OF_ANOTHER_CLIENT)
+    world.when(refresh(world.basic("other"), stolen, scopes=("more",))).then_refused(
+        Why.TOKEN_OF_ANOTHER_CLIENT
+    )
+    assert world.when(revoke(world.basic("other"), stolen.refresh_token)).changes == []
+
+    assert world.all_active(pairs[-1])
+    world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued)
+
+
+def test_a_login_sessions_token_is_unknown_to_every_client() -> None:
+    """READINGS 12: not another client's, but no such token."""
+    world = given()
+    world.when(refresh(world.basic(), world.login().tokens)).then_refused(Why.TOKEN_UNKNOWN)
+
+
+# --- administrators
+
+
+@row("Session and tokens", "one session force-logged-out")
+def test_one_session_is_forced_out_and_no_other() -> None:
+    world = given()
+    pair = world.tokens()
+    session = world.the_session()
+    other = world.tokens()
+
+    world.given(SessionForcedOut(caller=Operator(), session_id=session.session_id))
+
+    assert not world.any_active(pair)
+    assert world.all_active(other)
+    world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
+
+
+@row("Session and tokens", "client disabled")
+def test_disabling_a_client_ends_its_sessions_for_good() -> None:
+    world = given(client(), client("other"), user())
+    pair, kept, code = world.tokens(), world.tokens(client_id="other"), world.code()
+    machine_token = world.machine_token()
+
+    world.given(ClientDisabled(caller=Operator(), client_id="app"))
+
+    for event in (
+        refresh(world.basic(), pair),
+        revoke(world.basic(), pair.access_token),
+        redeem(world.basic(), code),
+        machine(world.basic()),
+        IntrospectionRequested(credentials=world.basic(), token=pair.access_token),
+    ):
+        world.when(event).then_refused(Why.CLIENT_DISABLED)
+    world.when(profile(pair.access_token)).then_refused(Why.NOT_SIGNED_IN)
+    assert world.all_active(kept, client_id="other")
+
+    world.given(ClientEnabled(caller=Operator(), client_id="app"))
+    assert not world.any_active(pair), "enabling brings nothing back"
+    assert not world.is_active(machine_token)
+    world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+    assert world.all_active(world.tokens())
+
+
+@row("Session and tokens", "client deleted")
+def test_deleting_a_client_ends_its_sessions() -> None:
+    world = given(client(), client("other"), user())
+    pair, kept, code = world.tokens(), world.tokens(client_id="other"), world.code()
+
+    world.given(ClientDeleted(caller=Operator(), client_id="app"))
+
+    for event in (
+        refresh(world.basic(), pair),
+        revoke(world.basic(), pair.access_token),
+        redeem(world.basic(), code),
+        IntrospectionRequested(credentials=world.basic(), token=pair.access_token),
+    ):
+        world.when(event).then_refused(Why.CLIENT_DELETED)
+    world.when(profile(pair.access_token)).then_refused(Why.NOT_SIGNED_IN)
+    assert world.all_active(kept, client_id="other")
+
+
+@row("Session and tokens", "client secret reset")
+@row("Authentication rules", "4 a leaked secret is replaced by a reset")
+def test_resetting_the_secret_leaves_issued_tokens_alone() -> None:
+    world = given()
+    pair, code, old = world.tokens(), world.code(), world.basic()
+
+    world.given(ClientSecretReset(caller=Operator(), client_id="app", entropy=asks.fresh_entropy()))
+
+    for event in (refresh(old, pair), revoke(old, pair.access_token), redeem(old, code), machine(old)):
+        world.when(event).then_refused(Why.CLIENT_SECRET_WRONG)
+    assert world.all_active(pair)
+    world.when(redeem(world.basic(), code)).then(TokensIssued)
+    world.when(refresh(world.basic(), pair)).then(TokensIssued)
+
+
+def test_withdrawing_the_consent_ends_the_clients_sessions_of_this_user() -> None:
+    """READINGS 26."""
+    world = given(client(), client("other"), user(), user("bob"))
+    pair = world.tokens()
+    others = world.tokens(client_id="other")
+    bobs = world.tokens("bob")
+
+    world.given(ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"))
+
+    assert not world.any_active(pair)
+    assert world.all_active(others, client_id="other")
+    assert world.all_active(bobs)
+    world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
+    assert world.all_active(world.tokens()), "consenting again starts afresh"
+
+
+# --- client credentials
+
+
+@row("Grants", "client_credentials")
+@row("Session (grant)", "created when a client-credentials token is issued")
+def test_client_credentials_make_a_session_without_user_or_refresh_token() -> None:
+    world = given()
+    issued = world.when(machine(world.basic())).then(
+        TokensIssued, changes=["insert session", "insert token"], facts=[FactKind.SESSION_STARTED]
+    )
+    assert issued.refresh_token is None
+    assert issued.scopes == ("user.read",)
+    assert world.the_session("client_credentials").user_id is None
+    assert world.is_active(issued.access_token)
+
+
+@pytest.mark.parametrize(
+    "access_ttl, refresh_ttl, expires_in",
+    [(1800, 604_800, 1800), (86_400, 3_600, 3_600), (3_600, 3_600, 3_600)],
+)
+def test_a_machine_token_lives_the_smaller_of_both_lifetimes(
+    access_ttl: int, refresh_ttl: int, expires_in: int
+) -> None:
+    """READINGS 11."""
+    world = given(client(accessTokenTtl=access_ttl, refreshTokenTtl=refresh_ttl))
+    issued = world.when(machine(world.basic())).then(TokensIssued)
+    assert issued.expires_in_seconds == expires_in
+    world.wait(expires_in - 0.001)
+    assert world.is_active(issued.access_token)
+    world.wait(0.001)
+    assert not world.is_active(issued.access_token)
+
+
+def test_a_stranger_learns_and_changes_nothing() -> None:
+    world = given()
+    pair, code = world.tokens(), world.code()
+    before = world.everything()
+    for stranger in (
+        credentials("app", "guess"),
+        credentials("nobody", "guess"),
+        credentials("console", ""),
+        credentials("", ""),
+    ):
+        for event in (
+            refresh(stranger, pair),
+            revoke(stranger, pair.access_token),
+            redeem(stranger, code),
+            machine(stranger),
+        ):
+            world.when(event)
+    assert world.everything() == before

@@ -1,0 +1,353 @@
+"""Rotation, safe retry, replay and scope at refresh ("Session and tokens", READINGS 1-5)."""
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from ostiary_core import Policy, Secret, Why
+from ostiary_core.decision import FactKind, TokenActive, TokensIssued
+from ostiary_core.events import (
+    ClientChanged,
+    GraceLapsed,
+    IntrospectionRequested,
+    Operator,
+)
+from ostiary_core.records import Table
+from ostiary_core.secret import successor
+from tests.core import asks
+from tests.core.asks import profile, redeem, refresh
+from tests.core.story import World, given
+from tests.rows import row
+
+ROTATION = ["update session", "delete token", "insert token", "insert token"]
+ENDING = ["update session"]
+
+
+def rotated() -> tuple[World, TokensIssued, TokensIssued]:
+    """A world with a pair, and the pair that followed it just now."""
+    world = given()
+    first = world.tokens()
+    return world, first, world.when(refresh(world.basic(), first)).then(TokensIssued)
+
+
+# --- rotation
+
+
+@row("Session and tokens", "refresh with the current refresh token")
+@row("Grants", "refresh_token")
+def test_the_current_refresh_token_rotates_the_pair() -> None:
+    world = given()
+    first = world.tokens()
+
+    second = world.when(refresh(world.basic(), first)).then(
+        TokensIssued, changes=ROTATION, facts=[FactKind.PAIR_ROTATED]
+    )
+
+    assert not world.any_active(first)
+    assert world.all_active(second)
+    assert world.the_session().generation == 1
+
+
+def test_the_access_token_is_dead_from_the_moment_its_rotation_is_answered() -> None:
+    world, first, second = rotated()
+    world.when(profile(first.access_token)).then_refused(Why.NOT_SIGNED_IN)
+    assert not world.is_active(first.access_token)
+    assert world.is_active(second.access_token)
+
+
+def test_a_pair_can_be_rotated_again_and_again() -> None:
+    world = given()
+    pairs = [world.tokens()]
+    for _ in range(20):
+        world.wait(31)
+        pairs.append(world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued))
+    assert world.all_active(pairs[-1])
+    assert not world.any_active(*pairs[:-1])
+    assert len({pair.refresh_token for pair in pairs}) == 21
+
+
+def test_a_client_that_gives_up_the_refresh_grant_cannot_refresh() -> None:
+    world = given()
+    first = world.tokens()
+    world.given(
+        ClientChanged(caller=Operator(), client_id="app", fields={"grantTypes": ["authorization_code"]})
+    )
+    world.when(refresh(world.basic(), first)).then_refused(Why.GRANT_NOT_REGISTERED)
+    assert world.all_active(first)
+
+
+def test_a_successor_is_derived_from_the_spent_token_and_a_salt_that_is_stored() -> None:
+    """READINGS 1: neither alone leads to it."""
+    world, first, second = rotated()
+    salt = world.the_session().salt
+    assert salt is not None
+    assert len(salt) == 32
+    assert first.refresh_token is not None
+    assert second.access_token == successor(salt, "access:", first.refresh_token)
+    assert second.refresh_token == successor(salt, "refresh:", first.refresh_token)
+    assert second.access_token != second.refresh_token
+    assert successor(b"another salt", "refresh:", first.refresh_token) != second.refresh_token
+
+
+def test_the_salt_is_overwritten_by_the_next_rotation() -> None:
+    world, _, second = rotated()
+    before = world.the_session().salt
+    world.when(refresh(world.basic(), second)).then(TokensIssued)
+    assert world.the_session().salt not in {None, before}
+
+
+def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
+    world, first, second = rotated()
+    lapse = GraceLapsed(session_id=world.the_session().session_id)
+
+    world.wait(30)
+    assert world.when(lapse).changes == []
+    assert world.when(refresh(world.basic(), first)).then(TokensIssued).access_token == second.access_token
+
+    world.wait(0.001)
+    outcome = world.when(lapse)
+    assert (outcome.changes, outcome.facts) == (ENDING, [FactKind.SALT_ERASED])
+    assert world.the_session().salt is None
+    assert world.all_active(second)
+    assert world.when(lapse).changes == []
+
+
+def test_a_replay_is_recognised_after_the_salt_was_erased() -> None:
+    world, first, second = rotated()
+    world.wait(31)
+    world.when(GraceLapsed(session_id=world.the_session().session_id))
+    world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
+    assert not world.any_active(second)
+
+
+# --- the grace
+
+
+@row("Session and tokens", "old refresh token within 30 s, same User-Agent")
+@row("Limits rules", "4 refresh grace period 30 s")
+@pytest.mark.parametrize("seconds", [0, 0.001, 29.999, 30])
+def test_the_old_refresh_token_gives_the_same_pair_again(seconds: float) -> None:
+    world, first, second = rotated()
+    world.wait(seconds)
+
+    again = world.when(refresh(world.basic(), first)).then(
+        TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED]
+    )
+
+    assert (again.access_token, again.refresh_token) == (second.access_token, second.refresh_token)
+    assert again.access_token.reveal() == second.access_token.reveal()
+    assert world.all_active(second)
+
+
+def test_a_safe_retry_says_what_time_is_left() -> None:
+    world, first, second = rotated()
+    world.wait(12.5)
+    again = world.when(refresh(world.basic(), first)).then(TokensIssued)
+    assert (second.expires_in_seconds, again.expires_in_seconds) == (1800, 1787)
+
+
+def test_the_window_counts_from_the_first_use_and_never_slides() -> None:
+    """READINGS 2."""
+    world, first, _ = rotated()
+    for _ in range(3):
+        world.wait(10)
+        world.when(refresh(world.basic(), first)).then(TokensIssued, changes=[])
+    world.wait(0.001)
+    world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
+
+
+@row("Session and tokens", "old refresh token after 30 s")
+@pytest.mark.parametrize("seconds", [30.001, 31, 3600])
+def test_the_old_refresh_token_after_30_s_ends_the_session(seconds: float) -> None:
+    world, first, second = rotated()
+    world.wait(seconds)
+
+    world.when(refresh(world.basic(), first)).then_refused(
+        Why.REPLAYED_AFTER_GRACE, changes=ENDING, facts=[FactKind.SESSION_ENDED]
+    )
+
+    assert not world.any_active(second)
+    assert world.the_session().ended_why is Why.REPLAYED_AFTER_GRACE
+    world.when(refresh(world.basic(), second)).then_refused(Why.SESSION_ENDED)
+
+
+@row("Session and tokens", "old refresh token with a different User-Agent")
+@pytest.mark.parametrize(
+    "used_by, retried_by",
+    [
+        (asks.APP, "app-backend/1.1"),
+        (asks.APP, asks.APP + " "),
+        (asks.APP, asks.APP.upper()),
+        (asks.APP, None),
+        (None, asks.APP),
+        (None, ""),
+    ],
+)
+def test_another_user_agent_ends_the_session(used_by: str | None, retried_by: str | None) -> None:
+    world = given()
+    first = world.tokens()
+    second = world.when(refresh(world.basic(), first, user_agent=used_by)).then(TokensIssued)
+
+    world.when(refresh(world.basic(), first, user_agent=retried_by)).then_refused(
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT, changes=ENDING, facts=[FactKind.SESSION_ENDED]
+    )
+
+    assert not world.any_active(second)
+
+
+def test_an_absent_user_agent_equals_an_absent_one() -> None:
+    world = given()
+    first = world.tokens()
+    second = world.when(refresh(world.basic(), first, user_agent=None)).then(TokensIssued)
+    again = world.when(refresh(world.basic(), first, user_agent=None)).then(TokensIssued)
+    assert again.access_token == second.access_token
+
+
+def test_it_is_the_first_refresh_whose_user_agent_counts_and_not_the_redemption() -> None:
+    world = given()
+    code = world.code()
+    first = world.when(redeem(world.basic(), code, user_agent="redeemer")).then(TokensIssued)
+    world.when(refresh(world.basic(), first, user_agent="refresher")).then(TokensIssued)
+    world.when(refresh(world.basic(), first, user_agent="refresher")).then(TokensIssued, changes=[])
+
+
+@pytest.mark.parametrize("seconds", [0, 31])
+def test_a_token_two_generations_back_is_a_replay_whatever_the_time(seconds: float) -> None:
+    """READINGS 3."""
+    world, first, second = rotated()
+    third = world.when(refresh(world.basic(), second)).then(TokensIssued)
+    world.wait(seconds)
+
+    world.when(refresh(world.basic(), first)).then_refused(
+        Why.REPLAYED_TWO_GENERATIONS_LATE, changes=ENDING, facts=[FactKind.SESSION_ENDED]
+    )
+
+    assert not world.any_active(third)
+
+
+def test_every_old_refresh_token_is_recognised_as_long_as_there_is_the_session() -> None:
+    world = given()
+    pairs = [world.tokens()]
+    for _ in range(5):
+        pairs.append(world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued))
+    digests = {pair.refresh_token.digest for pair in pairs if pair.refresh_token is not None}
+    assert digests <= {record.key.id for record in world.store.records(Table.TOKEN)}
+
+
+# --- scope at refresh
+
+
+@row("Session and tokens", "refresh with a scope beyond the original")
+def test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same() -> None:
+    """READINGS 5."""
+    world = given()
+    first = world.tokens()
+
+    world.when(refresh(world.basic(), first, scopes=("user.read", "more"))).then_refused(
+        Why.SCOPE_TOO_WIDE, changes=ROTATION, facts=[FactKind.PAIR_ROTATED]
+    )
+    assert not world.any_active(first)
+
+    world.wait(30)
+    pair = world.when(refresh(world.basic(), first)).then(TokensIssued, changes=[])
+    assert world.all_active(pair)
+    assert pair.scopes == ("user.read",)
+
+
+def test_asking_too_wide_again_inside_the_grace_harms_nothing() -> None:
+    world = given()
+    first = world.tokens()
+    world.when(refresh(world.basic(), first, scopes=("more",))).then_refused(
+        Why.SCOPE_TOO_WIDE, changes=ROTATION
+    )
+    world.when(refresh(world.basic(), first, scopes=("more",))).then_refused(Why.SCOPE_TOO_WIDE)
+    assert world.all_active(world.when(refresh(world.basic(), first)).then(TokensIssued))
+
+
+def test_a_scope_too_wide_after_the_grace_is_a_replay() -> None:
+    world = given()
+    first = world.tokens()
+    world.when(refresh(world.basic(), first, scopes=("more",)))
+    world.wait(31)
+    world.when(refresh(world.basic(), first, scopes=("more",))).then_refused(
+        Why.REPLAYED_AFTER_GRACE, changes=ENDING
+    )
+
+
+def test_the_same_scope_or_none_keeps_the_original() -> None:
+    world = given()
+    first = world.tokens()
+    for scopes in (None, ("user.read",)):
+        first = world.when(refresh(world.basic(), first, scopes=scopes)).then(TokensIssued)
+        assert first.scopes == ("user.read",)
+
+
+def test_a_narrower_scope_narrows_only_the_new_access_token() -> None:
+    """READINGS 5. There is one scope today, so the session is given a second one by hand."""
+    world = given()
+    first = world.tokens()
+    asks.grant_more(world.store, world.the_session(), ("user.read", "more"))
+
+    second = world.when(refresh(world.basic(), first, scopes=("more",))).then(TokensIssued)
+    assert second.scopes == ("more",)
+    repeated = world.when(refresh(world.basic(), first)).then(TokensIssued)
+    assert repeated.scopes == ("more",), "a retry is answered with the scope of the pair"
+
+    def scopes_of(token: Secret | None) -> tuple[str, ...]:
+        return (
+            world.when(IntrospectionRequested(credentials=world.basic(), token=token))
+            .then(TokenActive)
+            .scopes
+        )
+
+    assert scopes_of(second.access_token) == ("more",)
+    assert scopes_of(second.refresh_token) == ("user.read", "more")
+    third = world.when(refresh(world.basic(), second)).then(TokensIssued)
+    assert third.scopes == ("user.read", "more")
+
+
+def test_a_session_keeps_its_scope_when_the_client_loses_it() -> None:
+    """READINGS 34: only codes are checked again."""
+    world = given()
+    first = world.tokens()
+    world.given(
+        ClientChanged(caller=Operator(), client_id="app", fields={"scopes": [], "autoApproveScopes": []})
+    )
+    second = world.when(refresh(world.basic(), first)).then(TokensIssued)
+    assert second.scopes == ("user.read",)
+
+
+# --- whatever happened before
+
+
+@settings(max_examples=50)
+@for_all(
+    waits=st.lists(st.integers(0, 40), min_size=1, max_size=8),
+    backs=st.lists(st.integers(0, 3), min_size=8, max_size=8),
+)
+def test_a_session_never_has_two_live_pairs(waits: list[int], backs: list[int]) -> None:
+    """Whatever of its tokens a client presents, and when: at most the last pair answered is good."""
+    world = given()
+    pairs = [world.tokens()]
+    for wait, back in zip(waits, backs, strict=False):
+        world.wait(wait)
+        reply = world.when(refresh(world.basic(), pairs[-1 - min(back, len(pairs) - 1)])).reply
+        if isinstance(reply, TokensIssued) and reply.access_token != pairs[-1].access_token:
+            pairs.append(reply)
+        live = [pair for pair in pairs if world.any_active(pair)]
+        assert live in ([], [pairs[-1]])
+
+
+def test_a_policy_may_leave_the_user_agent_of_a_retry_alone() -> None:
+    """What replaying an audit trail asks: would this session have lived?"""
+    world = given(policy=Policy(compare_user_agent=False))
+    first = world.tokens()
+    second = world.when(refresh(world.basic(), first)).then(TokensIssued)
+    again = world.when(refresh(world.basic(), first, user_agent="another")).then(
+        TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED]
+    )
+    assert again.access_token == second.access_token
+    world.wait(31).when(refresh(world.basic(), first, user_agent="another")).then_refused(
+        Why.REPLAYED_AFTER_GRACE, changes=ENDING
+    )

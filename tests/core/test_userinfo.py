@@ -1,0 +1,229 @@
+"""User-info: the profile, and each case in which there is none ("User profile", READINGS 12, 22, 36)."""
+
+import pytest
+
+from ostiary_core import Secret, Why
+from ostiary_core.decision import Profile, TokensIssued, Update
+from ostiary_core.events import ClientDisabled, Operator, SignedOut, UserChanged, UserDisabled
+from ostiary_core.records import revised
+from tests.core import asks
+from tests.core.asks import machine, profile, refresh, revoke, signed_in
+from tests.core.door import Response, get_userinfo
+from tests.core.story import World, client, given, user
+from tests.rows import row
+
+TABLE = "User profile"
+CASES = "User-info"
+
+
+def refusal(response: Response) -> tuple[int, str, str | None]:
+    """Status, code and challenge; a failure's envelope has nothing more to it."""
+    assert set(response.json) == {"code", "msg", "data", "errors", "traceId"}
+    assert (response.json["data"], response.json["errors"]) == (None, [])
+    return response.status, response.json["code"], response.header("www-authenticate")
+
+
+UNAUTHORIZED = (401, "A1001", 'Bearer realm="oauth2", error="invalid_token"')
+
+
+def with_profile(world: World, **fields: str | None) -> None:
+    """Give alice fields by hand that other tests set through their own events."""
+    world.store.write([Update(world.user(), revised(world.user(), **fields))])
+
+
+# --- the profile
+
+
+@row(CASES, "profile for a third party's token")
+@row("Authentication", "third-party backend at /userinfo: Bearer")
+@row("General envelope and status codes", "success body")
+@row(TABLE, "no other fields")
+def test_a_third_party_sees_the_profile_in_the_envelope_and_no_more() -> None:
+    world = given()
+    response = get_userinfo(world, bearer=world.tokens().access_token)
+    assert response.status == 200
+    assert response.json == {
+        "code": 0,
+        "msg": "ok",
+        "data": {
+            "sub": world.user_ids["alice"],
+            "username": "alice",
+            "name": "Alice",
+            "avatarUrl": None,
+            "locale": None,
+        },
+    }
+    assert response.header("content-type") == "application/json; charset=utf-8"
+    assert response.header("cache-control") == "no-store"
+
+
+@row(TABLE, "sub")
+@row(TABLE, "username")
+@row(TABLE, "name")
+def test_sub_stays_when_an_administrator_changes_the_names() -> None:
+    world = given()
+    pair = world.tokens()
+    world.given(
+        UserChanged(
+            caller=Operator(),
+            user_id=world.user_ids["alice"],
+            fields={"username": "alicia", "name": "Alicia A."},
+        )
+    )
+    data = get_userinfo(world, bearer=pair.access_token).json["data"]
+    assert (data["sub"], data["username"], data["name"]) == (
+        world.user_ids["alice"],
+        "alicia",
+        "Alicia A.",
+    )
+
+
+@row(TABLE, "avatarUrl")
+@pytest.mark.parametrize("address", [None, "/files/a.png", "https://storage.example/a.png"])
+def test_the_picture_is_null_a_local_path_or_a_full_address(address: str | None) -> None:
+    world = given()
+    with_profile(world, avatar_url=address)
+    assert get_userinfo(world, bearer=world.tokens().access_token).json["data"]["avatarUrl"] == address
+
+
+@row(TABLE, "locale")
+@pytest.mark.parametrize("locale", [None, "zh-CN", "en-US"])
+def test_the_locale_is_null_until_it_is_chosen(locale: str | None) -> None:
+    world = given()
+    with_profile(world, locale=locale)
+    assert get_userinfo(world, bearer=world.tokens().access_token).json["data"]["locale"] == locale
+
+
+@row(CASES, "the backend's own login session")
+def test_a_login_session_sees_its_own_profile() -> None:
+    world = given(client(), user(), user("bob"))
+    response = get_userinfo(world, bearer=world.login("bob").tokens.access_token)
+    assert response.json["data"]["username"] == "bob"
+
+
+def test_a_refreshed_access_token_sees_the_profile() -> None:
+    world = given()
+    second = world.when(refresh(world.basic(), world.tokens())).then(TokensIssued)
+    world.when(profile(second.access_token)).then(Profile)
+
+
+# --- the cases without
+
+
+@row(CASES, "token lacks user.read")
+@row("Other OAuth-related codes", "A0430")
+def test_a_token_without_user_read_sees_nothing() -> None:
+    """READINGS 36: no flow issues one today, so the session is given other scopes by hand."""
+    world = given()
+    pair = world.tokens()
+    asks.grant_more(world.store, world.the_session(), ("more",))
+    assert refusal(get_userinfo(world, bearer=pair.access_token)) == (
+        403,
+        "A0430",
+        'Bearer realm="oauth2", error="insufficient_scope", scope="user.read"',
+    )
+
+
+def test_it_is_the_scope_of_the_access_token_that_counts() -> None:
+    world = given()
+    pair = world.tokens()
+    asks.grant_more(world.store, world.the_session(), ("user.read", "more"))
+    narrow = world.when(refresh(world.basic(), pair, scopes=("more",))).then(TokensIssued)
+    world.when(profile(narrow.access_token)).then_refused(Why.USER_READ_MISSING)
+
+
+@row(CASES, "token from client_credentials")
+@row("Other OAuth-related codes", "B4003")
+@row("Authentication rules", "3 client_credentials token: accepted by no business endpoint")
+def test_a_machine_token_represents_no_user() -> None:
+    world = given()
+    assert refusal(get_userinfo(world, bearer=world.machine_token())) == (
+        403,
+        "B4003",
+        'Bearer realm="oauth2", error="insufficient_scope"',
+    )
+
+
+@row(CASES, "token invalid")
+@row("General envelope and status codes", "failure body")
+def test_a_token_that_is_none() -> None:
+    world = given()
+    login = world.login()
+    pair = world.tokens()
+    for token in (
+        Secret("x" * 43),
+        Secret("x"),
+        pair.refresh_token,
+        login.tokens.refresh_token,
+        world.code(),
+        world.secrets["app"],
+    ):
+        assert refusal(get_userinfo(world, bearer=token)) == UNAUTHORIZED
+
+
+@row(CASES, "token invalid")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [(b"authorization", b"")],
+        [(b"authorization", b"Bearer")],
+        [(b"authorization", b"Bearer ")],
+        [(b"authorization", b"Bearer a b")],
+        [(b"authorization", b"Bearer a,b")],
+        [(b"authorization", b"Bearer \xff")],
+        [(b"authorization", b"Basic YXBwOng=")],
+        [(b"authorization", b"Bearer a"), (b"authorization", b"Bearer a")],
+    ],
+)
+def test_a_request_without_one_bearer_token(headers: list[tuple[bytes, bytes]]) -> None:
+    """READINGS 22; RFC 6750 §3: the challenge names no error where no token was presented."""
+    assert refusal(get_userinfo(given(), *headers)) == (401, "A1001", 'Bearer realm="oauth2"')
+
+
+@row(CASES, "token expired")
+def test_a_token_that_has_expired() -> None:
+    world = given()
+    pair = world.tokens()
+    world.wait(1800)
+    assert refusal(get_userinfo(world, bearer=pair.access_token)) == UNAUTHORIZED
+
+
+@row(CASES, "token revoked")
+def test_a_token_that_was_revoked() -> None:
+    world = given()
+    pair = world.tokens()
+    world.when(revoke(world.basic(), pair.refresh_token))
+    assert refusal(get_userinfo(world, bearer=pair.access_token)) == UNAUTHORIZED
+
+
+def test_a_token_that_was_spent() -> None:
+    world = given()
+    pair = world.tokens()
+    world.when(refresh(world.basic(), pair))
+    assert refusal(get_userinfo(world, bearer=pair.access_token)) == UNAUTHORIZED
+
+
+def test_a_machine_token_that_was_revoked_is_invalid_and_not_forbidden() -> None:
+    world = given()
+    issued = world.when(machine(world.basic())).then(TokensIssued)
+    world.when(revoke(world.basic(), issued.access_token))
+    assert refusal(get_userinfo(world, bearer=issued.access_token)) == UNAUTHORIZED
+
+
+def test_a_token_whose_client_was_disabled() -> None:
+    world = given()
+    pair, machine_token = world.tokens(), world.machine_token()
+    world.given(ClientDisabled(caller=Operator(), client_id="app"))
+    assert refusal(get_userinfo(world, bearer=pair.access_token)) == UNAUTHORIZED
+    assert refusal(get_userinfo(world, bearer=machine_token)) == UNAUTHORIZED
+
+
+def test_a_login_session_that_ended() -> None:
+    world = given()
+    one, other = world.login(), world.login()
+    world.given(SignedOut(caller=signed_in(one)))
+    assert refusal(get_userinfo(world, bearer=one.tokens.access_token)) == UNAUTHORIZED
+    assert get_userinfo(world, bearer=other.tokens.access_token).status == 200
+    world.given(UserDisabled(caller=Operator(), user_id=world.user_ids["alice"]))
+    assert refusal(get_userinfo(world, bearer=other.tokens.access_token)) == UNAUTHORIZED

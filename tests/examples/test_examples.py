@@ -1,0 +1,81 @@
+"""The examples of docs/examples pass, file by file as they are, the suite that the server passes too."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import batch
+import pytest
+import trio
+from first_records import make_first_records
+
+from ostiary_core import MemoryStore, Store
+from ostiary_core.conformance import check_store
+from tests.examples.doors import EXAMPLES, django_store, opened
+from tests.examples.suite import Case, Door, Fields, Told, every_case
+from tests.web.served import serving
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples"
+
+
+@pytest.fixture(scope="module", params=EXAMPLES)
+def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with opened(request.param, tmp_path_factory.mktemp("example")) as one:
+        yield one
+
+
+@every_case
+def test_an_example_answers_as_the_specification_says(door: Door, case: Case) -> None:
+    door.wait(60)
+    case(door)
+
+
+@every_case
+async def test_the_server_answers_as_the_examples_do(tmp_path: Path, case: Case) -> None:
+    async with serving(tmp_path) as served, served.api() as api:
+        records = make_first_records(served.store, served.clock.now())
+
+        async def asked(method: str, path: str, fields: Fields, body: bytes) -> Told:
+            response = await api.request(method, path, headers=fields, content=body)
+            return Told(response.status_code, dict(response.headers), response.content)
+
+        def ask(method: str, path: str, fields: Fields, body: bytes) -> Told:
+            return trio.from_thread.run(asked, method, path, fields, body)
+
+        def code() -> str:
+            return trio.from_thread.run_sync(records.code, served.store, served.clock.now())
+
+        await trio.to_thread.run_sync(case, Door(ask, records, code, served.clock.wait))
+
+
+def test_lines_of_one_instant_are_one_turn_and_the_same_file_gives_the_same_answers() -> None:
+    def run() -> list[str]:
+        store = MemoryStore()
+        fields = [["Content-Type", "application/x-www-form-urlencoded"]]
+        lines = [
+            {"at": at, "method": "POST", "path": "/api/oauth2/revoke", "headers": fields, "body": ""}
+            for at in (1, 1, 2)
+        ]
+        return list(batch.Batch(store, "a seed").run(json.dumps(line) for line in lines))
+
+    assert run() == run()
+    assert [json.loads(line)["status"] for line in run()] == [401, 401, 401]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)
+def test_an_example_is_short_enough_to_be_read(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 120
+
+
+def test_the_django_store_passes_the_kit_of_the_core(tmp_path: Path) -> None:
+    """All but one check: the example has one file, so two stores of it are one."""
+    report = check_store(lambda: django_store(tmp_path), reopen=_opened_again)
+    assert [finding.check for finding in report.findings] == ["two stores share nothing"], str(report)
+
+
+def _opened_again(store: Store) -> Store:
+    """The next statement opens the file anew."""
+    from django.db import connection
+
+    connection.close()
+    return store

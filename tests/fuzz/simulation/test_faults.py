@@ -1,0 +1,40 @@
+"""Seeds hold where nothing is planted, planted faults are caught, and a failure becomes a short story."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.simulation import campaign
+from fuzz.simulation.faults import FAULTS
+from fuzz.simulation.life import live
+from fuzz.simulation.selftest import catch
+
+QUICK = ("half-a-turn", "answered-before-commit", "token-logged")
+
+
+def test_without_a_planted_fault_seeds_hold() -> None:
+    result = campaign.run(7_000, 2)
+    assert [str(violation) for failure in result.failures for violation in failure.violations] == []
+    assert result.seeds == 2
+    assert sum(result.faults.values()) > 20
+
+
+def test_at_least_twenty_faults_are_known_by_names_of_their_own() -> None:
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 20
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_planted_fault_is_caught(name: str) -> None:
+    [fault] = [fault for fault in FAULTS if fault.name == name]
+    assert catch(fault).violations
+
+
+def test_a_failing_seed_is_cut_down_to_a_plan_that_still_fails(tmp_path: Path) -> None:
+    [fault] = [fault for fault in FAULTS if fault.name == "half-a-turn"]
+    with fault.plant():
+        failure = next(run for run in map(live, map(str, range(50))) if run.violations)
+        told = campaign.story(failure, str(tmp_path / "failing.plan"))
+    shortest = (tmp_path / "failing.plan").read_text().count("|")
+    assert 1 <= shortest <= 6
+    assert f"--seed {failure.seed}" in told
+    assert "what happened:" in told

@@ -1,0 +1,29 @@
+"""The committed traces: each holds, and each would show the mistakes that it names."""
+
+from pathlib import Path
+
+import pytest
+
+from fuzz.corpus import FOLDER, violations_of
+from fuzz.faults import FAULTS, Fault
+
+TRACES = sorted(FOLDER.glob("*.trace"))
+BY_NAME = {fault.name: fault for fault in FAULTS}
+SHOWN = [
+    (path, BY_NAME[name])
+    for path in TRACES
+    for line in path.read_text(encoding="utf-8").splitlines()
+    if line.startswith("# shows:")
+    for name in line.removeprefix("# shows:").split()
+]
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_a_committed_story_holds(path: Path) -> None:
+    assert violations_of(path) == ()
+
+
+@pytest.mark.parametrize("path, fault", SHOWN, ids=[f"{path.stem}-{fault.name}" for path, fault in SHOWN])
+def test_a_committed_story_shows_the_mistake_that_it_names(path: Path, fault: Fault) -> None:
+    with fault.plant():
+        assert violations_of(path)

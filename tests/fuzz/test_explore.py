@@ -1,0 +1,88 @@
+"""Exploration: everything holds to a small depth, a planted fault is found by its shortest history, and
+states are one only where nothing can tell them apart."""
+
+import pytest
+
+from fuzz.beginnings import fixed
+from fuzz.calls import Verb
+from fuzz.coverage import TABLES
+from fuzz.driver import with_more_scopes
+from fuzz.explore import OPENING, explore
+from fuzz.faults import FAULTS
+from fuzz.folding import fold
+from fuzz.forking import Fork
+from fuzz.steps import Kind, Ref, Step
+from fuzz.world import World
+
+
+def opened(*steps: Step) -> World:
+    """A world after the opening and some more steps, all of which held."""
+    with with_more_scopes():
+        world = World("fixed", fixed())
+        for step in (*OPENING, *steps):
+            violations, _ = world.run([step])
+            assert not violations
+    return world
+
+
+def refresh(number: int, at: int = 0, agent: str = "phone") -> Step:
+    token = Ref(Kind.REFRESH, 3)
+    return Step(number=number, at=at, verb=Verb.REFRESH, client="app", token=token, agent=agent)
+
+
+def test_everything_one_step_away_holds() -> None:
+    seen = explore(1)
+    assert seen.violations == ()
+    assert seen.states > 50
+    assert seen.transitions > seen.states
+
+
+@pytest.mark.parametrize(
+    "name, steps",
+    [
+        ("code-redeemable-twice", 1),
+        ("owner-unchecked", 1),
+        ("enabled-client-revives", 2),
+    ],
+)
+def test_a_planted_fault_is_found_by_its_shortest_history(name: str, steps: int) -> None:
+    (fault,) = (fault for fault in FAULTS if fault.name == name)
+    with fault.plant():
+        seen = explore(2)
+    assert seen.violations
+    assert len(seen.path) == len(OPENING) + steps
+
+
+def test_states_that_differ_in_names_alone_are_one() -> None:
+    approvals = [
+        Step(number=number, at=0, verb=Verb.APPROVE, client="web", by=Ref(Kind.ACCESS, 1))
+        for number in (4, 9)
+    ]
+    assert fold(opened(approvals[0]), 0) == fold(opened(approvals[1]), 0)
+
+
+def test_states_that_the_specification_tells_apart_are_not_one() -> None:
+    """The second generation, the agent of the rotation, the time that is left, an ending."""
+    ended = Step(number=4, at=0, verb=Verb.REVOKE, client="app", token=Ref(Kind.ACCESS, 3))
+    worlds = [opened(), opened(refresh(4)), opened(refresh(4, agent="desk")), opened(ended)]
+    assert len({fold(world, 0) for world in worlds}) == len(worlds)
+    rotated = opened(refresh(4))
+    assert len({fold(rotated, at) for at in (30_000, 30_001)}) == 2
+    assert fold(opened(ended), 3_700_000) != fold(opened(), 3_700_000)
+
+
+def test_a_branch_leaves_the_world_it_came_from_as_it_was() -> None:
+    world = opened()
+    before = fold(world, 0)
+    fork = Fork(world)
+    with with_more_scopes():
+        branch = fork.branch()
+        assert fold(branch, 0) == before
+        branch.run([refresh(4)])
+        assert fold(branch, 0) != before
+    assert fold(world, 0) == before
+    assert fork.is_untouched()
+
+
+def test_the_tables_that_coverage_is_asked_for_are_both_whole() -> None:
+    assert {len(table) for table in TABLES.values()} == {8, 19}

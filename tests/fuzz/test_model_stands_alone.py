@@ -1,0 +1,48 @@
+"""The model judges the core, so it must share nothing with it."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module that a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            module = node.module or ""
+            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def files_of(module: str) -> list[Path]:
+    """The file behind a module of this repository, if it is one."""
+    base = ROOT.joinpath(*module.split("."))
+    return [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
+
+
+def test_the_model_reaches_no_module_of_the_core_net_or_web() -> None:
+    pending = [ROOT / "fuzz" / "__init__.py", *sorted((ROOT / "fuzz" / "model").glob("*.py"))]
+    seen: set[Path] = set()
+    reached: set[str] = set()
+    while pending:
+        path = pending.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for module in imports_of(path):
+            reached.add(module)
+            pending += files_of(module)
+    assert len(seen) > 5
+    assert not {module for module in reached if module.startswith("ostiary")}
+
+
+def test_nobody_but_the_fuzzers_and_tests_imports_them() -> None:
+    for folder in ("core", "net", "web"):
+        for path in (ROOT / folder).rglob("*.py"):
+            foreign = {module for module in imports_of(path) if module.split(".")[0] in ("fuzz", "tests")}
+            assert not foreign, f"{path} imports {foreign}"

@@ -1,0 +1,122 @@
+"""Writes the pages of docs/ that are made from code: rows.md, states.md, permissions.md, invariants.md and
+reference/ (`make docs`).
+
+`python -m tests.generate_docs --check` writes nothing and fails where a page is not current or a row of the
+specification has no test.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from ostiary_core import code, session
+from ostiary_core.machine import Transition
+from tests.reference_pages import reference_pages
+from tests.rows.proofs import Proof, collected_proofs, unproved
+from tests.rows.specification import TABLES
+from tests.web.permissions_page import permissions_page
+
+__all__ = ["main", "rows_page", "states_page"]
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+_GENERATED = "<!-- Written by `make docs` from {source}. Changes made here are lost. -->"
+
+
+def rows_page(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> str:
+    """Every row of the specification's tables, and the tests that prove it."""
+    return "\n".join(_rows_lines(proofs)) + "\n"
+
+
+def _rows_lines(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> Iterator[str]:
+    yield "# Which test proves which row"
+    yield ""
+    yield _GENERATED.format(source="the tests' `@row` markers")
+    yield ""
+    yield "Every row of every table of the specification, and the conditions its numbered lists state. A row"
+    yield "that names several conditions is listed once for each. `tests/test_docs.py` fails while one has no"
+    yield "test."
+    for table, rows in TABLES.items():
+        yield ""
+        yield f"## {table}"
+        yield ""
+        yield "| Row | Proved by |"
+        yield "|---|---|"
+        for row in rows:
+            tests = proofs.get((table, row.name), ())
+            yield f"| {row.name} | {'<br>'.join(map(_linked, tests)) or '**no test**'} |"
+
+
+def _linked(proof: Proof) -> str:
+    words = proof.name.removeprefix("test_").replace("|", "\\|")
+    return f"[`{words}`](../{proof.file})"
+
+
+def states_page() -> str:
+    """The state machines, drawn from the tables that the rules' own modules hold."""
+    return "\n".join(_states_lines()) + "\n"
+
+
+def _states_lines() -> Iterator[str]:
+    yield "# State machines"
+    yield ""
+    yield _GENERATED.format(source="`ostiary_core.code.TRANSITIONS` and `ostiary_core.session.TRANSITIONS`")
+    yield ""
+    yield "A state that only time or an ending from above leads to is not stored: it is computed from the"
+    yield "record, the time, and the epochs of its user, client and consent (`state_of`)."
+    yield from _machine("The authorization code", code.TRANSITIONS)
+    yield from _machine("The session", session.TRANSITIONS)
+
+
+def _machine(title: str, transitions: Iterable[Transition]) -> Iterator[str]:
+    transitions = tuple(transitions)
+    yield ""
+    yield f"## {title}"
+    yield ""
+    yield "```mermaid"
+    yield "stateDiagram-v2"
+    for row in transitions:
+        source = "[*]" if row.source == "(none)" else row.source
+        yield f"    {source} --> {row.target}: {row.name}"
+    yield "```"
+    yield ""
+    yield "| From | Trigger | To | Transition | Told | Refused for |"
+    yield "|---|---|---|---|---|---|"
+    for row in transitions:
+        told = "" if row.told is None else f"`{row.told.value}`"
+        if row.why:
+            told += f" ({', '.join(f'`{why}`' for why in row.why)})"
+        refusal = ", ".join(f"`{why}`" for why in row.refusal)
+        yield f"| {row.source} | {row.trigger} | {row.target} | {row.name} | {told} | {refusal} |"
+
+
+def pages(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> dict[str, str]:
+    """The generated pages by file name."""
+    made = {"rows.md": rows_page(proofs), "states.md": states_page(), "permissions.md": permissions_page()}
+    if find_spec("fuzz") is not None and find_spec("fuzz.document") is not None:
+        made["invariants.md"] = import_module("fuzz.document").invariants_page()
+    return made | reference_pages()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the pages, or with `--check` say what is not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m tests.generate_docs", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail where something is amiss")
+    check = parser.parse_args(arguments).check
+    proofs = collected_proofs()
+    complaints = [f"no test in tests/{row.proved_by}: {table}: {row.name}" for table, row in unproved(proofs)]
+    for name, text in pages(proofs).items():
+        page = DOCS / name
+        if not check:
+            page.write_text(text, encoding="utf-8")
+        elif not page.exists() or page.read_text(encoding="utf-8") != text:
+            complaints.append(f"docs/{name} is not current: run `make docs` and commit it")
+    print("\n".join(complaints) or "Every row has a test, every page is current.", file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

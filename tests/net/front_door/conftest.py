@@ -1,0 +1,244 @@
+"""Both ways a guarded application is served, in this process and on real sockets, under a virtual clock."""
+
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve as hypercorn_serve
+from quart import Response, request
+from quart_trio import QuartTrio
+from trio.testing import MockClock
+
+from ostiary_net.front_door.guard import Guard, guard
+from ostiary_net.front_door.rules import DoorRules, Fields, Message, Receive, Scope, Send
+from ostiary_net.front_door.seam import install_seam
+from ostiary_net.front_door.serving import serve_until
+
+Way = Literal["serve", "plain"]
+
+
+def refusal(status: int, scope: Scope, trace_id: str) -> tuple[Fields, bytes]:
+    body = b"refused %d at %s" % (status, scope["path"].encode())
+    return [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body))], body
+
+
+RULES = DoorRules(
+    body_limit=lambda path: 100 if path == "/small" else 1_000_000,
+    refusal=refusal,
+    idle_seconds=30,
+    head_seconds=10,
+)
+
+
+@pytest.fixture
+def rules() -> DoorRules:
+    return RULES
+
+
+def virtually(fn: Any, *, clock: None, instruments: Any) -> Any:
+    """Run a test under a clock that jumps when nobody has anything to do: loopback sockets within one
+    process are never late."""
+    return trio.run(fn, clock=MockClock(autojump_threshold=0.02), instruments=instruments)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of this folder that waits runs virtually."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("trio"):
+            item.add_marker(pytest.mark.trio(run=virtually), append=False)
+
+
+class Peer:
+    """A client that says bytes and hears bytes."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self.stream = stream
+
+    async def say(self, data: bytes) -> None:
+        await self.stream.send_all(data)
+
+    async def hear(self, seconds: float = 0.1) -> bytes:
+        """All that comes until the server closes or `seconds` have passed."""
+        heard = b""
+        with trio.move_on_after(seconds):
+            while data := await self.stream.receive_some(65_536):
+                heard += data
+        return heard
+
+    async def hear_end(self, seconds: float = 1_000) -> bytes:
+        """All that comes until the server closes, which it must."""
+        heard = b""
+        with trio.fail_after(seconds):
+            while data := await self.stream.receive_some(65_536):
+                heard += data
+        return heard
+
+
+@dataclass
+class Door:
+    """A running server."""
+
+    way: Way
+    port: int
+    guarded: Guard
+    stop: trio.Event
+    stopped: trio.Event
+    peers: list[Peer]
+
+    async def connect(self, receive_buffer_bytes: int | None = None) -> Peer:
+        client = trio.socket.socket()
+        if receive_buffer_bytes is not None:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        peer = Peer(trio.SocketStream(client))
+        self.peers.append(peer)
+        await client.connect(("127.0.0.1", self.port))
+        return peer
+
+    async def ask(self, data: bytes, seconds: float = 0.1) -> bytes:
+        """What is heard on a new connection after saying `data`."""
+        peer = await self.connect()
+        await peer.say(data)
+        return await peer.hear(seconds)
+
+
+OpenDoor = Callable[..., Awaitable[Door]]
+
+
+@pytest.fixture(params=["serve", "plain"])
+def way(request: pytest.FixtureRequest) -> Way:
+    found: Way = request.param
+    return found
+
+
+@pytest.fixture
+def open_door(way: Way, nursery: trio.Nursery, rules: DoorRules) -> Iterator[OpenDoor]:
+    """Serve an application by `ostiary serve`'s way, or by plain Hypercorn's with the seam installed."""
+
+    peers: list[Peer] = []
+
+    async def open_it(app: Any, graceful_seconds: float = 5.0, **changed: Any) -> Door:
+        guarded = guard(app, replace(rules, **changed))
+        stop, stopped = trio.Event(), trio.Event()
+        send, receive = trio.open_memory_channel[list[str]](1)
+
+        async def run() -> None:
+            if way == "serve":
+                await serve_until(
+                    stop,
+                    guarded,
+                    bind="127.0.0.1:0",
+                    graceful_seconds=graceful_seconds,
+                    started=send.send_nowait,
+                )
+            else:
+                install_seam()
+                config = Config()
+                config.bind = ["127.0.0.1:0"]
+                config.errorlog = None
+                config.graceful_timeout = graceful_seconds
+                plain: Any = guarded
+                started: Any = _TaskStatus(send)
+                await hypercorn_serve(plain, config, shutdown_trigger=stop.wait, task_status=started)
+            stopped.set()
+
+        nursery.start_soon(run)
+        addresses = await receive.receive()
+        return Door(way, int(addresses[0].rpartition(":")[2]), guarded, stop, stopped, peers)
+
+    yield open_it
+    for peer in peers:
+        peer.stream.socket.close()
+
+
+class _TaskStatus:
+    def __init__(self, send: trio.MemorySendChannel[list[str]]) -> None:
+        self._send = send
+
+    def started(self, addresses: list[str]) -> None:
+        self._send.send_nowait(addresses)
+
+
+async def bare_app(scope: Scope, receive: Receive, send: Send) -> None:
+    """`/early` answers 401 without reading; `/slow` takes 3 s; `/large` sends 12 MiB; else an echo."""
+    if scope["type"] == "lifespan":
+        await answer_lifespan(receive, send)
+        return
+    path = scope["path"]
+    status, content = 200, [b"hello"]
+    if path == "/early":
+        status, content = 401, [b"who are you?"]
+    elif path == "/slow":
+        await trio.sleep(3)
+    elif path == "/large":
+        content = [bytes(1024 * 1024)] * 12
+    elif path == "/source":
+        content = [f"{scope['ostiary.source']} {scope['scheme']} ".encode() + dict(scope["headers"])[b"host"]]
+    elif path == "/raise":
+        raise RuntimeError("a secret of the application")
+    elif scope["method"] == "POST":
+        content = [await whole_body(receive)]
+    length = b"%d" % sum(map(len, content))
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", length)]})
+    for piece in content:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def answer_lifespan(receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+async def whole_body(receive: Receive) -> bytes:
+    body = b""
+    while True:
+        message: Message = await receive()
+        piece: bytes = message.get("body", b"")
+        body += piece
+        if not message.get("more_body", False):
+            return body
+
+
+def quart_app() -> QuartTrio:
+    """The same as a Quart-Trio application, which cancels its task when an answer is over."""
+    app = QuartTrio("door")
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+
+    async def hello() -> Response:
+        return Response(b"hello")
+
+    async def early() -> Response:
+        return Response(b"who are you?", 401)
+
+    async def slow() -> Response:
+        await trio.sleep(3)
+        return Response(b"hello")
+
+    async def echo() -> Response:
+        return Response(await request.get_data())
+
+    app.add_url_rule("/", "hello", hello, methods=["GET"])
+    app.add_url_rule("/early", "early", early, methods=["GET", "POST"])
+    app.add_url_rule("/slow", "slow", slow, methods=["GET"])
+    app.add_url_rule("/echo", "echo", echo, methods=["POST"])
+    app.add_url_rule("/small", "small", echo, methods=["POST"])
+    return app
+
+
+@pytest.fixture(params=["bare", "quart"])
+def app(request: pytest.FixtureRequest) -> Any:
+    return quart_app() if request.param == "quart" else bare_app
+
+
+@pytest.fixture
+def bare() -> Any:
+    return partial(bare_app)

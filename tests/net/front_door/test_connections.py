@@ -1,0 +1,203 @@
+"""A connection ends when it should: idle, slow, not reading, one too many, or at the server's stop."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import trio
+
+from ostiary_net.front_door.connections import Connections
+from tests.net.front_door.conftest import OpenDoor
+
+GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
+SLOW = b"GET /slow HTTP/1.1\r\nHost: door\r\n\r\n"
+LARGE = b"GET /large HTTP/1.1\r\nHost: door\r\n\r\n"
+
+
+async def test_a_connection_that_is_idle_after_an_answer_is_closed(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(GET)
+    assert b"hello" in await peer.hear()
+    began = trio.current_time()
+    assert await peer.hear_end() == b""
+    assert 4 < trio.current_time() - began <= 30
+
+
+async def test_requests_on_one_connection_are_answered_in_order_and_keep_it_open(
+    app: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(GET)
+    assert (await peer.hear()).count(b"hello") == 1
+    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
+    heard = await peer.hear()
+    assert heard.index(b"abc") < heard.index(b"hello")
+    assert b"connection: close" not in heard
+
+
+async def test_a_connection_that_never_asks_is_closed(bare: Any, open_door: OpenDoor) -> None:
+    door = await open_door(bare)
+    peer = await door.connect()
+    began = trio.current_time()
+    assert await peer.hear_end() == b""
+    assert trio.current_time() - began == pytest.approx(10, abs=1)
+
+
+async def test_a_head_that_trickles_in_is_not_waited_for(bare: Any, open_door: OpenDoor) -> None:
+    door = await open_door(bare)
+    peer = await door.connect()
+    began = trio.current_time()
+    with suppress(trio.BrokenResourceError):
+        for byte in GET[:-1]:
+            await peer.say(bytes([byte]))
+            await trio.sleep(1)
+    assert trio.current_time() - began < 15
+
+
+async def test_a_body_that_trickles_in_is_answered_408(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 1000\r\n\r\n")
+    began = trio.current_time()
+    heard = b""
+    while not heard:
+        await peer.say(b"x")
+        heard = await peer.hear(1)
+    assert heard.startswith(b"HTTP/1.1 408")
+    assert b"refused 408 at /echo" in heard
+    assert trio.current_time() - began == pytest.approx(30, abs=2)
+    await peer.hear_end()
+
+
+async def test_a_client_that_does_not_read_is_cut_off(bare: Any, open_door: OpenDoor) -> None:
+    door = await open_door(bare, write_seconds=20)
+    peer = await door.connect(receive_buffer_bytes=4_096)
+    await peer.say(LARGE)
+    await trio.sleep(60)
+    assert len(door.guarded.connections) == 0
+
+
+async def test_a_client_that_reads_slowly_gets_all_of_its_answer(bare: Any, open_door: OpenDoor) -> None:
+    door = await open_door(bare, write_seconds=20)
+    peer = await door.connect(receive_buffer_bytes=262_144)
+    await peer.say(LARGE)
+    received = 0
+    with trio.fail_after(10_000):
+        while received < 12 * 1024 * 1024:
+            received += len(await peer.stream.receive_some(1024 * 1024))
+            await trio.sleep(5)
+
+
+async def test_a_stop_lets_running_requests_finish_and_closes_idle_connections(
+    app: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(app)
+    idle, busy = await door.connect(), await door.connect()
+    await idle.say(GET)
+    await idle.hear()
+    await busy.say(SLOW)
+    await trio.sleep(1)
+    door.stop.set()
+    began = trio.current_time()
+    assert await idle.hear_end() == b""
+    assert trio.current_time() - began < 1
+    assert (await busy.hear_end()).endswith(b"hello")
+    assert not door.stopped.is_set()
+    await door.stopped.wait()
+    assert trio.current_time() - began < 4
+
+
+async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(
+    app: Any, open_door: OpenDoor
+) -> None:
+    """A client that asks again at once has its next request read before the answer to the last is over."""
+    door = await open_door(app, graceful_seconds=100)
+    peer = await door.connect()
+    await peer.say(SLOW + GET)
+    await trio.sleep(1)
+    door.stop.set()
+    assert (await peer.hear_end()).count(b"hello") == 1
+    with trio.fail_after(10):
+        await door.stopped.wait()
+
+
+async def test_a_stop_cuts_off_what_runs_longer_than_the_grace(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app, graceful_seconds=1)
+    peer = await door.connect()
+    await peer.say(SLOW)
+    await trio.sleep(0.5)
+    door.stop.set()
+    with trio.fail_after(2):
+        await door.stopped.wait()
+    assert await peer.hear_end() == b""
+
+
+async def test_a_stop_does_not_wait_for_a_client_that_does_not_read(bare: Any, open_door: OpenDoor) -> None:
+    door = await open_door(bare, graceful_seconds=5, write_seconds=1_000)
+    peer = await door.connect(receive_buffer_bytes=4_096)
+    await peer.say(LARGE)
+    await trio.sleep(1)
+    door.stop.set()
+    with trio.fail_after(7):
+        await door.stopped.wait()
+
+
+async def test_a_connection_that_its_client_closed_holds_nothing(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(GET)
+    await peer.hear()
+    await peer.stream.aclose()
+    await trio.sleep(0.1)
+    assert len(door.guarded.connections) == 0
+
+
+async def test_one_connection_too_many_takes_the_place_of_the_one_that_is_idle_longest(
+    bare: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(bare, most_connections=2)
+    older, newer = await door.connect(), await door.connect()
+    for peer in (newer, older, newer):
+        await peer.say(GET)
+        await peer.hear()
+    third = await door.connect()
+    await third.say(GET)
+    assert b"hello" in await third.hear()
+    assert await older.hear_end(1) == b""
+    await newer.say(GET)
+    assert b"hello" in await newer.hear()
+
+
+async def test_one_connection_too_many_is_turned_away_while_all_are_busy(
+    bare: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(bare, most_connections=2)
+    busy = [await door.connect(), await door.connect()]
+    for peer in busy:
+        await peer.say(SLOW)
+    await trio.sleep(0.5)
+    third = await door.connect()
+    assert await third.hear_end(1) == b""
+    for peer in busy:
+        assert (await peer.hear(4)).endswith(b"hello")
+    assert len(door.guarded.connections) == 2
+
+
+async def test_a_place_is_counted_once_whatever_happens_to_it() -> None:
+    class Place:
+        aborted = False
+
+        def abort(self) -> None:
+            self.aborted = True
+
+    connections, first, second = Connections(1), Place(), Place()
+    assert connections.admit(first)
+    assert not connections.admit(second)
+    connections.rest(first)
+    assert connections.admit(second)
+    assert first.aborted
+    connections.rest(first)
+    connections.leave(first)
+    assert len(connections) == 1

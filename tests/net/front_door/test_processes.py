@@ -1,0 +1,200 @@
+"""Real processes: one server, several under a supervisor, and plain Hypercorn."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ostiary_net.front_door.listening import AddressError, address_of, listening
+
+ROOT = Path(__file__).parents[3]
+GET = b"GET / HTTP/1.1\r\nHost: door\r\nConnection: close\r\n\r\n"
+PATIENCE_SECONDS = 30
+"""How long a busy machine may take; nothing here waits for a time to pass."""
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    running: list[subprocess.Popen[str]] = []
+
+    def start_it(how: str, bind: str = "127.0.0.1:0") -> subprocess.Popen[str]:
+        return run([sys.executable, "-m", "tests.net.front_door.worker", how, bind])
+
+    def run(argv: list[str]) -> subprocess.Popen[str]:
+        process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        running.append(process)
+        return process
+
+    yield start_it
+    for process in running:
+        if process.poll() is None:
+            process.terminate()
+        process.communicate(timeout=PATIENCE_SECONDS)
+
+
+def test_sigterm_ends_a_server_with_0(start: Start) -> None:
+    server = start("serve")
+    assert ask(port_of(server)) == server.pid
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(PATIENCE_SECONDS) == 0
+
+
+def test_a_server_that_does_not_come_to_its_end_ends_itself(start: Start) -> None:
+    server = start("hang")
+    port_of(server)
+    server.send_signal(signal.SIGINT)
+    assert server.wait(PATIENCE_SECONDS) == 1
+
+
+def test_a_server_that_cannot_start_says_why(start: Start) -> None:
+    server = start("refuse")
+    assert server.wait(PATIENCE_SECONDS) == 1
+    assert server.stderr is not None
+    assert server.stderr.read().splitlines()[-1] == "the application could not start: there is no store"
+
+
+def test_an_address_in_use_is_said_in_one_line(start: Start) -> None:
+    with listening("127.0.0.1:0") as [taken]:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        for how in ("serve", "supervise"):
+            server = start(how, bind)
+            assert server.wait(PATIENCE_SECONDS) == 1
+            assert server.stdout is not None
+            assert server.stderr is not None
+            assert f"cannot listen on {bind}" in server.stdout.read() + server.stderr.read()
+
+
+def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(start: Start) -> None:
+    parent = start("supervise")
+    port = port_of(parent)
+    before = wait_for(lambda: pids(port), count=2)
+    os.kill(min(before), signal.SIGKILL)
+    after = wait_for(lambda: pids(port) - {min(before)}, count=2)
+    assert max(before) in after
+    parent.send_signal(signal.SIGTERM)
+    assert parent.wait(PATIENCE_SECONDS) == 0
+    with pytest.raises(ConnectionRefusedError):
+        ask(port)
+
+
+def test_workers_do_not_outlive_their_parent(start: Start) -> None:
+    parent = start("supervise")
+    port = port_of(parent)
+    wait_for(lambda: pids(port), count=2)
+    parent.kill()
+    parent.wait(PATIENCE_SECONDS)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
+        try:
+            ask(port)
+        except OSError:
+            return
+    pytest.fail("workers still answer")
+
+
+def test_a_supervisor_whose_workers_cannot_start_gives_up(start: Start) -> None:
+    parent = start("supervise-refuse")
+    assert parent.wait(PATIENCE_SECONDS) == 1
+    assert parent.stdout is not None
+    said = parent.stdout.read()
+    assert "no worker could start" in said
+    assert "http://" not in said
+
+
+def test_plain_hypercorn_is_free_of_the_faults() -> None:
+    with listening("127.0.0.1:0") as [listener]:
+        os.set_inheritable(listener.fileno(), True)
+        port = listener.getsockname()[1]
+        argv = ["--worker-class", "trio", "--bind", f"fd://{listener.fileno()}", "--workers", "0"]
+        server = subprocess.Popen(
+            [sys.executable, "-m", "hypercorn", *argv, "tests.net.front_door.worker:app"],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            pass_fds=[listener.fileno()],
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            assert ask(port) == server.pid
+            answers = [
+                (200, b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: close, upgrade\r\n\r\n"),
+                (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+                (400, b"GET / HTTP/1.1\r\nHost: a..b\r\n\r\n"),
+                (
+                    400,
+                    b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                ),
+                (413, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"),
+                (200, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"),
+            ]
+            for status, request in answers:
+                heard = say(port, request)
+                assert heard.startswith(b"HTTP/1.1 %d" % status)
+                assert b"connection: close" in heard.lower()
+                assert b"hypercorn" not in heard
+        finally:
+            server.terminate()
+            server.wait(PATIENCE_SECONDS)
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1", "127.0.0.1:x", "fd://0", "fd://x", "unix:/no/such/folder/s"])
+def test_an_address_that_is_none_is_refused(bind: str) -> None:
+    with pytest.raises(AddressError, match="cannot listen on"), listening(bind):
+        pass
+
+
+def test_a_unix_socket_is_made_and_removed(tmp_path: Path) -> None:
+    path = tmp_path / "door"
+    for _ in range(2):
+        with listening(f"unix:{path}") as [listener]:
+            assert address_of(listener) == f"unix:{path}"
+    assert not path.exists()
+
+
+def port_of(server: subprocess.Popen[str]) -> int:
+    """The port that the server says it listens on, once it does."""
+    assert server.stdout is not None
+    for line in server.stdout:
+        match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)\n", line)
+        if match is not None:
+            return int(match[1])
+    pytest.fail("the server did not start")
+
+
+def say(port: int, request: bytes) -> bytes:
+    """All that is heard until the server closes."""
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as client:
+        client.sendall(request)
+        heard = b""
+        while data := client.recv(65_536):
+            heard += data
+        return heard
+
+
+def ask(port: int) -> int:
+    """The process id of whoever answers."""
+    return int(say(port, GET).rpartition(b"\r\n\r\n")[2])
+
+
+def pids(port: int) -> set[int]:
+    return {ask(port) for _ in range(20)}
+
+
+def wait_for(look: Callable[[], set[int]], *, count: int) -> set[int]:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
+        try:
+            found = look()
+        except (OSError, ValueError):
+            continue  # a worker that was just killed had taken the connection
+        if len(found) >= count:
+            return found
+    pytest.fail("too few workers answer")

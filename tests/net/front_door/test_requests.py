@@ -1,0 +1,296 @@
+"""What a request must be before the application sees it, and what becomes of one that is not."""
+
+from typing import Any
+
+import pytest
+import trio
+from quart_trio import QuartTrio
+
+from ostiary_net.front_door.heads import is_host
+from ostiary_net.front_door.rules import Receive, Scope, Send
+from tests.net.front_door.conftest import OpenDoor, answer_lifespan
+
+GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        pytest.param(b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 10\r\n\r\n", id="no body"),
+        pytest.param(b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 10\r\n\r\nabc", id="part"),
+        pytest.param(
+            b"POST /early HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+            id="chunks",
+        ),
+    ],
+)
+async def test_an_answer_that_overtakes_the_body_closes_the_connection(
+    app: Any, open_door: OpenDoor, request_bytes: bytes
+) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(request_bytes)
+    heard = await peer.hear(1)
+    assert heard.startswith(b"HTTP/1.1 401")
+    assert heard.lower().count(b"connection: close") == 1
+    assert heard.endswith(b"who are you?")
+    assert await peer.hear_end(3) == b""
+
+
+async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody_read_it(
+    app: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
+    heard = await peer.hear()
+    assert b"who are you?" in heard
+    assert heard.endswith(b"hello")
+    assert b"close" not in heard.lower()
+
+
+async def test_a_body_declared_longer_than_its_path_allows_is_413_before_it_is_sent(
+    app: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 101\r\n\r\n")
+    heard = await peer.hear_end(5)
+    assert heard.startswith(b"HTTP/1.1 413")
+    assert b"connection: close" in heard
+    assert heard.endswith(b"refused 413 at /small")
+
+
+async def test_a_chunked_body_is_413_where_it_passes_the_limit(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /small HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for _ in range(6):
+        await peer.say(b"14\r\n" + b"x" * 20 + b"\r\n")
+        await trio.sleep(0.2)  # past the patience: the application has the request by now
+    heard = await peer.hear_end(5)
+    assert heard.startswith(b"HTTP/1.1 413")
+    assert heard.endswith(b"refused 413 at /small")
+
+
+async def test_a_body_as_long_as_its_path_allows_is_read(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    body = b"x" * 100
+    heard = await door.ask(b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 100\r\n\r\n" + body)
+    assert heard.endswith(b"\r\n\r\n" + body)
+
+
+async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(
+    app: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 500000\r\n\r\n")
+    for _ in range(5):
+        await peer.say(bytes(100_000))
+        await trio.sleep(0.1)
+    heard = await peer.hear_end(5)
+    assert heard.endswith(b"refused 413 at /small")
+
+
+async def test_a_body_that_comes_slowly_still_reaches_the_application(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 6\r\n\r\nabc")
+    assert await peer.hear(3) == b""
+    await peer.say(b"def")
+    assert (await peer.hear()).endswith(b"abcdef")
+
+
+async def test_a_client_that_waits_for_a_continue_gets_one(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+    assert (await peer.hear()).startswith(b"HTTP/1.1 100")
+    await peer.say(b"abc")
+    assert (await peer.hear()).endswith(b"abc")
+
+
+async def test_an_upgrade_to_h2c_is_ignored(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    upgrade = (
+        b"GET / HTTP/1.1\r\nHost: door\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"
+    )
+    heard = await door.ask(upgrade + GET)
+    assert heard.startswith(b"HTTP/1.1 200")
+    assert heard.count(b"hello") == 2
+
+
+async def test_http2_by_prior_knowledge_is_refused(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
+    heard = await peer.hear_end(5)
+    assert heard.startswith(b"HTTP/1.1 505")
+    assert heard.count(b"HTTP/1.1") == 1
+
+
+async def test_a_websocket_is_refused(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(
+        b"GET / HTTP/1.1\r\nHost: door\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    assert (await peer.hear_end(35)).startswith(b"HTTP/1.1 403")
+
+
+BEHIND = b"GET /early HTTP/1.1\r\nHost: door\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "status, head",
+    [
+        pytest.param(
+            400, b"Host: door\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n", id="length and coding"
+        ),
+        pytest.param(
+            400, b"Host: door\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n", id="coding and length"
+        ),
+        pytest.param(400, b"Host: door\r\nContent-Length: 5\r\nContent-Length: 6\r\n", id="two lengths"),
+        pytest.param(400, b"Host: door\r\nContent-Length: 5, 6\r\n", id="two lengths in one field"),
+        pytest.param(400, b"Host: door\r\nContent-Length: +5\r\n", id="signed length"),
+        pytest.param(400, b"Host: door\r\nContent-Length: -1\r\n", id="negative length"),
+        pytest.param(501, b"Host: door\r\nTransfer-Encoding: gzip, chunked\r\n", id="unknown coding"),
+        pytest.param(
+            501,
+            b"Host: door\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            id="2 codings",
+        ),
+        pytest.param(400, b"Host: door\r\nTransfer-Encoding : chunked\r\n", id="space before the colon"),
+        pytest.param(400, b"Host: door\r\nX: a\x00b\r\n", id="NUL in a field"),
+        pytest.param(400, b"Host: a..b\r\n", id="empty label"),
+        pytest.param(400, b"Host: " + b"a" * 64 + b"\r\n", id="label too long"),
+        pytest.param(400, b"Host: " + b"a." * 128 + b"\r\n", id="name too long"),
+        pytest.param(400, b"Host: door:99999\r\n", id="port too large"),
+        pytest.param(400, b"Host: door:x\r\n", id="port no number"),
+        pytest.param(400, b"Host: user@door\r\n", id="user in the host"),
+        pytest.param(400, b"Host: [::g]\r\n", id="no IPv6 address"),
+        pytest.param(400, b"Host: d\xc3\xb6\xc3\xb6r\r\n", id="not ASCII"),
+        pytest.param(400, b"Host:\r\n", id="empty host"),
+        pytest.param(400, b"", id="no host"),
+        pytest.param(400, b"Host: door\r\nHost: door\r\n", id="two hosts"),
+        pytest.param(431, b"Host: door\r\nX: " + b"x" * 17_000 + b"\r\n", id="head too long"),
+    ],
+)
+async def test_a_head_that_is_not_in_order_is_refused_and_nothing_behind_it_is_answered(
+    app: Any, open_door: OpenDoor, status: int, head: bytes
+) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /echo HTTP/1.1\r\n" + head + b"\r\n0\r\n\r\n" + BEHIND)
+    heard = await peer.hear_end(5)
+    assert heard.startswith(b"HTTP/1.1 %d" % status)
+    assert b"refused %d" % status in heard
+    assert b"connection: close" in heard
+    assert heard.count(b"HTTP/1.1") == 1
+
+
+async def test_chunks_in_http_1_0_are_refused(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    heard = await door.ask(b"POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5)
+    assert heard.startswith(b"HTTP/1.1 400")
+
+
+async def test_a_chunk_that_is_none_is_refused_in_the_documented_form(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n" + BEHIND)
+    heard = await peer.hear_end(5)
+    assert heard.startswith(b"HTTP/1.1 400")
+    assert heard.endswith(b"refused 400 at /echo")
+
+
+@pytest.mark.parametrize("target", [b"*", b"door:443", b"ftp://door/", b"http://", b"http://u@door/", b"\\"])
+async def test_a_target_that_is_no_path_is_refused(app: Any, open_door: OpenDoor, target: bytes) -> None:
+    door = await open_door(app)
+    heard = await door.ask(b"GET " + target + b" HTTP/1.1\r\nHost: door\r\n\r\n", 5)
+    assert heard.startswith(b"HTTP/1.1 400")
+
+
+async def test_a_target_in_absolute_form_means_its_path_and_its_host(bare: Any, open_door: OpenDoor) -> None:
+    door = await open_door(bare)
+    heard = await door.ask(b"GET http://other:81/source?a HTTP/1.1\r\nHost: door\r\n\r\n")
+    assert heard.endswith(b" http other:81")
+
+
+async def test_no_answer_names_the_product(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    for request in (GET, b"GET / HTTP/1.1\r\nHost: a..b\r\n\r\n", b"nonsense\r\n\r\n"):
+        heard = (await door.ask(request)).lower()
+        assert heard.startswith(b"http/1.1")
+        assert b"hypercorn" not in heard
+        assert b"\r\nserver:" not in heard
+
+
+async def test_an_application_that_raises_is_a_500_in_the_documented_form(
+    bare: Any, open_door: OpenDoor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    door = await open_door(bare)
+    peer = await door.connect()
+    await peer.say(b"GET /raise HTTP/1.1\r\nHost: door\r\n\r\n")
+    assert (await peer.hear_end(5)).endswith(b"refused 500 at /raise")
+    logged = capsys.readouterr()
+    assert "unexpected error" in logged.out + logged.err
+    assert "a secret" not in logged.out + logged.err
+
+
+async def test_a_fault_in_quart_itself_ends_neither_the_server_nor_the_others(open_door: OpenDoor) -> None:
+    app = QuartTrio("door")
+
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            raise RuntimeError(name)
+
+    door = await open_door(app)
+    app.url_map = Broken()  # type: ignore[assignment]
+    assert b"500" in await door.ask(GET, 5)
+    assert b"500" in await door.ask(GET, 5)
+
+
+@pytest.mark.parametrize(
+    "value, good",
+    [
+        (b"id.example.com", True),
+        (b"id.example.com.", True),
+        (b"my_service-1:8000", True),
+        (b"127.0.0.1:80", True),
+        (b"[2001:db8::1]:8443", True),
+        (b"door:", True),
+        (b"xn--dr-xka.example", True),
+        (b"", False),
+        (b".", False),
+        (b"a..b", False),
+        (b"[::1", False),
+        (b"::1", False),
+        (b"a/b", False),
+        (b"a b", False),
+        (b"a,b", False),
+    ],
+)
+def test_a_host_is_a_name_or_an_address_with_an_optional_port(value: bytes, good: bool) -> None:
+    assert is_host(value) is good
+
+
+async def test_an_application_that_answers_after_a_refusal_is_not_heard(open_door: OpenDoor) -> None:
+    async def stubborn(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await answer_lifespan(receive, send)
+            return
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"too late", "more_body": False})
+
+    door = await open_door(stubborn)
+    peer = await door.connect()
+    await peer.say(b"POST /x HTTP/1.1\r\nHost: door\r\nContent-Length: 9\r\n\r\nabc")
+    heard = await peer.hear_end(60)
+    assert heard.startswith(b"HTTP/1.1 408")
+    assert b"too late" not in heard

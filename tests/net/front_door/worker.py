@@ -1,0 +1,57 @@
+"""A server process for the tests: `python -m tests.net.front_door.worker HOW BIND`.
+
+HOW: `serve` answers with its process id; `hang` does not come to the end of its stop; `refuse` cannot start;
+`supervise` keeps two of `serve`, `supervise-refuse` two of `refuse`.
+"""
+
+import os
+import sys
+from functools import partial
+
+import trio
+
+from ostiary_net.front_door import AddressError, ServerFailed, guard, install_seam, serve, serving, supervise
+from ostiary_net.front_door.rules import DoorRules, Receive, Scope, Send
+from tests.net.front_door.conftest import answer_lifespan, refusal
+
+RULES = DoorRules(body_limit=lambda path: 1_000, refusal=refusal)
+
+
+async def application(how: str, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        if how == "refuse":
+            raise OSError("there is no store")
+        await answer_lifespan(receive, send)
+        if how == "hang":
+            with trio.CancelScope(shield=True):
+                await trio.sleep_forever()
+        return
+    body = str(os.getpid()).encode()
+    length = str(len(body)).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def tell(addresses: list[str]) -> None:
+    print(*addresses, flush=True)
+
+
+def main(how: str, bind: str) -> int:
+    if how.startswith("supervise"):
+        worker = [sys.executable, "-m", __spec__.name, how.partition("-")[2] or "serve"]
+        return supervise(worker, bind=bind, workers=2, graceful_seconds=1, started=tell)
+    serving.HARD_END_SECONDS = 0.2  # type: ignore[misc]
+    try:
+        app = guard(partial(application, how), RULES)
+        trio.run(partial(serve, app, bind=bind, graceful_seconds=0.2, started=tell))
+    except (AddressError, ServerFailed) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+install_seam()  # as the product's own module for plain Hypercorn does
+app = guard(partial(application, "serve"), RULES)
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,300 @@
+"""One behaviour: whatever is asked, whole or torn, the lane and plain ASGI answer it alike."""
+
+from collections.abc import Sequence
+
+import pytest
+import trio
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from tests.net.lane.twins import HOUSE, Heard, at_both, masked, opened, request
+
+TOKEN, INTROSPECT, REVOKE = "/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"
+USERINFO = "/api/oauth2/userinfo"
+
+
+def userinfo(token: str, *fields: tuple[str, str]) -> bytes:
+    bearer = ("Authorization", f"Bearer {token}")
+    return request(USERINFO, "", bearer, *fields, method="GET", authorized=False)
+
+
+FORM = f"client_id=app&client_secret={HOUSE.secret}"
+ASKED = {
+    "active access token": request(INTROSPECT, f"token={HOUSE.access}"),
+    "active refresh token": request(INTROSPECT, f"token={HOUSE.refresh}"),
+    "machine token": request(INTROSPECT, f"token={HOUSE.machine}&token_type_hint=x"),
+    "unknown token": request(INTROSPECT, "token=unknown"),
+    "no token": request(INTROSPECT),
+    "form authentication": request(INTROSPECT, f"{FORM}&token={HOUSE.access}", authorized=False),
+    "two authentications": request(INTROSPECT, f"{FORM}&token=x"),
+    "no authentication": request(INTROSPECT, "token=x", authorized=False),
+    "client credentials": request(TOKEN, "grant_type=client_credentials"),
+    "wide scope": request(TOKEN, "grant_type=client_credentials&scope=everything"),
+    "refresh": request(TOKEN, f"grant_type=refresh_token&refresh_token={HOUSE.refresh}"),
+    "bad code": request(TOKEN, "grant_type=authorization_code&code=x&redirect_uri=https://a&code_verifier=v"),
+    "no grant": request(TOKEN),
+    "unknown grant": request(TOKEN, "grant_type=password"),
+    "wrong secret": request(TOKEN, "client_id=app&client_secret=x&grant_type=password", authorized=False),
+    "repeated field": request(TOKEN, "grant_type=a&grant_type=a"),
+    "array field": request(TOKEN, "grant_type=a&code[]=x"),
+    "broken escape": request(TOKEN, "grant_type=%zz"),
+    "NUL": request(TOKEN, "grant_type=%00"),
+    "not UTF-8": request(TOKEN, "grant_type=%ff"),
+    "revoke": request(REVOKE, f"token={HOUSE.refresh}"),
+    "revoke nothing": request(REVOKE, "token=unknown"),
+    "revoke without token": request(REVOKE),
+    "profile": userinfo(HOUSE.access),
+    "profile in Chinese": userinfo("unknown", ("Accept-Language", "zh-CN")),
+    "machine profile": userinfo(HOUSE.machine),
+    "profile of nobody": request(USERINFO, method="GET", authorized=False),
+    "profile by Basic": request(USERINFO, method="GET"),
+    "keep-alive": request(INTROSPECT, "token=x", ("Connection", "Keep-Alive")),
+    "two user agents": request(TOKEN, "grant_type=x", ("User-Agent", "a"), ("User-Agent", "b")),
+    "two content types": request(TOKEN, "grant_type=x", ("Content-Type", "text/plain")),
+}
+"""Plain requests: the lane answers all of these."""
+
+ELSEWHERE = {
+    "close": request(INTROSPECT, "token=x", ("Connection", "close")),
+    "wrong method": request(TOKEN, method="GET"),
+    "post to userinfo": request(USERINFO, "a=b"),
+    "head": request(USERINFO, method="HEAD"),
+    "query": request(INTROSPECT + "?a=b", "token=x"),
+    "slash at the end": request(INTROSPECT + "/", "token=x"),
+    "escaped path": request("/api/oauth2/%74oken", "grant_type=x"),
+    "nothing there": request("/api/oauth2/nothing", "a=b"),
+    "another route": request("/api/auth/me", method="GET"),
+    "a browser's cookie": request(
+        USERINFO, "", ("Cookie", "ostiary_access=x"), method="GET", authorized=False
+    ),
+    "expectation": request(INTROSPECT, "token=x", ("Expect", "100-continue")),
+    "upgrade": request(INTROSPECT, "token=x", ("Upgrade", "h2c"), ("Connection", "Upgrade")),
+    "chunked": request(INTROSPECT, "", ("X", "y")).replace(
+        b"Content-Length: 0", b"Transfer-Encoding: chunked"
+    )
+    + b"7\r\ntoken=x\r\n0\r\n\r\n",
+    "get with a body": request(USERINFO, "abc", ("Content-Length", "3"), method="GET"),
+    "HTTP/1.0": request(INTROSPECT, "token=x").replace(b"HTTP/1.1", b"HTTP/1.0"),
+    "absolute form": request("http://id.example/api/oauth2/introspect", "token=x"),
+    "body too long": request(INTROSPECT, "token=" + "x" * 65_536),
+    "head too long": request(INTROSPECT, "token=x", ("X", "x" * 17_000)),
+    "odd but good field": request(INTROSPECT, "token=x", ("x_y.z!", "\t a \t")),
+    "Latin-1": request(INTROSPECT, "token=x", ("User-Agent", "caf\xe9")),
+    "empty field": request(INTROSPECT, "token=x", ("X", "")),
+}
+
+_REST = b"GET /api/auth/me HTTP/1.1\r\nHost: id.example\r\n\r\n"
+
+
+def smuggled(*lines: bytes, body: bytes = b"0\r\n\r\n") -> bytes:
+    """A request to the lane's own path with these lines in its head, and another one behind it."""
+    head = (f"POST {INTROSPECT} HTTP/1.1".encode(), b"Host: id.example", *lines)
+    return b"\r\n".join(head) + b"\r\n\r\n" + body + _REST
+
+
+SMUGGLED = {
+    "length and coding": smuggled(b"Content-Length: 5", b"Transfer-Encoding: chunked"),
+    "coding and length": smuggled(b"Transfer-Encoding: chunked", b"Content-Length: 5"),
+    "two lengths": smuggled(b"Content-Length: 5", b"Content-Length: 0"),
+    "equal lengths": smuggled(b"Content-Length: 5", b"Content-Length: 5"),
+    "list of lengths": smuggled(b"Content-Length: 5, 5"),
+    "list of other lengths": smuggled(b"Content-Length: 5, 6"),
+    "signed length": smuggled(b"Content-Length: +5"),
+    "negative length": smuggled(b"Content-Length: -5"),
+    "hexadecimal length": smuggled(b"Content-Length: 0x5"),
+    "underscored length": smuggled(b"Content-Length: 1_0"),
+    "length with a space": smuggled(b"Content-Length: 5 5"),
+    "leading zeros": smuggled(b"Content-Length: 0005"),
+    "endless length": smuggled(b"Content-Length: " + b"9" * 30),
+    "empty length": smuggled(b"Content-Length:"),
+    "length too short": smuggled(b"Content-Length: 2"),
+    "no length": smuggled(),
+    "space before the colon": smuggled(b"Content-Length : 5"),
+    "tab before the colon": smuggled(b"Transfer-Encoding\t: chunked"),
+    "space before the name": smuggled(b" Content-Length: 5"),
+    "folded length": smuggled(b"Content-Length:", b" 5"),
+    "folded coding": smuggled(b"Transfer-Encoding:", b"\tchunked"),
+    "folded at the start": smuggled(b"X: a", b"  b", b"Content-Length: 5"),
+    "bare LF between fields": smuggled(b"X: a\nContent-Length: 5"),
+    "bare LF at the end": smuggled(b"Content-Length: 5").replace(b"5\r\n\r\n", b"5\n\n"),
+    "bare LF in the request line": smuggled(b"Content-Length: 5").replace(b"1.1\r\n", b"1.1\n", 1),
+    "bare CR in a value": smuggled(b"X: a\rContent-Length: 5"),
+    "NUL in a value": smuggled(b"X: a\x00b", b"Content-Length: 5"),
+    "NUL in a name": smuggled(b"X\x00: a", b"Content-Length: 5"),
+    "control in a value": smuggled(b"X: a\x01b", b"Content-Length: 5"),
+    "form feed in a value": smuggled(b"X: a\x0cb", b"Content-Length: 5"),
+    "no colon": smuggled(b"X", b"Content-Length: 5"),
+    "empty name": smuggled(b": a", b"Content-Length: 5"),
+    "name with brackets": smuggled(b"Content-Length[]: 9", b"Content-Length: 5"),
+    "name with underscore": smuggled(b"Content_Length: 9", b"Content-Length: 5"),
+    "name not ASCII": smuggled(b"X\xe9: a", b"Content-Length: 5"),
+    "coding in capitals": smuggled(b"Transfer-Encoding: CHUNKED"),
+    "coding identity": smuggled(b"Transfer-Encoding: identity", b"Content-Length: 5"),
+    "coding with a parameter": smuggled(b"Transfer-Encoding: chunked;a=b"),
+    "coding twice": smuggled(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked"),
+    "coding with vertical tab": smuggled(b"Transfer-Encoding: \x0bchunked"),
+    "chunk size signed": smuggled(b"Transfer-Encoding: chunked", body=b"+1\r\na\r\n0\r\n\r\n"),
+    "chunk size prefixed": smuggled(b"Transfer-Encoding: chunked", body=b"0x1\r\na\r\n0\r\n\r\n"),
+    "chunk size endless": smuggled(b"Transfer-Encoding: chunked", body=b"f" * 40 + b"\r\n"),
+    "chunk extension": smuggled(b"Transfer-Encoding: chunked", body=b"1;a=b\r\na\r\n0\r\n\r\n"),
+    "chunk with bare LF": smuggled(b"Transfer-Encoding: chunked", body=b"1\na\n0\n\n"),
+    "chunk too long": smuggled(b"Transfer-Encoding: chunked", body=b"1\r\nab\r\n0\r\n\r\n"),
+    "trailer": smuggled(b"Transfer-Encoding: chunked", body=b"0\r\nContent-Length: 9\r\n\r\n"),
+    "expectation": smuggled(b"Expect: 100-continue", b"Content-Length: 5"),
+    "close": smuggled(b"Connection: close", b"Content-Length: 5"),
+    "close among others": smuggled(b"Connection: keep-alive, close", b"Content-Length: 5"),
+    "two hosts": smuggled(b"Host: other", b"Content-Length: 5"),
+    "bad host": smuggled(b"Content-Length: 5").replace(b"Host: id.example", b"Host: a..b", 1),
+    "no host": smuggled(b"Content-Length: 5").replace(b"Host: id.example\r\n", b"", 1),
+    "absolute form": smuggled(b"Content-Length: 5").replace(b" /api", b" http://other/api", 1),
+    "absolute form elsewhere": smuggled(b"Content-Length: 5").replace(b" /api", b" ftp://other/api", 1),
+    "authority form": smuggled(b"Content-Length: 5").replace(INTROSPECT.encode(), b"id.example:443", 1),
+    "lower-case version": smuggled(b"Content-Length: 5").replace(b"HTTP/1.1", b"http/1.1", 1),
+    "HTTP/1.2": smuggled(b"Content-Length: 5").replace(b"HTTP/1.1", b"HTTP/1.2", 1),
+    "HTTP/2.0": smuggled(b"Content-Length: 5").replace(b"HTTP/1.1", b"HTTP/2.0", 1),
+    "two spaces": smuggled(b"Content-Length: 5").replace(b" HTTP", b"  HTTP", 1),
+    "tab for a space": smuggled(b"Content-Length: 5").replace(b"POST ", b"POST\t", 1),
+    "space at the end": smuggled(b"Content-Length: 5").replace(b"1.1\r\n", b"1.1 \r\n", 1),
+    "lower-case method": smuggled(b"Content-Length: 5").replace(b"POST", b"post", 1),
+    "empty line before": b"\r\n" + smuggled(b"Content-Length: 5"),
+    "end of line behind": request(INTROSPECT, "token=x") + b"\r\n" + _REST,
+    "prior knowledge": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _REST,
+}
+ALL = {
+    **{f"asked: {name}": data for name, data in ASKED.items()},
+    **{f"elsewhere: {name}": data for name, data in ELSEWHERE.items()},
+    **{f"smuggled: {name}": data for name, data in SMUGGLED.items()},
+}
+
+
+@pytest.mark.parametrize("data", ALL.values(), ids=ALL)
+def test_a_request_is_answered_alike_at_both_doors(data: bytes) -> None:
+    through_lane, plain = at_both([data])
+    assert through_lane == plain
+    assert plain.data.startswith(b"HTTP/1.1 ")
+
+
+@pytest.mark.parametrize("data", SMUGGLED.values(), ids=SMUGGLED)
+def test_a_smuggled_request_is_treated_alike_behind_one_that_the_lane_answers(data: bytes) -> None:
+    through_lane, plain = at_both([ASKED["active access token"] + data])
+    assert through_lane == plain
+    assert plain.data.count(b"HTTP/1.1 200") >= 1
+
+
+CARRIED = ASKED["active access token"]
+LOGIN = request("/api/auth/login", CARRIED.decode())
+CHUNKED_HEAD = ELSEWHERE["chunked"].split(b"7\r\n")[0]
+
+
+@pytest.mark.parametrize(
+    "pieces, answered",
+    [
+        pytest.param([LOGIN], 0, id="whole"),
+        pytest.param([LOGIN.removesuffix(CARRIED), CARRIED], 0, id="on its own"),
+        pytest.param([LOGIN.removesuffix(CARRIED), CARRIED, CARRIED], 1, id="on its own, and one behind it"),
+        pytest.param([CHUNKED_HEAD, b"%x\r\n" % len(CARRIED), CARRIED, b"\r\n0\r\n\r\n"], 0, id="as a chunk"),
+        pytest.param([b"GET /api/auth/me HTTP/1.1\r\nX: ", CARRIED], 0, id="in a field"),
+    ],
+)
+def test_a_plain_request_inside_of_another_one_is_not_answered(
+    pieces: Sequence[bytes], answered: int
+) -> None:
+    through_lane, plain = at_both(pieces)
+    assert through_lane == plain
+    assert through_lane.data.count(b'"active":true') == answered
+
+
+TORN = ("active access token", "client credentials", "revoke nothing", "profile")
+
+
+@pytest.mark.parametrize("name", TORN)
+def test_a_request_torn_at_any_byte_is_answered_alike(name: str) -> None:
+    data = ASKED[name]
+
+    async def ask(lane: bool) -> list[Heard]:
+        heard: list[Heard] = []
+        async with opened(lane=lane) as door:
+            for cut in range(len(data) + 1):
+                line = door.connect()
+                await line.say(data[:cut], data[cut:])
+                answer = await line.hear(0.1)
+                await line.stream.aclose()
+                heard.append(Heard(masked(answer.data), answer.closed))
+        return heard
+
+    async def ask_both() -> tuple[list[Heard], list[Heard]]:
+        return await ask(True), await ask(False)
+
+    through_lane, plain = trio.run(ask_both, clock=MockClock(autojump_threshold=0))
+    assert through_lane == plain
+    assert set(plain) == {plain[0]}
+    assert plain[0].data.startswith(b"HTTP/1.1 200")
+
+
+@st.composite
+def generated(draw: st.DrawFn) -> bytes:
+    """A request for one of the four operations that is good in most ways."""
+    path = draw(st.sampled_from([TOKEN, INTROSPECT, REVOKE, USERINFO, INTROSPECT + "?a", "/x"]))
+    method = draw(st.sampled_from(["GET", "POST"] if path != USERINFO else ["GET", "GET", "POST"]))
+    values = st.sampled_from(
+        [
+            HOUSE.access,
+            HOUSE.refresh,
+            HOUSE.machine,
+            HOUSE.code,
+            "client_credentials",
+            "refresh_token",
+            "x",
+            "%00",
+        ]
+    )
+    names = st.sampled_from(["grant_type", "token", "refresh_token", "code", "scope", "client_id", "a[b]"])
+    body = "&".join(f"{name}={value}" for name, value in draw(st.lists(st.tuples(names, values), max_size=4)))
+    fields = draw(
+        st.lists(
+            st.sampled_from(
+                [
+                    ("User-Agent", "one/1"),
+                    ("user-agent", "two/2"),
+                    ("Accept", "*/*"),
+                    ("Accept-Language", "zh-CN"),
+                    ("Connection", "keep-alive"),
+                    ("Connection", "close"),
+                    ("Authorization", f"Bearer {HOUSE.access}"),
+                    ("X-Forwarded-For", "192.0.2.99"),
+                    ("Cookie", "a=b"),
+                    ("Content-Length", "3"),
+                    ("Transfer-Encoding", "chunked"),
+                    ("Expect", "100-continue"),
+                    ("X-Odd_name", "a"),
+                    ("X", "a\tb "),
+                    ("Host", "other"),
+                ]
+            ),
+            max_size=3,
+        )
+    )
+    return request(path, body, *fields, method=method, authorized=draw(st.booleans()))
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[bytes]:
+    """A few requests one behind the other, some of them damaged, and torn anywhere."""
+    data = b"".join(draw(st.lists(generated(), min_size=1, max_size=3)))
+    if draw(st.integers(0, 3)) == 0:
+        at = draw(st.integers(0, len(data) - 1))
+        damage = draw(st.sampled_from([b"", b"\n", b"\r", b"\r\n", b" ", b"\x00", b":", b"9", b"\xff"]))
+        data = data[:at] + damage + data[at + 1 :]
+    cuts = sorted(draw(st.lists(st.integers(0, len(data)), max_size=3)))
+    return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+
+
+@settings(max_examples=150)
+@given(pieces=conversations())
+@example(pieces=[ASKED["active access token"] * 3])
+@example(pieces=[ASKED["refresh"] * 2])
+@example(pieces=[ELSEWHERE["chunked"] + ASKED["active access token"] + ELSEWHERE["close"]])
+def test_any_conversation_goes_alike(pieces: Sequence[bytes]) -> None:
+    through_lane, plain = at_both(pieces)
+    assert through_lane == plain

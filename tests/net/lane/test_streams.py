@@ -1,0 +1,148 @@
+"""The lane on every kind of stream that Hypercorn serves: TLS, Unix sockets, TCP."""
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from hypercorn.config import Config
+from hypercorn.trio import serve as hypercorn_serve
+
+from ostiary_net.front_door.rules import Receive, Scope, Send
+from ostiary_net.front_door.serving import serve_until
+from tests.net.lane.test_both_doors import ASKED
+from tests.net.lane.twins import Opened, opened
+
+ACTIVE = ASKED["active access token"]
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A key and a certificate for localhost in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    today = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(today - timedelta(days=1))
+        .not_valid_after(today + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "localhost.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        + made.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
+
+
+async def only_lifespan(scope: Scope, receive: Receive, send: Send) -> None:
+    assert scope["type"] == "lifespan", "the application was asked"
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+async def say_twice(stream: trio.abc.Stream) -> None:
+    """Ask two times over one connection, and hear two good answers."""
+    with trio.fail_after(30):
+        for _ in range(2):
+            await stream.send_all(ACTIVE)
+            heard = b""
+            while not heard.endswith(b"}"):
+                heard += await stream.receive_some(65_536)
+            assert heard.startswith(b"HTTP/1.1 200")
+            assert b'"active":true' in heard
+
+
+@pytest.mark.parametrize("offered", [["http/1.1"], []], ids=["http/1.1", "no protocol"])
+async def test_the_lane_answers_over_tls(certificate: Path, offered: list[str]) -> None:
+    async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
+        config = Config()
+        config.bind, config.errorlog = ["127.0.0.1:0"], None
+        config.certfile = config.keyfile = str(certificate)
+        stop = trio.Event()
+        app: Any = door.guarded
+
+        async def run(task_status: trio.TaskStatus[list[str]]) -> None:
+            await hypercorn_serve(app, config, shutdown_trigger=stop.wait, task_status=task_status)
+
+        addresses: list[str] = await nursery.start(run)
+        context = ssl.create_default_context(cafile=str(certificate))
+        if offered:
+            context.set_alpn_protocols(offered)
+        tcp = await trio.open_tcp_stream("127.0.0.1", int(addresses[0].rpartition(":")[2]))
+        async with trio.SSLStream(tcp, context, server_hostname="localhost") as stream:
+            await say_twice(stream)
+        stop.set()
+
+
+async def test_http2_over_tls_is_left_to_hypercorn(certificate: Path) -> None:
+    async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
+        config = Config()
+        config.bind, config.errorlog = ["127.0.0.1:0"], None
+        config.certfile = config.keyfile = str(certificate)
+        stop = trio.Event()
+        app: Any = door.guarded
+
+        async def run(task_status: trio.TaskStatus[list[str]]) -> None:
+            await hypercorn_serve(app, config, shutdown_trigger=stop.wait, task_status=task_status)
+
+        addresses: list[str] = await nursery.start(run)
+        context = ssl.create_default_context(cafile=str(certificate))
+        context.set_alpn_protocols(["h2"])
+        tcp = await trio.open_tcp_stream("127.0.0.1", int(addresses[0].rpartition(":")[2]))
+        stream = trio.SSLStream(tcp, context, server_hostname="localhost", https_compatible=True)
+        with trio.fail_after(30):
+            await stream.send_all(ACTIVE)
+            heard = b""
+            while data := await stream.receive_some(65_536):
+                heard += data
+        assert b"HTTP/1.1" not in heard
+        await trio.aclose_forcefully(stream)
+        stop.set()
+
+
+async def served(door: Opened, bind: str, nursery: trio.Nursery, stop: trio.Event) -> str:
+    send, receive = trio.open_memory_channel[list[str]](1)
+
+    async def run() -> None:
+        await serve_until(stop, door.guarded, bind=bind, graceful_seconds=1, started=send.send_nowait)
+
+    nursery.start_soon(run)
+    [address] = await receive.receive()
+    return address
+
+
+async def test_the_lane_answers_on_a_unix_socket(tmp_path: Path) -> None:
+    path, stop = tmp_path / "door", trio.Event()
+    async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
+        assert await served(door, f"unix:{path}", nursery, stop) == f"unix:{path}"
+        async with await trio.open_unix_socket(path) as stream:
+            await say_twice(stream)
+        stop.set()
+
+
+async def test_the_lane_answers_on_tcp_without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = trio.Event()
+    async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
+        address = await served(door, "127.0.0.1:0", nursery, stop)
+        async with await trio.open_tcp_stream("127.0.0.1", int(address.rpartition(":")[2])) as stream:
+            await say_twice(stream)
+            assert [_no_delay(each) for each in door.guarded.connections.open] == [True]
+        stop.set()
+
+
+def _no_delay(connection: Any) -> bool:
+    flag: bytes | int = connection.stream.getsockopt(trio.socket.IPPROTO_TCP, trio.socket.TCP_NODELAY)
+    return flag != 0

@@ -1,0 +1,186 @@
+"""Two doors of the same house: the same people, tokens and time behind the lane and behind plain ASGI.
+
+Bytes go in over streams in memory, cut where a test wants them cut: the next piece is not sent before the
+server has done all it can with the one before. What comes out is compared with what differs by nature
+taken away: the date, trace ids, and freshly drawn tokens.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import trio
+import trio.testing
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+from trio.testing import MockClock
+
+from ostiary_core.decision import Insert
+from ostiary_core.records import Table
+from ostiary_net.front_door.guard import Guard, guard
+from ostiary_net.front_door.rules import Application, DoorRules, Receive, Scope, Send
+from ostiary_net.front_door.seam import install_seam
+from ostiary_net.lane import open_lane
+from ostiary_net.service import Service
+from ostiary_net.threads import run_inline
+from ostiary_net.turns import open_turns
+from ostiary_web.app import create_app
+from ostiary_web.entrance import door_rules
+from ostiary_web.settings import Settings
+from tests.core.story import World, given
+from tests.net.lane.wires import Stream, connected
+from tests.net.rooms import HandClock, PlainStore, SeededEntropy
+
+__all__ = ["HOUSE", "Heard", "House", "Line", "at_both", "masked", "opened", "request"]
+
+SETTINGS: Final = Settings.from_environment({})
+RULES: Final = door_rules(SETTINGS)
+_QUART: Final = create_app(SETTINGS)
+
+
+class House:
+    """Who lives behind both doors, and the tokens they hold at the start."""
+
+    def __init__(self) -> None:
+        self.world: World = given()
+        tokens = self.world.tokens()
+        assert tokens.refresh_token is not None
+        self.access = tokens.access_token.reveal()
+        self.refresh = tokens.refresh_token.reveal()
+        self.machine = self.world.machine_token().reveal()
+        self.code = self.world.code().reveal()
+        self.secret = self.world.secrets["app"].reveal()
+        self.basic = "Basic " + b64encode(f"app:{self.secret}".encode()).decode()
+
+    def copied_store(self) -> PlainStore:
+        store = PlainStore()
+        records = [record for table in Table for record in self.world.store.records(table)]
+        store.write([Insert(record) for record in records])
+        return store
+
+
+HOUSE: Final = House()
+
+
+def request(
+    path: str, body: str = "", *fields: tuple[str, str], method: str = "POST", authorized: bool = True
+) -> bytes:
+    """A request as a backend sends it."""
+    head = [f"{method} {path} HTTP/1.1", "Host: id.example"]
+    if authorized:
+        head.append(f"Authorization: {HOUSE.basic}")
+    if method == "POST":
+        head += ["Content-Type: application/x-www-form-urlencoded", f"Content-Length: {len(body)}"]
+    head += [f"{name}: {value}" for name, value in fields]
+    return ("\r\n".join(head) + "\r\n\r\n" + body).encode("latin-1")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a client hears, and whether the server then closed."""
+
+    data: bytes
+    closed: bool
+
+
+_MASKS: Final = (
+    (re.compile(rb"date: [^\r]+\r\n"), b"date: D\r\n"),
+    (re.compile(rb'"traceId":"[0-9a-f]{32}"'), b'"traceId":"T"'),
+    (re.compile(rb'_token":"[A-Za-z0-9_-]{43}"'), b'_token":"X"'),
+)
+
+
+def masked(data: bytes) -> bytes:
+    """Without what differs from one answer to the next."""
+    for pattern, mask in _MASKS:
+        data = pattern.sub(mask, data)
+    return data
+
+
+@dataclass
+class Line:
+    """A client's end of a connection, and the server's task on the other."""
+
+    stream: Stream
+
+    async def say(self, *pieces: bytes) -> None:
+        """Send piece by piece; a server that has closed no longer listens."""
+        for piece in pieces:
+            try:
+                await self.stream.send_all(piece)
+            except trio.BrokenResourceError:
+                return
+            await trio.testing.wait_all_tasks_blocked()
+
+    async def hear(self, seconds: float = 5) -> Heard:
+        """All that comes in `seconds`, in which nothing that both doors time is left waiting."""
+        heard = b""
+        with trio.move_on_after(seconds):
+            while data := await self.stream.receive_some():
+                heard += data
+            return Heard(heard, closed=True)
+        return Heard(heard, closed=False)
+
+
+@dataclass
+class Opened:
+    """One running door."""
+
+    guarded: Guard
+    service: Service
+    clock: HandClock
+    nursery: trio.Nursery
+    context: WorkerContext
+    config: Config = field(default_factory=Config)
+
+    def connect(self, *, never_sends: bool = False) -> Line:
+        return Line(connected(self.guarded, self.nursery, self.config, self.context, never_sends=never_sends))
+
+
+@asynccontextmanager
+async def opened(
+    *, lane: bool, app: Application | None = None, rules: DoorRules = RULES, **changed: Any
+) -> AsyncIterator[Opened]:
+    """A door over its own copy of the house. `app` stands in for the web application."""
+    install_seam()
+    clock = HandClock(HOUSE.world.now)
+    async with (
+        open_turns(HOUSE.copied_store(), clock, run_inline) as turns,
+        trio.open_nursery() as nursery,
+    ):
+        service = Service(turns=turns, clock=clock, entropy_source=SeededEntropy())
+
+        async def web(scope: Scope, receive: Receive, send: Send) -> None:
+            if not scope["path"].startswith("/api/"):
+                # A page is rendered in a thread, which a virtual clock does not wait for.
+                await send({"type": "http.response.start", "status": 404, "headers": []})
+                await send({"type": "http.response.body", "body": b"no page", "more_body": False})
+                return
+            _QUART.extensions["ostiary"] = service
+            quart: Any = _QUART
+            await quart(scope, receive, send)
+
+        guarded = guard(app or web, replace(rules, **changed))
+        if lane:
+            assert open_lane(guarded, service)
+        yield Opened(guarded, service, clock, nursery, WorkerContext(None))
+        nursery.cancel_scope.cancel()
+
+
+def at_both(pieces: Sequence[bytes], **changed: Any) -> tuple[Heard, Heard]:
+    """What is heard through the lane and through plain ASGI, masked."""
+
+    async def ask(lane: bool) -> Heard:
+        async with opened(lane=lane, **changed) as door:
+            line = door.connect()
+            await line.say(*pieces)
+            heard = await line.hear()
+        return Heard(masked(heard.data), heard.closed)
+
+    async def ask_both() -> tuple[Heard, Heard]:
+        return await ask(True), await ask(False)
+
+    return trio.run(ask_both, clock=MockClock(autojump_threshold=0))

@@ -1,0 +1,23 @@
+"""An empty schema on the server that OSTIARY_TEST_POSTGRES names."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.net.postgres.schemas import drop_schemas, made_schema
+from tests.net.store.stores import POSTGRESQL
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """The tests take their schemas with them."""
+    yield
+    drop_schemas()
+
+
+@pytest.fixture
+def address() -> str:
+    """Where there is an empty schema and nothing else to be seen."""
+    if POSTGRESQL is None:
+        pytest.skip("OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)")
+    return made_schema(POSTGRESQL)

@@ -1,0 +1,56 @@
+"""Schemas on a PostgreSQL server for tests: each test has one to itself, emptied after the one before."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from urllib.parse import quote
+
+import psycopg
+
+from ostiary_net.columns import TABLES
+
+__all__ = ["drop_schemas", "lent_schema", "made_schema"]
+
+_numbers = count()
+_made: list[tuple[str, str]] = []
+_free: list[str] = []
+
+
+@contextmanager
+def lent_schema(server: str) -> Iterator[str]:
+    """A schema without records, as an address under which it is all there is."""
+    address = _free.pop() if _free else made_schema(server)
+    try:
+        yield address
+    finally:
+        _empty(address)
+        _free.append(address)
+
+
+def made_schema(server: str) -> str:
+    """A schema with nothing in it at all."""
+    name = f"ostiary_test_{os.getpid()}_{next(_numbers)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    _made.append((server, name))
+    joint = "&" if "?" in server else "?"
+    return f"{server}{joint}options={quote(f'-c search_path={name}')}"
+
+
+def drop_schemas() -> None:
+    """Take back all schemas that this process made."""
+    _free.clear()
+    while _made:
+        server, name = _made.pop()
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
+
+
+def _empty(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        there = connection.execute("SELECT to_regclass('audit')").fetchone()
+        if there is not None and there[0] is not None:
+            names = [stored.name for stored in TABLES.values()]
+            statements = [f"DELETE FROM {name}" for name in names]
+            connection.execute("; ".join([*statements, "TRUNCATE audit RESTART IDENTITY"]).encode())

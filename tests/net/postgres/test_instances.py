@@ -1,0 +1,203 @@
+"""Several instances on one database: they agree on the time and on who was first, and outlive its absence."""
+
+import random
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import psycopg
+import pytest
+
+from ostiary_core import Decision, Instant, LostRace, Secret, Why, take_turn
+from ostiary_core.decision import Refused, TokensIssued, UserKnown
+from ostiary_core.events import Event, Operator, UserForcedOut
+from ostiary_core.records import Table, User
+from ostiary_net.postgres import PostgreSQLStore
+from tests.core import asks
+from tests.core.story import START
+from tests.net.postgres.wire import Wire
+from tests.net.store.lives import FIRST_ADMINISTRATOR
+from tests.net.store.test_turns import world_on
+
+INSTANCES = 4
+
+
+@pytest.fixture
+def instances(address: str) -> Iterator[list[PostgreSQLStore]]:
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(PostgreSQLStore(address, keeps_time=False, most_connections=4))
+            for _ in range(INSTANCES)
+        ]
+
+
+def persistent(store: PostgreSQLStore, events: Sequence[Event]) -> list[Decision]:
+    """A turn, taken again while another instance is quicker; never because of a deadlock."""
+    while True:
+        try:
+            return store.turn(events, START)
+        except LostRace as lost:
+            if isinstance(lost.__cause__, psycopg.errors.DeadlockDetected):
+                pytest.fail("two turns deadlocked")
+
+
+def raced(instances: Sequence[PostgreSQLStore], events: Sequence[Event]) -> list[Decision]:
+    """Each event in a turn of its own, all at once, by one instance after the other."""
+    with ThreadPoolExecutor(len(events)) as threads:
+        taken = [
+            threads.submit(persistent, instances[place % len(instances)], [event])
+            for place, event in enumerate(events)
+        ]
+        return [decision for turn in taken for decision in turn.result(60)]
+
+
+# --- who was first
+
+
+def test_instances_that_race_to_refresh_with_one_token_give_the_same_pair(
+    instances: list[PostgreSQLStore],
+) -> None:
+    world = world_on(instances[0])
+    pair = world.tokens()
+    decisions = raced(instances, [asks.refresh(world.basic(), pair) for _ in range(8)])
+    pairs: set[tuple[Secret, Secret | None]] = set()
+    for decision in decisions:
+        assert isinstance(decision.reply, TokensIssued)
+        pairs.add((decision.reply.access_token, decision.reply.refresh_token))
+    assert len(pairs) == 1
+
+
+def test_of_instances_that_race_to_redeem_a_code_one_wins(instances: list[PostgreSQLStore]) -> None:
+    world = world_on(instances[0])
+    code = world.code()
+    replies = [d.reply for d in raced(instances, [asks.redeem(world.basic(), code) for _ in range(8)])]
+    assert sum(isinstance(reply, TokensIssued) for reply in replies) == 1
+    assert [reply.why for reply in replies if isinstance(reply, Refused)] == [Why.CODE_USED] * 7
+
+
+def test_an_ending_by_one_instance_is_seen_by_all_at_once(instances: list[PostgreSQLStore]) -> None:
+    world = world_on(instances[0])
+    pair = world.tokens()
+    instances[1].turn([UserForcedOut(caller=Operator(), user_id=world.user_ids["alice"])], START)
+    for instance in instances:
+        [decision] = instance.turn([asks.refresh(world.basic(), pair)], START)
+        assert decision.reply == Refused(Why.SESSION_ENDED)
+
+
+def test_turns_that_write_the_same_records_in_any_order_do_not_deadlock(
+    instances: list[PostgreSQLStore],
+) -> None:
+    instances[0].turn([FIRST_ADMINISTRATOR], START)
+    made = [asks.user(f"user{number}") for number in range(80)]
+    decisions = instances[0].turn(made, START)
+    user_ids = [
+        decision.reply.user.user_id for decision in decisions if isinstance(decision.reply, UserKnown)
+    ]
+
+    def instance_of(place: int) -> None:
+        chance = random.Random(place)
+        for _ in range(8):
+            chosen = chance.sample(user_ids, 80)
+            persistent(
+                instances[place], [UserForcedOut(caller=Operator(), user_id=user_id) for user_id in chosen]
+            )
+
+    with ThreadPoolExecutor(INSTANCES) as threads:
+        for running in [threads.submit(instance_of, place) for place in range(INSTANCES)]:
+            running.result(60)
+    users = [record for record in instances[0].records(Table.USER) if isinstance(record, User)]
+    assert sum(user.epoch for user in users) == INSTANCES * 8 * 80, "an ending was lost or made twice"
+
+
+# --- what time it is
+
+
+def test_the_time_of_a_turn_is_the_databases_whatever_the_instance_says(address: str) -> None:
+    def database_says() -> Instant:
+        with psycopg.connect(address) as connection:
+            told = connection.execute("SELECT extract(epoch FROM clock_timestamp()) * 1000").fetchone()
+        assert told is not None
+        return Instant(int(told[0]))
+
+    with PostgreSQLStore(address) as fast, PostgreSQLStore(address) as slow:
+        before = database_says()
+        for store, wrong, name in ((fast, Instant(2**50), "alice"), (slow, Instant(0), "bob")):
+            [decision] = store.turn([asks.user(name)], wrong)
+            assert isinstance(decision.reply, UserKnown)
+            assert before <= decision.reply.user.created_at <= database_says()
+
+
+# --- what is acknowledged is on the disk
+
+
+def test_a_commit_waits_for_the_disk_whatever_the_servers_default(address: str) -> None:
+    with PostgreSQLStore(address + "%20-c%20synchronous_commit%3Doff") as store, store._reading() as reading:
+        assert reading[0].execute("SHOW synchronous_commit").fetchone() == ("on",)
+
+
+# --- a database that goes away
+
+
+def killed(address: str) -> None:
+    """End every other connection of this schema's stores, as an administrator would."""
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'killable' AND pid <> pg_backend_pid()"
+        )
+
+
+def test_a_connection_killed_while_idle_costs_nobody_a_turn(address: str) -> None:
+    with PostgreSQLStore(f"{address}&application_name=killable", keeps_time=False) as store:
+        store.turn([asks.user("before")], START)
+        killed(address)
+        store.turn([asks.user("after")], START)
+        assert len(store.records(Table.USER)) == 2
+
+
+def test_a_connection_killed_before_the_commit_takes_the_turn_again(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kills = iter([True])
+
+    def deciding(*arguments: Any) -> list[Decision]:
+        if next(kills, False):
+            killed(address)
+        return take_turn(*arguments)
+
+    with PostgreSQLStore(f"{address}&application_name=killable", keeps_time=False) as store:
+        monkeypatch.setattr("ostiary_net.postgres.store.take_turn", deciding)
+        [decision] = store.turn([asks.user("alice")], START)
+        assert isinstance(decision.reply, UserKnown)
+        assert len(store.records(Table.USER)) == 1
+
+
+def test_a_store_recovers_by_itself_when_the_database_comes_back(address: str) -> None:
+    with (
+        Wire(address) as wire,
+        PostgreSQLStore(wire.address, keeps_time=False, wait_seconds=0.5) as store,
+    ):
+        store.turn([asks.user("before")], START)
+        wire.cut()
+        with pytest.raises(psycopg.OperationalError):
+            store.turn([asks.user("meanwhile")], START)
+        wire.mend()
+        after, attempts = threading.Event(), 0
+        while not after.is_set():
+            attempts += 1
+            assert attempts < 60, "the store never came back"
+            try:
+                store.turn([asks.user("after")], START)
+            except psycopg.OperationalError:
+                continue
+            after.set()
+        names = {record.username for record in store.records(Table.USER) if isinstance(record, User)}
+    assert names == {"before", "after"}
+
+
+def test_a_start_without_a_database_says_so_and_no_password() -> None:
+    with pytest.raises(psycopg.OperationalError) as refused:
+        PostgreSQLStore("postgresql://somebody:hunter2@127.0.0.1:9/nowhere", start_seconds=0.1)
+    assert "hunter2" not in str(refused.value)

@@ -1,0 +1,286 @@
+"""Four server processes on one PostgreSQL: what they agree on, and what happens when parts of it go away.
+
+The database is a cluster of the tests' own, so that it can be stopped under load and started again.
+"""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from shutil import chown
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+import trio
+
+from fuzz.crashes.line import Heard, Line, Lost
+from fuzz.crashes.server import ADMIN_PASSWORD, Server
+from tests.net.postgres.authorizing import Desk
+
+INSTANCES = 4
+MOST_SECONDS = 20.0
+"""Until a request is answered while the database is away: the turn before its own waits five seconds for a
+connection, its own as long, and then a machine with much else to do has to tell."""
+
+TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
+
+
+def _binaries() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+class Cluster:
+    """A PostgreSQL that belongs to these tests alone."""
+
+    def __init__(self, folder: Path, binaries: Path) -> None:
+        self._folder, self._binaries = folder, binaries
+        self._owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if self._owner:
+            chown(folder, "postgres")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self.address = f"postgresql://ostiary@127.0.0.1:{self.port}/postgres"
+        self._run("initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8")
+        self.start()
+
+    def start(self) -> None:
+        """Back once it takes connections."""
+        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
+        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", settings, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Immediate is as if it had crashed: what is committed is in its log, and nothing else is."""
+        self._run("pg_ctl", "-m", mode, "-w", "stop")
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [*self._owner, str(self._binaries / program), "-D", str(self._folder / "data"), *arguments],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            timeout=60,
+        )
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    binaries = _binaries()
+    if binaries is None:
+        if "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+            pytest.fail("OSTIARY_TEST_REQUIRE names postgres, and there is no initdb in /usr/lib/postgresql")
+        pytest.skip("no initdb in /usr/lib/postgresql: install postgresql")
+    with TemporaryDirectory() as folder:
+        made = Cluster(Path(folder), binaries)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+@pytest.fixture(scope="module")
+def servers(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
+    """Four instances that start at the same moment on an empty database."""
+    with ExitStack() as stack:
+        started = []
+        for _ in range(INSTANCES):
+            folder = tmp_path_factory.mktemp("instance")
+            server = Server(folder, settings={"DATABASE_URL": cluster.address})
+            started.append(stack.enter_context(server))
+            server.start()
+        deadline = time.monotonic() + 60
+        while not all(server.ready() for server in started):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        yield started
+
+
+@pytest.fixture
+async def desk(servers: list[Server]) -> AsyncIterator[Desk]:
+    made = Desk(servers[0].port, ADMIN_PASSWORD)
+    await made.open()
+    yield made
+    made.hang_up()
+
+
+async def at_once(
+    servers: list[Server], desk: Desk, path: str, form: dict[str, str], each: int
+) -> list[Heard]:
+    """The same form, `each` times to every instance, all at one moment."""
+    answers: list[Heard] = []
+
+    async def ask(server: Server) -> None:
+        line = Line()
+        line.port = server.port
+        answers.append(await line.post_form(path, [desk.basic, ("User-Agent", "one")], **form))
+        line.hang_up()
+
+    async with trio.open_nursery() as nursery:
+        for server in servers * each:
+            nursery.start_soon(ask, server)
+    return answers
+
+
+async def test_racing_refreshes_of_one_token_all_get_the_same_pair(servers: list[Server], desk: Desk) -> None:
+    pair = await desk.tokens()
+    form = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
+    answers = await at_once(servers, desk, TOKEN, form, each=5)
+    assert {heard.status for heard in answers} == {200}
+    assert len({(heard.json()["access_token"], heard.json()["refresh_token"]) for heard in answers}) == 1
+
+
+async def test_racing_redemptions_of_one_code_have_one_winner(servers: list[Server], desk: Desk) -> None:
+    answers = await at_once(servers, desk, TOKEN, await desk.redemption(), each=5)
+    assert sorted(heard.status for heard in answers) == [200] + [400] * (5 * INSTANCES - 1)
+    assert {heard.error for heard in answers if heard.status == 400} == {"invalid_grant"}
+
+
+async def test_a_forced_logout_is_seen_by_all_instances_at_once(servers: list[Server], desk: Desk) -> None:
+    user = await desk.user()
+    pair = await desk.tokens(user)
+    form = {"token": pair.access}
+    assert all(heard.json()["active"] for heard in await at_once(servers, desk, INTROSPECT, form, each=1))
+    await desk.force_out(user)
+    assert not any(heard.json()["active"] for heard in await at_once(servers, desk, INTROSPECT, form, each=1))
+
+
+# --- what is acknowledged stays, whatever goes away
+
+
+class Load:
+    """Sessions that go on refreshing through whichever instance, remembering what was acknowledged."""
+
+    def __init__(self, servers: list[Server], desk: Desk, refreshes: list[str]) -> None:
+        self.servers, self.desk = servers, desk
+        self.refreshes = refreshes
+        """The refresh token of each session as last acknowledged."""
+        self.done = 0
+        self.failed: list[int] = []
+        self.lost = 0
+        self.slowest = 0.0
+        self.faults: list[str] = []
+        self._chance = Random(7)
+        self._refreshed = trio.Event()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        async with trio.open_nursery() as nursery:
+            for place in range(len(self.refreshes)):
+                nursery.start_soon(self._refresh_for_ever, place)
+            task_status.started()
+
+    async def until_each_succeeds(self, seconds: float) -> float:
+        """Back when every session was refreshed once more; how long that took."""
+        before, began = list(self.refreshes), time.monotonic()
+        with trio.fail_after(seconds):
+            while any(now == then for now, then in zip(self.refreshes, before, strict=True)):
+                self._refreshed = trio.Event()
+                await self._refreshed.wait()
+        return time.monotonic() - began
+
+    async def _refresh_for_ever(self, place: int) -> None:
+        while True:
+            server = self._chance.choice(self.servers)
+            if server.lives():
+                await self._refresh(place, server)
+            await trio.sleep(0.01)
+
+    async def _refresh(self, place: int, server: Server) -> None:
+        line, began = Line(), time.monotonic()
+        line.port = server.port
+        form = {"grant_type": "refresh_token", "refresh_token": self.refreshes[place]}
+        try:
+            heard = await line.post_form(TOKEN, [self.desk.basic, ("User-Agent", "one")], **form)
+        except Lost:
+            self.lost += 1
+            return
+        finally:
+            line.hang_up()
+            self.slowest = max(self.slowest, time.monotonic() - began)
+        if heard.status == 200:
+            self.refreshes[place] = str(heard.json()["refresh_token"])
+            self.done += 1
+            self._refreshed.set()
+        elif heard.status in (500, 503):
+            self.failed.append(heard.status)
+            if set(heard.json()) != {"code", "msg", "data", "traceId"} or heard.json()["data"] is not None:
+                self.faults.append(f"a {heard.status} of another shape: {sorted(heard.json())}")
+        else:
+            self.faults.append(f"an acknowledged token is answered {heard.status} {heard.error}")
+
+    def told(self, what: str, recovery_seconds: float) -> str:
+        return (
+            f"{what}: {self.done} refreshes, {len(self.failed)} answered {sorted(set(self.failed))}, "
+            f"{self.lost} lost, slowest {self.slowest:.1f} s, all well {recovery_seconds:.1f} s afterwards"
+        )
+
+
+@pytest.fixture
+async def load(servers: list[Server], desk: Desk) -> Load:
+    return Load(servers, desk, [(await desk.tokens()).refresh for _ in range(6)])
+
+
+def kill_an_instance(cluster: Cluster, servers: list[Server]) -> None:
+    servers[-1].kill()
+
+
+def terminate_connections(cluster: Cluster, servers: list[Server]) -> None:
+    cluster.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
+
+
+def restart_the_database(cluster: Cluster, servers: list[Server]) -> None:
+    cluster.stop("fast")
+    cluster.start()
+
+
+def crash_the_database_for_a_while(cluster: Cluster, servers: list[Server]) -> None:
+    cluster.stop("immediate")
+    time.sleep(6)  # longer than an instance waits for a connection, so that it has to say no
+    cluster.start()
+
+
+@pytest.mark.parametrize(
+    "mishap",
+    [terminate_connections, restart_the_database, crash_the_database_for_a_while, kill_an_instance],
+)
+async def test_nothing_acknowledged_is_lost_and_all_recover_by_themselves(
+    cluster: Cluster,
+    servers: list[Server],
+    load: Load,
+    mishap: Callable[[Cluster, list[Server]], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with trio.open_nursery() as nursery:
+        await nursery.start(load.run)
+        await load.until_each_succeeds(30)
+        await trio.to_thread.run_sync(mishap, cluster, servers)
+        recovery_seconds = await load.until_each_succeeds(30)
+        nursery.cancel_scope.cancel()
+    print(load.told(mishap.__name__, recovery_seconds))  # docs/scale.md has these: pytest -s
+    assert load.faults == []
+    assert load.slowest < MOST_SECONDS
+    if mishap is crash_the_database_for_a_while:
+        assert load.failed, "nobody was told that the database was away"
+
+
+async def test_an_instance_that_was_killed_starts_again_beside_the_others(
+    servers: list[Server], desk: Desk
+) -> None:
+    if servers[-1].lives():
+        servers[-1].kill()
+    await trio.to_thread.run_sync(servers[-1].start_and_wait)
+    pair = await desk.tokens()
+    answers = await at_once(servers, desk, INTROSPECT, {"token": pair.access}, each=1)
+    assert [heard.json()["active"] for heard in answers] == [True] * INSTANCES

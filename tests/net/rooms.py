@@ -1,0 +1,162 @@
+"""The machine room in tests: a clock set by hand, seeded entropy, a store that tells of its turns."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Final, TypeVar
+
+import trio
+from argon2 import PasswordHasher, Type
+
+from ostiary_core import Decision, Entropy, Instant, MemoryStore
+from ostiary_core.audit import Origin
+from ostiary_core.events import READ_ONLY, Event, Operator, UserRegistered
+from ostiary_core.instant import SECOND_MS
+from ostiary_core.records import Session, Table
+from ostiary_net.clock import Clock
+
+__all__ = [
+    "CHEAP",
+    "START",
+    "BreakingStore",
+    "Gate",
+    "HandClock",
+    "PlainStore",
+    "SeededEntropy",
+    "origin",
+    "registered",
+]
+
+T = TypeVar("T")
+
+START: Final = Instant(1_800_000_000_123)
+"""Some instant in 2027 that is no whole second, so that rounding shows."""
+
+CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
+"""Argon2id that costs nothing; what it costs in earnest is `passwords.OWASP`."""
+
+
+class HandClock(Clock):
+    """Stands still until it is set on."""
+
+    def __init__(self, start: Instant = START) -> None:
+        self._now = start
+
+    def now(self) -> Instant:
+        return self._now
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now = Instant(self._now + round(seconds * SECOND_MS))
+
+
+class SeededEntropy:
+    """The same draws in every run, no two of them alike."""
+
+    def __init__(self, seed: str = "a seed") -> None:
+        self._seed = seed
+        self._drawn = 0
+
+    def draw(self) -> Entropy:
+        self._drawn += 1
+        return Entropy(sha256(f"{self._seed} {self._drawn}".encode()).digest())
+
+
+class PlainStore(MemoryStore):
+    """The reference store with what a server asks of one, telling what its turns were made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns: list[list[Event]] = []
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        self.turns.append(list(events))
+        return super().turn(events, now, origins)
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        assert all(isinstance(event, READ_ONLY) for event in events)
+        return super().turn(events, now)
+
+    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
+        due = [
+            (session.rotated_at, session.session_id)
+            for session in self.records(Table.SESSION)
+            if isinstance(session, Session)
+            and session.salt is not None
+            and session.rotated_at is not None
+            and session.rotated_at < now - grace_seconds * SECOND_MS
+        ]
+        return [session_id for _, session_id in sorted(due)[:limit]]
+
+    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
+        """One process has nobody to share with."""
+        return True
+
+
+class BreakingStore(PlainStore):
+    """Works until it is broken. Its errors quote what they were about, as errors of storage do."""
+
+    def __init__(self, quoting: str = "secret detail") -> None:
+        super().__init__()
+        self.broken = False
+        self.quoting = quoting
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        self._break()
+        return super().turn(events, now, origins)
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        self._break()
+        return super().read(events, now)
+
+    def _break(self) -> None:
+        if self.broken:
+            raise OSError(f"disk I/O error near {self.quoting!r}")
+
+
+class Gate:
+    """A `RunSync` in place, which holds whatever began until it is opened."""
+
+    def __init__(self) -> None:
+        self._opened = trio.Event()
+        self.running = 0
+        self.most_running = 0
+
+    def open(self) -> None:
+        self._opened.set()
+
+    async def __call__(self, sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+        async with limiter:
+            self.running += 1
+            self.most_running = max(self.most_running, self.running)
+            try:
+                await self._opened.wait()
+                return sync_fn()
+            finally:
+                self.running -= 1
+
+
+def origin(trace_id: str = "0123456789abcdef0123456789abcdef") -> Origin:
+    """Where a request of the tests comes from."""
+    return Origin(trace_id=trace_id, source="203.0.113.7", user_agent="app-backend/1.0")
+
+
+_for_users = SeededEntropy("users")
+
+
+def registered(username: str, password_hash: str = "some hash", *roles: str) -> UserRegistered:
+    """A new account: an event that changes something, and shows by name that it did."""
+    return UserRegistered(
+        caller=Operator(),
+        fields={
+            "username": username,
+            "name": username.capitalize(),
+            "mustChangePassword": False,
+            "roleIds": list(roles),
+        },
+        password_hash=password_hash,
+        entropy=_for_users.draw(),
+    )

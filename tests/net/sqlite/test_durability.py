@@ -1,0 +1,197 @@
+"""Acknowledged is on the disk: through a killed process, a power cut, a full disk, a failing statement."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import apsw
+import pytest
+
+from ostiary_core import Secret
+from ostiary_core.audit import AuditEntry
+from ostiary_core.records import Record, Table, User
+from ostiary_net.sqlite import SQLiteStore
+from tests.core import asks
+from tests.core.story import START
+from tests.net.sqlite.disk import Disk
+from tests.net.store.lives import a_life
+
+
+def contents(store: SQLiteStore) -> tuple[set[Record], tuple[AuditEntry, ...]]:
+    return {record for table in Table for record in store.records(table)}, store.audit()
+
+
+def usernames(store: SQLiteStore) -> set[str]:
+    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
+
+
+def is_sound(path: Path) -> bool:
+    """Whether SQLite itself finds nothing wrong with the file."""
+    connection = apsw.Connection(str(path))
+    try:
+        return bool(connection.pragma("integrity_check") == "ok")
+    finally:
+        connection.close()
+
+
+# --- flushes
+
+
+def test_a_turn_costs_one_flush_however_many_events_it_has(tmp_path: Path) -> None:
+    with Disk() as disk, SQLiteStore(tmp_path / "ostiary.db") as store:
+        store.turn(a_life()[0], START)
+        for size in (1, 40):
+            before = disk.flushes
+            store.turn(
+                [asks.user(f"user {size} {number}".replace(" ", "-")) for number in range(size)], START
+            )
+            assert disk.flushes == before + 1
+
+
+def test_a_turn_that_changes_nothing_and_a_read_cost_no_flush(tmp_path: Path) -> None:
+    with Disk() as disk, SQLiteStore(tmp_path / "ostiary.db") as store:
+        store.turn(a_life()[0], START)
+        before = disk.flushes
+        store.turn([asks.machine(asks.credentials("app", "a wrong secret"))], START)
+        store.read([asks.profile(Secret("no token"))], START)
+        assert disk.flushes == before
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_was_acknowledged_survives_a_power_cut(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    after = tmp_path / "after"
+    after.mkdir()
+    with Disk() as disk:
+        store = SQLiteStore(tmp_path / "ostiary.db")
+        names = [f"user{number}" for number in range(chance.randrange(1, 60))]
+        for name in names:
+            store.turn([asks.user(name)], START)
+        # The cut comes in the middle of one more turn, whose writes are not flushed yet.
+        disk.fail_after(chance.randrange(1, 6))
+        with pytest.raises(apsw.Error):
+            store.turn([asks.user(f"late{number}") for number in range(100)], START)
+        disk.lose_power(after, chance)
+        disk.fail_after(None)
+        store.close()
+    with SQLiteStore(after / "ostiary.db") as survived:
+        assert usernames(survived) == set(names)
+    assert is_sound(after / "ostiary.db")
+
+
+# --- killed
+
+WRITER = """
+import itertools, os, sys
+from dataclasses import replace
+from ostiary_net.sqlite import SQLiteStore
+from tests.core import asks
+from tests.core.story import START
+store = SQLiteStore(sys.argv[1])
+for number in itertools.count():
+    names = [f"{sys.argv[2]}-{number}-{place}" for place in range(3)]
+    store.turn([replace(asks.user(name), entropy=os.urandom(32)) for name in names], START)
+    print(number, flush=True)
+"""
+
+
+def test_every_acknowledged_turn_survives_the_killing_of_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "ostiary.db"
+    chance = random.Random(20)
+    expected: set[str] = set()
+    possible: set[str] = set()
+    for round_number in range(4):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), f"round{round_number}"],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as writer:
+            assert writer.stdout is not None
+            acknowledged = [writer.stdout.readline()]
+            time.sleep(chance.uniform(0.0, 0.1))
+            writer.send_signal(signal.SIGKILL)
+            acknowledged += writer.stdout.readlines()
+        assert writer.returncode == -signal.SIGKILL
+        turns = len([line for line in acknowledged if line.endswith("\n")])
+        expected |= {f"round{round_number}-{n}-{place}" for n in range(turns) for place in range(3)}
+        possible |= {f"round{round_number}-{turns}-{place}" for place in range(3)}
+        with SQLiteStore(path) as store:
+            found = usernames(store)
+        assert expected <= found <= expected | possible
+        assert len(found) % 3 == 0, "a part of a turn was kept"
+        assert is_sound(path)
+
+
+# --- failing
+
+
+@pytest.mark.parametrize("operation", range(8))
+def test_a_disk_that_fails_at_any_moment_keeps_nothing_of_the_turn(tmp_path: Path, operation: int) -> None:
+    with Disk() as disk, SQLiteStore(tmp_path / "ostiary.db") as store:
+        store.turn(a_life()[0], START)
+        before = contents(store)
+        turn = [asks.user(f"late{number}") for number in range(100)]
+        disk.fail_after(operation)
+        with pytest.raises(apsw.Error):
+            store.turn(turn, START)
+        disk.fail_after(None)
+        assert contents(store) == before
+        store.turn(turn, START)
+        assert len(usernames(store)) == len({u for u in before[0] if isinstance(u, User)}) + 100
+    assert is_sound(tmp_path / "ostiary.db")
+
+
+def test_a_full_disk_fails_turns_until_there_is_room_again(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        store.turn(a_life()[0], START)
+        before = contents(store)
+        writer = store._writer
+        assert writer is not None
+        writer.pragma("max_page_count", writer.pragma("page_count"))
+        with pytest.raises(apsw.FullError):
+            store.turn([asks.user(f"late{number}") for number in range(300)], START)
+        assert contents(store) == before
+        writer.pragma("max_page_count", 1_000_000)
+        store.turn([asks.user("late")], START)
+        assert "late" in usernames(store)
+
+
+class StatementFailed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("for_good", [False, True], ids=["once", "also while rolling back"])
+def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(tmp_path: Path, for_good: bool) -> None:
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        store.turn(a_life()[0], START)
+        before = contents(store)
+        turn = a_life()[1]
+        failing_at = 0
+        while True:
+            countdown = iter(range(failing_at, -1, -1))
+
+            def failing(
+                cursor: apsw.Cursor, statement: str, bindings: object, countdown: object = countdown
+            ) -> bool:
+                left = next(countdown, None)  # type: ignore[call-overload]
+                if left == 0 or (left is None and for_good):
+                    raise StatementFailed
+                return True
+
+            writer = store._connected()
+            writer.exec_trace = failing
+            try:
+                store.turn(turn, START)
+            except StatementFailed:
+                assert contents(store) == before
+                failing_at += 1
+            else:
+                break
+            finally:
+                if store._writer is writer:
+                    writer.exec_trace = None
+        assert failing_at > 10, "the turn was expected to take more statements"
+        assert contents(store) != before

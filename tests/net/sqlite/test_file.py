@@ -1,0 +1,223 @@
+"""The database file: who may read it, how it is written, its schema, and files that are not ours."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import fields
+from enum import Enum
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import apsw
+import pytest
+
+from ostiary_core.audit import AuditEntry
+from ostiary_core.decision import CodeIssued, LoginIssued, SecretIssued, TextCodeDrawn, TokensIssued
+from ostiary_core.records import Table
+from ostiary_net.columns import TABLES, translation
+from ostiary_net.sqlite import SchemaError, SQLiteStore
+from ostiary_net.sqlite.schema import Migration, bring_up_to_date, examine, known_migrations
+from tests.core import asks, story
+from tests.core.story import START
+from tests.net.store.test_turns import live
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "made" / "ostiary.db"
+
+
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    previous = os.umask(0)
+    yield
+    os.umask(previous)
+
+
+# --- who may read it, how it is written
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_every_file_of_the_store_is_its_owners_alone(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        store.turn([asks.user()], START)
+        modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert modes == dict.fromkeys(
+        ("ostiary.db", "ostiary.db-wal", "ostiary.db-shm", "ostiary.db.lock"), 0o600
+    )
+
+
+def test_every_setting_of_the_connections_took_effect(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        writer = store._connected()
+        assert writer.pragma("journal_mode") == "wal"
+        full, fast = 2, 2
+        assert writer.pragma("synchronous") == full
+        assert writer.pragma("secure_delete") == fast
+        assert writer.pragma("fullfsync") == writer.pragma("checkpoint_fullfsync") == 1
+        assert writer.pragma("journal_size_limit") == 64 * 1024 * 1024
+        assert writer.pragma("cache_size") < -10_000
+        with store._readers.snapshot() as reader:
+            assert reader.pragma("query_only") == 1
+            assert reader.pragma("cache_size") < -10_000
+            with pytest.raises(apsw.ReadOnlyError):
+                reader.execute("DELETE FROM users")
+
+
+def test_a_closed_store_says_so_and_closing_again_is_nothing(path: Path) -> None:
+    store = SQLiteStore(path)
+    store.close()
+    store.close()
+    for asked in (lambda: store.turn([asks.user()], START), lambda: store.records(Table.USER)):
+        with pytest.raises(RuntimeError, match="closed"):
+            asked()
+    assert {file.name for file in path.parent.iterdir()} == {"ostiary.db", "ostiary.db.lock"}
+
+
+def test_no_token_code_or_secret_is_in_any_file_of_the_store(path: Path) -> None:
+    with SQLiteStore(path) as store:
+        said: set[str] = set()
+        digests: set[bytes] = set()
+        for decision in live(store):
+            match decision.reply:
+                case TokensIssued() as tokens:
+                    secrets = [tokens.access_token, tokens.refresh_token]
+                case LoginIssued(tokens=tokens):
+                    secrets = [tokens.access_token, tokens.refresh_token]
+                case CodeIssued() as issued:
+                    secrets = [story.code_in(issued)]
+                case SecretIssued(secret=secret) | TextCodeDrawn(code=secret):
+                    secrets = [secret]
+                case _:
+                    secrets = []
+            said |= {secret.reveal() for secret in secrets if secret is not None}
+            digests |= {secret.digest for secret in secrets if secret is not None}
+        held = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert len(said) > 20
+    text_codes = {secret for secret in said if len(secret) == 6}
+    assert not [secret for secret in said - text_codes if secret.encode() in held]
+    assert len([digest for digest in digests if digest in held]) > 10, "the digests should be there"
+
+
+# --- the schema
+
+
+TYPES = {str: "TEXT", bytes: "BLOB", int: "INTEGER", bool: "INTEGER"}
+
+
+def declared(kind: type[Any]) -> dict[str, tuple[str, bool]]:
+    """The columns that a class asks for: their type and whether they may be NULL."""
+    columns: dict[str, tuple[str, bool]] = {}
+    hints = get_type_hints(kind)
+    names = iter(translation(kind).columns)
+    for field in fields(kind):
+        members = get_args(hints[field.name])
+        optional = NoneType in members
+        plain: Any = next(m for m in members if m is not NoneType) if optional else hints[field.name]
+        plain = getattr(plain, "__supertype__", plain)
+        if get_origin(plain) is tuple or issubclass(plain, Enum):
+            plain = str
+        if issubclass(plain, tuple):
+            columns |= {next(names): ("INTEGER", False) for _ in plain._fields}
+        else:
+            columns[next(names)] = (TYPES[plain], optional)
+    return columns
+
+
+@pytest.mark.parametrize(
+    "name, kind, key",
+    [(stored.name, stored.record, stored.key) for stored in TABLES.values()]
+    + [("audit", AuditEntry, ("number",))],
+)
+def test_the_schema_has_the_columns_of_the_class(
+    path: Path, name: str, kind: type[Any], key: tuple[str, ...]
+) -> None:
+    with SQLiteStore(path) as store:
+        rows: list[Any] = store._connected().execute(f"PRAGMA table_info({name})").fetchall()
+        [[strict]] = store._connected().execute("SELECT strict FROM pragma_table_list(?)", (name,)).fetchall()
+    assert {row[1]: (row[2], not row[3]) for row in rows} == declared(kind)
+    assert tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5]) == key
+    assert strict == 1
+
+
+def schema_of(path: Path) -> list[Any]:
+    connection = apsw.Connection(str(path))
+    try:
+        return connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    finally:
+        connection.close()
+
+
+def test_steps_that_are_missing_are_taken_when_the_file_is_opened(path: Path) -> None:
+    path.parent.mkdir()
+    connection = apsw.Connection(str(path))
+    bring_up_to_date(connection, START, known_migrations()[:1])
+    connection.close()
+    SQLiteStore(path).close()
+    whole = path.with_name("whole.db")
+    SQLiteStore(whole).close()
+    assert schema_of(path) == schema_of(whole)
+
+
+def test_a_step_that_fails_leaves_the_schema_as_it_was(path: Path) -> None:
+    path.parent.mkdir()
+    connection = apsw.Connection(str(path))
+    steps = (
+        *known_migrations(),
+        Migration(len(known_migrations()) + 1, "bad", "CREATE TABLE x (y); NONSENSE"),
+    )
+    with pytest.raises(apsw.SQLError):
+        bring_up_to_date(connection, START, steps)
+    connection.close()
+    assert schema_of(path) == []
+
+
+# --- files that are not ours
+
+
+def left_alone(path: Path, message: str) -> None:
+    """Opening fails with this message and the file stays as it was, byte for byte."""
+    before = path.read_bytes()
+    with pytest.raises(SchemaError, match=message):
+        SQLiteStore(path)
+    assert path.read_bytes() == before
+    assert {file.name for file in path.parent.iterdir()} <= {path.name, path.name + ".lock"}
+
+
+def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
+    SQLiteStore(path).close()
+    connection = apsw.Connection(str(path))
+    newer = len(known_migrations()) + 1
+    connection.execute("INSERT INTO schema_migrations VALUES (?, 'of_tomorrow', 0)", (newer,))
+    connection.execute("PRAGMA journal_mode = DELETE").fetchall()
+    connection.close()
+    left_alone(path, f"version {newer}.*newer Ostiary")
+
+
+def test_a_file_that_went_another_way_is_left_alone(path: Path) -> None:
+    SQLiteStore(path).close()
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE schema_migrations SET name = 'of_a_fork' WHERE version = 1")
+    connection.close()
+    left_alone(path, "different Ostiary")
+
+
+def test_a_file_of_another_program_is_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE things (thing)")
+    connection.close()
+    left_alone(path, "another program")
+
+
+def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text("Dear diary, " * 200)
+    left_alone(path, "not a SQLite file")
+
+
+def test_a_fresh_file_is_one_to_work_with(path: Path) -> None:
+    path.parent.mkdir()
+    connection = apsw.Connection(str(path))
+    examine(connection)
+    connection.close()

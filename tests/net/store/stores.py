@@ -1,0 +1,73 @@
+"""The stores that are held to one contract, and how a test opens each."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from ostiary_core import MemoryStore
+from ostiary_core.audit import AuditEntry
+from ostiary_core.decision import Change
+from ostiary_core.listing import ListingStore
+from ostiary_core.records import Record, Table
+from ostiary_core.store import Store
+from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.sqlite import SQLiteStore
+from tests.net.postgres.schemas import lent_schema
+
+__all__ = ["DURABLE", "KINDS", "POSTGRESQL", "ContractStore", "OpenStore", "opened"]
+
+
+class ContractStore(Store, ListingStore, Protocol):
+    """A store with what lets a test look into it."""
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]: ...
+
+    def write(self, changes: Sequence[Change]) -> None: ...
+
+    def records(self, table: Table) -> tuple[Record, ...]: ...
+
+    def audit(self) -> tuple[AuditEntry, ...]: ...
+
+
+OpenStore = Callable[[], AbstractContextManager[ContractStore]]
+"""Opens the store of one test; opened again, it is the same store."""
+
+POSTGRESQL = os.environ.get("OSTIARY_TEST_POSTGRES")
+"""A PostgreSQL server that the tests may use, as postgresql://user@host:port/database."""
+
+if POSTGRESQL is None and "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+    raise RuntimeError("OSTIARY_TEST_REQUIRE asks for PostgreSQL, and OSTIARY_TEST_POSTGRES names no server")
+
+_postgresql = pytest.param(
+    "postgresql",
+    marks=pytest.mark.skipif(
+        POSTGRESQL is None,
+        reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)",
+    ),
+)
+
+KINDS = ("memory", "sqlite", _postgresql)
+
+DURABLE = ("sqlite", _postgresql)
+"""Those that outlive being closed, and that many threads may use at once."""
+
+
+@contextmanager
+def opened(kind: str, folder: Path) -> Iterator[OpenStore]:
+    """How a store of this kind is opened, for as long as the block runs; empty at first."""
+    match kind:
+        case "memory":
+            kept = MemoryStore()
+            yield lambda: nullcontext(kept)
+        case "sqlite":
+            yield lambda: SQLiteStore(folder / "ostiary.db")
+        case "postgresql":
+            assert POSTGRESQL is not None
+            with lent_schema(POSTGRESQL) as address:
+                yield lambda: PostgreSQLStore(address, keeps_time=False, most_connections=16)
+        case _:
+            raise ValueError(f"there is no store called {kind}")

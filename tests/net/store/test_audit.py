@@ -1,0 +1,141 @@
+"""The audit trail of a store: all that was told, with where it came from, and nothing that was not kept."""
+
+import pytest
+
+from ostiary_core import Why
+from ostiary_core.audit import NOT_KEPT, AuditEntry, Origin
+from ostiary_core.decision import FactKind, TokensIssued
+from ostiary_core.events import ClientDisabled, ClientEnabled, GraceLapsed, Operator, UserForcedOut
+from tests.core import asks
+from tests.core.story import START
+from tests.net.store.lives import origin_of
+from tests.net.store.stores import ContractStore
+from tests.net.store.test_turns import live, world_on
+
+PHONE = Origin(trace_id="trace of the request", source="2001:db8::1", user_agent="Phone/1.0")
+
+
+def test_every_fact_is_kept_with_the_origin_of_its_event(store: ContractStore) -> None:
+    decisions = live(store)
+    told = [
+        (fact.kind, origin_of(place))
+        for place, decision in enumerate(decisions)
+        for fact in decision.facts
+        if fact.kind not in NOT_KEPT
+    ]
+    entries = store.audit()
+    assert len(entries) == len(told)
+    assert [entry.number for entry in entries] == sorted({entry.number for entry in entries})
+    for entry, (kind, origin) in zip(entries, told, strict=True):
+        assert entry.kind is kind
+        assert entry.at == START
+        assert entry.trace_id == (origin and origin.trace_id)
+        assert entry.source == (origin and origin.source)
+
+
+def test_a_safe_retry_changes_nothing_and_is_told_all_the_same(store: ContractStore) -> None:
+    world = world_on(store)
+    pair = world.tokens()
+    world.when(asks.refresh(world.basic(), pair)).then(TokensIssued)
+    rotated_at = world.now
+    world.wait(20)
+    [decision] = store.turn([asks.refresh(world.basic(), pair)], world.now, [PHONE])
+    assert not decision.changes
+    last = store.audit()[-1]
+    assert last.kind is FactKind.PAIR_REPEATED
+    assert (last.at, last.earlier_at) == (world.now, rotated_at)
+    assert (last.trace_id, last.source, last.user_agent) == (PHONE.trace_id, PHONE.source, asks.APP)
+
+
+def test_a_refusal_that_changes_nothing_and_housekeeping_are_not_kept(store: ContractStore) -> None:
+    world = world_on(store)
+    world.tokens()
+    before = store.audit()
+    world.when(asks.machine(asks.credentials("app", "a wrong secret")))
+    pair = world.tokens()
+    world.when(asks.refresh(world.basic(), pair)).then(TokensIssued)
+    world.wait(60)
+    salted = [session.session_id for session in world.sessions() if session.salt is not None]
+    [decision] = store.turn([GraceLapsed(session_id=salted[0])], world.now)
+    assert [fact.kind for fact in decision.facts] == [FactKind.SALT_ERASED]
+    kinds = {entry.kind for entry in store.audit()[len(before) :]}
+    assert kinds.isdisjoint(NOT_KEPT)
+
+
+def test_no_entry_holds_what_a_client_may_present(store: ContractStore) -> None:
+    decisions = live(store)
+    secrets = {
+        token.reveal()
+        for decision in decisions
+        if isinstance(decision.reply, TokensIssued)
+        for token in (decision.reply.access_token, decision.reply.refresh_token)
+        if token is not None
+    }
+    assert secrets
+    printed = repr(store.audit())
+    assert not [secret for secret in secrets if secret in printed]
+
+
+# --- the life of one session
+
+
+def test_the_life_of_a_session_is_told_in_order(store: ContractStore) -> None:
+    world = world_on(store)
+    pair = world.tokens()
+    world.wait(60)
+    store.turn([asks.refresh(world.basic(), pair)], world.now, [PHONE])
+    world.wait(31)
+    store.turn([asks.refresh(world.basic(), pair)], world.now, [PHONE])
+    life = store.session_life(world.the_session().session_id)
+    assert life is not None
+    assert life.session == world.the_session()
+    assert [entry.kind for entry in life.entries] == [
+        FactKind.CODE_USED,
+        FactKind.SESSION_STARTED,
+        FactKind.PAIR_ROTATED,
+        FactKind.SESSION_ENDED,
+    ]
+    assert life.entries[-1].why is Why.REPLAYED_AFTER_GRACE
+    assert life.entries[-1].earlier_at == life.entries[-2].at
+    assert life.ending_from_above is None
+
+
+def test_a_session_that_is_not_there_has_no_life(store: ContractStore) -> None:
+    assert store.session_life("nobody") is None
+    assert store.session_life("\ud800") is None
+
+
+@pytest.mark.parametrize("what", ["user", "client"])
+@pytest.mark.parametrize("earlier", [0, 1])
+@pytest.mark.parametrize("later", [0, 2])
+def test_the_ending_from_above_is_the_first_after_the_session_began(
+    store: ContractStore, what: str, earlier: int, later: int
+) -> None:
+    """Other endings of the same user or client, before and after, are not mistaken for it."""
+    world = world_on(store)
+
+    def end() -> None:
+        world.wait(1)
+        if what == "user":
+            world.when(UserForcedOut(caller=Operator(), user_id=world.user_ids["alice"]))
+        else:
+            world.given(ClientDisabled(caller=Operator(), client_id="app"))
+            world.given(ClientEnabled(caller=Operator(), client_id="app"))
+
+    for _ in range(earlier):
+        end()
+    world.tokens()
+    session = world.the_session()
+    alive = store.session_life(session.session_id)
+    assert alive is not None
+    assert alive.ending_from_above is None
+    end()
+    ended_at = world.now
+    for _ in range(later):
+        end()
+    life = store.session_life(session.session_id)
+    assert life is not None
+    ending = life.ending_from_above
+    assert isinstance(ending, AuditEntry)
+    assert ending.at == ended_at
+    assert ending.kind is (FactKind.USER_SESSIONS_ENDED if what == "user" else FactKind.CLIENT_DISABLED)

@@ -1,0 +1,62 @@
+"""Our stores on disk pass the kit that other people's are held to; that of memory does in tests/core."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostiary_core.conformance import check_store
+from tests.net.store.stores import DURABLE, ContractStore, OpenStore, opened
+
+
+class Bench:
+    """Stores of one kind, as many as are asked for, each opened again from what it kept."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self._kind = kind
+        self._folder = folder
+        self._stack = ExitStack()
+        self._made = 0
+        self._openers: dict[int, tuple[OpenStore, ExitStack]] = {}
+
+    def make(self) -> ContractStore:
+        self._made += 1
+        folder = self._folder / str(self._made)
+        folder.mkdir()
+        return self._opened(self._stack.enter_context(opened(self._kind, folder)))
+
+    def reopen(self, store: ContractStore) -> ContractStore:
+        open_store, held = self._openers.pop(id(store))
+        held.close()
+        return self._opened(open_store)
+
+    def _opened(self, open_store: OpenStore) -> ContractStore:
+        held = self._stack.enter_context(ExitStack())
+        store = held.enter_context(open_store())
+        self._openers[id(store)] = open_store, held
+        return store
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    one = Bench(request.param, tmp_path)
+    yield one
+    one.close()
+
+
+def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(lambda call: call(), calls))
+
+
+@pytest.mark.parametrize("bench", DURABLE, indirect=True)
+def test_our_store_is_sound(bench: Bench) -> None:
+    report = check_store(bench.make, reopen=bench.reopen, at_once=at_once)
+    assert report.is_sound, str(report)
+    assert not report.left_out

@@ -1,0 +1,41 @@
+"""When clients were last used: by their own entries in the audit trail, and only those that tell of a use."""
+
+import pytest
+
+from ostiary_core.decision import TokensIssued
+from ostiary_core.events import ClientDisabled, Operator
+from tests.core import asks
+from tests.core.story import World, client
+from tests.net.store.stores import ContractStore
+from tests.net.store.test_turns import world_on
+
+LATER_SECONDS = 60
+
+
+@pytest.fixture
+def world(store: ContractStore) -> World:
+    world = world_on(store)
+    return world.given(client("other"), client("idle"))
+
+
+def test_a_client_was_last_used_when_it_was_last_given_tokens(store: ContractStore, world: World) -> None:
+    pair = world.tokens()
+    world.wait(LATER_SECONDS).when(asks.machine(world.basic("other"))).then(TokensIssued)
+    other_used_at = world.now
+    world.wait(LATER_SECONDS).when(asks.refresh(world.basic(), pair)).then(TokensIssued)
+    assert store.last_used(["app", "other", "idle", "nobody"]) == {"app": world.now, "other": other_used_at}
+    world.wait(20).when(asks.refresh(world.basic(), pair)).then(TokensIssued)
+    assert store.last_used(["app"]) == {"app": world.now}
+
+
+def test_what_is_done_to_a_client_is_no_use_of_it(store: ContractStore, world: World) -> None:
+    pair = world.tokens()
+    used_at = world.now
+    world.wait(LATER_SECONDS).when(asks.revoke(world.basic(), pair.refresh_token))
+    world.when(asks.machine(asks.credentials("app", "a wrong secret")))
+    world.given(ClientDisabled(caller=Operator(), client_id="app"))
+    assert store.last_used(["app"]) == {"app": used_at}
+
+
+def test_of_no_clients_nothing_is_asked(store: ContractStore) -> None:
+    assert store.last_used([]) == {}

@@ -1,0 +1,245 @@
+"""Lists: every store gives the very page that the reference store gives."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostiary_core import Instant, MemoryStore
+from ostiary_core.audit import AuditEntry
+from ostiary_core.decision import FactKind
+from ostiary_core.instant import MINUTE_MS
+from ostiary_core.listing import (
+    AUDIT,
+    CLIENTS,
+    CONSENTS,
+    ONLINE_SESSIONS,
+    ONLINE_USERS,
+    ROLES,
+    USERS,
+    Listing,
+    Match,
+    Range,
+    Resource,
+    Sort,
+)
+from ostiary_core.records import Client, SessionKind, Table, User
+from ostiary_net import paging
+from tests.core import asks
+from tests.core.story import START
+from tests.net.store.population import NAMES, populate
+from tests.net.store.stores import KINDS, ContractStore, opened
+
+RESOURCES: tuple[Resource[Any], ...] = (
+    CLIENTS, USERS, ROLES, ONLINE_USERS, ONLINE_SESSIONS, AUDIT, CONSENTS,
+)  # fmt: skip
+
+EVERYTHING = 100_000
+
+
+@pytest.fixture(scope="module")
+def reference() -> MemoryStore:
+    store = MemoryStore()
+    populate(store)
+    return store
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def peopled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ContractStore]:
+    folder: Path = tmp_path_factory.mktemp("peopled")
+    with opened(request.param, folder) as open_store, open_store() as store:
+        populate(store)
+        yield store
+
+
+@pytest.fixture(params=[paging.STEP, 3], ids=["short lists", "long lists"])
+def step(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Lists of more than this many items are surveyed; with 3, all of them."""
+    monkeypatch.setattr(paging, "STEP", request.param)
+    return int(request.param)
+
+
+def fragments() -> st.SearchStrategy[str]:
+    """What people type into a search box."""
+    return st.sampled_from(
+        [*NAMES, "a", "A", "ph", "%", "_", "\\", "ZO", "ä", "+1555", "\x00", "\ud800", "-1"]
+    )
+
+
+@st.composite
+def listings(draw: st.DrawFn) -> Listing[Any]:
+    resource = draw(st.sampled_from(RESOURCES))
+    filters: dict[str, Any] = {}
+    for name, match in resource.filters.items():
+        if draw(st.booleans()) and (name != "user_id" or resource is CONSENTS):
+            continue
+        if match is Match.IS:
+            filters[name] = draw(st.booleans())
+        elif match is Match.CONTAINS:
+            filters[name] = draw(fragments())
+        elif name == "kind":
+            kinds = list(FactKind) if resource is AUDIT else list(SessionKind)
+            filters[name] = draw(
+                st.sampled_from([kind.value for kind in kinds])
+                | st.lists(st.sampled_from([kind.value for kind in kinds])).map(tuple)
+            )
+        else:
+            filters[name] = draw(
+                st.sampled_from(
+                    [*(f"crowd user {n}" for n in range(30)), "app", "trace 3", "nobody", "\ud800"]
+                )
+            )
+    if draw(st.integers(0, 2)):
+        filters = dict(list(filters.items())[:1])
+    if resource is CONSENTS:
+        filters["user_id"] = f"crowd user {draw(st.integers(0, 30))}"
+    instants = st.none() | st.integers(-50, 50).map(lambda seconds: Instant(START + seconds * 1_000))
+    return Listing(
+        resource=resource,
+        filters=filters,
+        ranges=tuple(
+            Range(field=name, start=draw(instants), end=draw(instants))
+            for name in resource.ranges
+            if draw(st.integers(0, 3)) == 0
+        ),
+        search=draw(st.none() | fragments()) if resource.searched else None,
+        sort=tuple(
+            Sort(name, draw(st.booleans()))
+            for name in draw(st.lists(st.sampled_from(resource.sorts), max_size=2, unique=True))
+        ),
+        page=draw(st.integers(1, 12)),
+        page_size=draw(st.sampled_from([1, 2, 3, 5, 20, 200])),
+    )
+
+
+def test_every_listing_gives_the_page_of_the_reference_store(
+    peopled: ContractStore, reference: MemoryStore, step: int
+) -> None:
+    @settings(max_examples=150)
+    @given(listings(), st.integers(-10, 70))
+    def same(listing: Listing[Any], seconds: int) -> None:
+        # A survey is of one moment: asked at other ones within its minute, it would be behind.
+        now = START if step == 3 else Instant(START + seconds * 1_000)
+        assert peopled.page(listing, now) == reference.page(listing, now)
+
+    same()
+
+
+@pytest.mark.usefixtures("step")
+@pytest.mark.parametrize("resource", RESOURCES, ids=repr)
+def test_the_pages_of_a_list_are_all_of_it_once(
+    peopled: ContractStore, reference: MemoryStore, resource: Resource[Any]
+) -> None:
+    filters = {"user_id": "crowd user 3"} if resource is CONSENTS else {}
+    for sort in resource.sorts:
+        for descending in (False, True):
+            order = (Sort(sort, descending),)
+            whole = Listing(resource=resource, filters=filters, sort=order, page_size=EVERYTHING)
+            expected = reference.page(whole, START)
+            paged: list[Any] = []
+            for page in range(1, 1_000):
+                one = Listing(resource=resource, filters=filters, sort=order, page=page, page_size=7)
+                found = peopled.page(one, START)
+                assert found.total == expected.total
+                if not found.items:
+                    break
+                paged += found.items
+            assert tuple(paged) == expected.items
+
+
+def test_the_crowd_puts_something_on_every_list_and_keeps_something_off_it(reference: MemoryStore) -> None:
+    totals = {
+        resource.name: reference.page(Listing(resource=resource), START).total
+        for resource in RESOURCES
+        if resource is not CONSENTS
+    }
+    assert all(totals.values())
+    assert totals["online users"] < totals["online sessions"] < len(reference.records(Table.SESSION)) / 2
+    assert totals["clients"] < len(reference.records(Table.CLIENT))
+    assert totals["users"] < len(reference.records(Table.USER))
+
+
+# --- what is listed
+
+
+def test_deleted_clients_and_users_are_not_listed(peopled: ContractStore) -> None:
+    clients = peopled.page(Listing(resource=CLIENTS, page_size=EVERYTHING), START).items
+    users = peopled.page(Listing(resource=USERS, page_size=EVERYTHING), START).items
+    assert {c.client_id for c in clients} == {
+        c.client_id for c in peopled.records(Table.CLIENT) if isinstance(c, Client) and c.deleted_at is None
+    }
+    assert {u.user_id for u in users} == {
+        u.user_id for u in peopled.records(Table.USER) if isinstance(u, User) and u.deleted_at is None
+    }
+
+
+def test_sessions_of_client_credentials_are_not_among_online_users(peopled: ContractStore) -> None:
+    users = peopled.page(Listing(resource=ONLINE_USERS, page_size=EVERYTHING), START).items
+    sessions = peopled.page(Listing(resource=ONLINE_SESSIONS, page_size=EVERYTHING), START).items
+    assert all(online.kind is not SessionKind.CLIENT_CREDENTIALS for online in users)
+    assert all(online.username is not None for online in users)
+    assert set(users) < set(sessions)
+    assert {online.kind for online in sessions} == set(SessionKind)
+
+
+def test_a_short_list_is_never_behind(store: ContractStore) -> None:
+    for number in range(3):
+        store.turn([asks.user(f"user{number}")], START)
+        assert store.page(Listing(resource=USERS), START).total == number + 1
+
+
+def test_the_total_of_a_long_list_is_at_most_a_minute_behind(
+    durable_store: ContractStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "STEP", 2)
+    durable_store.turn([asks.user(f"user{number}") for number in range(9)], START)
+    listing = Listing(resource=USERS, page_size=4, page=2)
+    before = durable_store.page(listing, START)
+    assert before.total == 9
+    durable_store.turn([asks.user("zoe")], START)
+    assert durable_store.page(listing, Instant(START + MINUTE_MS - 1)).items == before.items
+    assert durable_store.page(listing, Instant(START + MINUTE_MS)).total == 10
+
+
+# --- what cannot be asked
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"filters": {"passwordHash": "x"}},
+        {"filters": {"enabled": "true"}},
+        {"filters": {"name": ("a", "b")}},
+        {"ranges": (Range(field="name"),)},
+        {"sort": (Sort("password_hash"),)},
+        {"sort": (Sort("name; DROP TABLE users"),)},
+        {"page": 0},
+        {"page_size": 0},
+    ],
+    ids=repr,
+)
+def test_what_a_resource_does_not_declare_cannot_be_asked(asked: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"users|count from 1"):
+        Listing(resource=USERS, **asked)
+
+
+def test_a_resource_without_searched_fields_cannot_be_searched() -> None:
+    with pytest.raises(ValueError, match="searched"):
+        Listing(resource=AUDIT, search="x")
+
+
+def test_consents_are_listed_of_one_user_only() -> None:
+    with pytest.raises(ValueError, match="user_id"):
+        Listing(resource=CONSENTS)
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=repr)
+def test_every_declared_field_is_one_of_the_items(resource: Resource[Any]) -> None:
+    names = {*resource.sorts, *resource.ranges, *resource.filters, *resource.searched, resource.key}
+    assert names <= set(resource.item.__dataclass_fields__)
+    assert resource.item in (AuditEntry, *{other.item for other in RESOURCES})

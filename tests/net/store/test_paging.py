@@ -1,0 +1,64 @@
+"""While one caller counts a long list anew, nobody else waits for it."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from ostiary_core import Instant
+from ostiary_core.instant import MINUTE_MS
+from ostiary_core.listing import ROLES, Listing
+from ostiary_net import paging
+from ostiary_net.columns import SQLValue
+from ostiary_net.paging import Pager
+from ostiary_net.sqlite.dialect import SQLiteDialect
+from tests.core.story import START
+
+BOUND_SECONDS = 20
+
+
+class Counted:
+    """A database that has as many roles as it says, shows none, and counts only when let."""
+
+    def __init__(self) -> None:
+        self.total = 10
+        self.asked = threading.Event()
+        self.let = threading.Event()
+        self.let.set()
+
+    def execute(self, statement: str, bindings: Sequence[SQLValue]) -> list[Any]:
+        if "count(*)" not in statement:
+            return []
+        self.asked.set()
+        assert self.let.wait(BOUND_SECONDS)
+        return [(self.total,)]
+
+
+def test_a_total_that_is_being_counted_anew_is_answered_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "STEP", 5)
+    database, pager, listing = Counted(), Pager(SQLiteDialect()), Listing(resource=ROLES)
+    later = Instant(START + MINUTE_MS)
+    assert pager.page(database.execute, listing, START).total == 10
+    database.total = 11
+    database.asked.clear()
+    database.let.clear()
+    with ThreadPoolExecutor(1) as threads:
+        counting = threads.submit(pager.page, database.execute, listing, later)
+        assert database.asked.wait(BOUND_SECONDS)
+        assert pager.page(database.execute, listing, later).total == 10
+        database.let.set()
+        assert counting.result(BOUND_SECONDS).total == 11
+    assert pager.page(database.execute, listing, later).total == 11
+
+
+def test_totals_of_more_lists_than_are_kept_are_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "STEP", 5)
+    database, pager = Counted(), Pager(SQLiteDialect())
+    for number in range(1_000):
+        pager.page(database.execute, Listing(resource=ROLES, search=f"text {number}"), START)
+    assert len(pager._surveys) < 100
+    database.total = 11
+    assert pager.page(database.execute, Listing(resource=ROLES, search="text 0"), START).total == 11
+    assert pager.page(database.execute, Listing(resource=ROLES, search="text 999"), START).total == 10

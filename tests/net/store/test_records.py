@@ -1,0 +1,99 @@
+"""Records in a store: what went in comes out, nothing else does, and every write is guarded."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostiary_core import LostRace
+from ostiary_core.decision import Delete, Insert, Update
+from ostiary_core.records import Identifier, IdentifierKind, Record, Role, Table, revised
+from ostiary_net.columns import TABLES
+from tests.net.store.hostile import any_record, records_of
+from tests.net.store.stores import KINDS, ContractStore, opened
+
+
+def role(role_id: str, name: str = "a role") -> Role:
+    return Role(role_id=role_id, name=name)
+
+
+def everything(store: ContractStore) -> set[Record]:
+    return {record for table in Table for record in store.records(table)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("table", TABLES)
+def test_every_kind_of_record_comes_back_as_it_went_in(kind: str, table: Table) -> None:
+    with TemporaryDirectory() as folder, opened(kind, Path(folder)) as open_store, open_store() as store:
+
+        @settings(max_examples=15)
+        @given(st.data())
+        def round_trip(data: st.DataObject) -> None:
+            first: Record = data.draw(records_of(TABLES[table].record))
+            later: Record = revised(data.draw(records_of(TABLES[table].record)), **_key_of(first))
+            store.write([Insert(first)])
+            assert list(store.fetch(table, [first.key.id])) == [first]
+            store.write([Update(first, later)])
+            assert list(store.fetch(table, [first.key.id])) == [later]
+            assert store.records(table) == (later,)
+            store.write([Delete(later)])
+            assert list(store.fetch(table, [first.key.id])) == []
+
+        round_trip()
+
+
+def _key_of(record: Record) -> dict[str, object]:
+    """The fields that a later revision shares with the first."""
+    return {name: getattr(record, name) for name in TABLES[record.table].key}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_records_at_once_are_kept_apart(kind: str) -> None:
+    with TemporaryDirectory() as folder, opened(kind, Path(folder)) as open_store, open_store() as store:
+
+        @settings(max_examples=10)
+        @given(st.lists(any_record(), max_size=12, unique_by=lambda record: record.key))
+        def many(records: list[Record]) -> None:
+            store.write([Insert(record) for record in records])
+            for table in Table:
+                expected = {record for record in records if record.table is table}
+                assert set(store.fetch(table, [record.key.id for record in expected])) == expected
+                assert set(store.records(table)) == expected
+            store.write([Delete(record) for record in records])
+            assert everything(store) == set()
+
+        many()
+
+
+def test_more_keys_than_any_one_statement_takes_are_all_found(store: ContractStore) -> None:
+    roles = [role(f"role {number}") for number in range(700)]
+    names = [
+        Identifier(kind=IdentifierKind.USERNAME, value=f"name {number}", user_id="u") for number in range(700)
+    ]
+    everyone: list[Record] = [*roles, *names]
+    store.write([Insert(record) for record in everyone])
+    asked = [*(one.role_id for one in roles), *(f"stranger {number}" for number in range(50))]
+    assert set(store.fetch(Table.ROLE, asked)) == set(roles)
+    assert set(store.fetch(Table.IDENTIFIER, [name.key.id for name in names])) == set(names)
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    ["", "nobody", "nul\x00inside", "half a pair \ud800", "\udfff", "x" * 100_000, "' OR 1=1 --"],
+)
+def test_a_key_that_nothing_stands_under_is_a_known_absence(store: ContractStore, identifier: str) -> None:
+    store.write([Insert(role("somebody"))])
+    assert list(store.fetch(Table.ROLE, [identifier])) == []
+    assert list(store.fetch(Table.ROLE, [identifier, "somebody"])) == [role("somebody")]
+    assert list(store.fetch(Table.IDENTIFIER, [("username", identifier), (identifier, "x")])) == []
+
+
+def test_a_refused_write_says_which_table_and_no_value(store: ContractStore) -> None:
+    taken = Identifier(kind=IdentifierKind.PHONE, value="+15550100", user_id="u")
+    store.write([Insert(taken)])
+    with pytest.raises(LostRace) as lost:
+        store.write([Insert(taken)])
+    assert "identifier" in str(lost.value).lower()
+    assert "+15550100" not in str(lost.value)

@@ -1,0 +1,310 @@
+"""What has lapsed is cleared away: a store under a constant load stays as large, and nobody notices."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+from trio.testing import MockClock
+
+from ostiary_core import Decision, Instant, MemoryStore, Secret
+from ostiary_core.decision import Insert, LoginIssued, Refused
+from ostiary_core.events import (
+    Event,
+    FirstAdministratorCreated,
+    LoginRefreshed,
+    RecordLapsed,
+    SignedIn,
+    SignedOut,
+    SignInAttempted,
+)
+from ostiary_core.lapsing import Lapses
+from ostiary_core.policy import Policy
+from ostiary_core.records import AuthorizationCode, Epochs, Key, Table, TextCode, TextCodePurpose
+from ostiary_core.secret import digest_of
+from ostiary_net.metrics import Metrics
+from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sweeping import Clearing
+from ostiary_net.threads import run_inline
+from ostiary_net.turns import open_turns
+from tests.net.rooms import HandClock, PlainStore, SeededEntropy
+from tests.net.store.stores import DURABLE, KINDS, opened
+
+DAY = 24 * 60 * 60
+MAXIMUM = 7 * DAY
+"""Of a login session."""
+
+AnyStore = PlainStore | SQLiteStore | PostgreSQLStore
+
+
+class House:
+    """Somebody who signs in, refreshes and leaves, on any store."""
+
+    def __init__(self, store: MemoryStore | SQLiteStore | PostgreSQLStore, clock: HandClock) -> None:
+        self.store = store
+        self.clock = clock
+        self.entropy = SeededEntropy()
+        self.decide(
+            FirstAdministratorCreated(
+                username="admin",
+                password_hash="hash",
+                must_change_password=False,
+                entropy=self.entropy.draw(),
+            )
+        )
+
+    def decide(self, event: Event) -> Decision:
+        [decision] = self.store.turn([event], self.clock.now())
+        return decision
+
+    def sign_in(self) -> LoginIssued:
+        reply = self.decide(
+            SignInAttempted(
+                username="admin",
+                verified_against="hash",
+                password_matches=True,
+                user_agent="browser",
+                source="203.0.113.7",
+                entropy=self.entropy.draw(),
+            )
+        ).reply
+        assert isinstance(reply, LoginIssued)
+        return reply
+
+    def refresh(self, token: Secret | None) -> LoginIssued | Refused:
+        assert token is not None
+        event = LoginRefreshed(refresh_token=token, user_agent="browser", entropy=self.entropy.draw())
+        reply = self.decide(event).reply
+        assert isinstance(reply, LoginIssued | Refused)
+        return reply
+
+    def sign_out(self, token: Secret) -> None:
+        self.decide(SignedOut(caller=SignedIn(access_token=token)))
+
+    def code(self, name: str, session_id: str | None = None) -> None:
+        code = AuthorizationCode(
+            digest=digest_of(name),
+            client_id="console",
+            user_id="nobody",
+            redirect_uri="https://app.example/",
+            code_challenge="challenge",
+            scopes=(),
+            issued_at=self.clock.now(),
+            epochs=Epochs(0, 0, 0),
+            session_id=session_id,
+        )
+        self.store.write([Insert(code)])
+
+    def text_code(self, phone: str) -> None:
+        now = self.clock.now()
+        code = TextCode(
+            purpose=TextCodePurpose.RESET_PASSWORD,
+            phone=phone,
+            digest=digest_of(phone),
+            issued_at=now,
+            counted_from=now,
+        )
+        self.store.write([Insert(code)])
+
+    def size(self) -> dict[Table, int]:
+        return {table: len(self.store.records(table)) for table in Table}
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
+    if request.param == "memory":
+        yield PlainStore()
+        return
+    with opened(request.param, tmp_path) as open_store, open_store() as durable:
+        assert isinstance(durable, SQLiteStore | PostgreSQLStore)
+        yield durable
+
+
+async def cleared(store: AnyStore, clock: HandClock, audit_days: int = 0) -> dict[str, int]:
+    async with open_turns(store, clock, run_inline) as turns:
+        return await Clearing(turns, store, clock, audit_seconds=audit_days * DAY, run_sync=run_inline).once()
+
+
+async def test_a_store_under_a_constant_load_stays_as_large_for_a_year(store: AnyStore) -> None:
+    clock = HandClock()
+    house, sizes = House(store, clock), []
+    entries = []
+    for day in range(0, 365, 5):
+        stays, leaves = house.sign_in(), house.sign_in()
+        house.refresh(stays.tokens.refresh_token)
+        house.sign_out(leaves.tokens.access_token)
+        house.code(f"unused {day}")
+        house.code(f"used {day}", "some session")
+        house.text_code(f"+1555{day:07}")
+        clock.wait(5 * DAY)
+        await cleared(store, clock, audit_days=60)
+        sizes.append(house.size())
+        entries.append(len(store.audit()))
+    # A session lasts seven days, then it is kept for thirty: from then on as much goes as comes.
+    assert all(size == sizes[8] for size in sizes[8:])
+    assert sizes[-1][Table.SESSION] == 7 + 5, "those that stayed in 35 days, and those that left in 25"
+    assert sizes[-1][Table.TOKEN] == 7 * 3 + 5 * 2
+    assert sizes[-1][Table.CODE] == sizes[-1][Table.TEXT_CODE] == 0
+    assert len(set(entries[13:])) == 1
+
+
+async def test_a_session_stays_for_the_retention_after_its_maximum_and_goes_right_then(
+    store: AnyStore,
+) -> None:
+    clock = HandClock()
+    house = House(store, clock)
+    house.sign_in()
+    clock.wait(MAXIMUM + 30 * DAY - 0.001)
+    assert sum((await cleared(store, clock)).values()) == 0
+    clock.wait(0.001)
+    assert await cleared(store, clock) == {
+        "codes": 0,
+        "used codes": 0,
+        "ended sessions": 0,
+        "sessions": 1,
+        "text codes": 0,
+        "tokens": 2,
+        "audit entries": 0,
+    }
+
+
+async def test_more_than_one_batch_is_cleared_in_one_go(store: AnyStore) -> None:
+    clock = HandClock()
+    house = House(store, clock)
+    for number in range(250):
+        house.code(f"code {number}")
+    clock.wait(300)
+    assert (await cleared(store, clock))["codes"] == 250
+
+
+def test_a_used_code_stays_where_its_second_use_must_end_its_session() -> None:
+    store, clock = MemoryStore(Policy(revoke_on_code_replay=True)), HandClock()
+    house = House(store, clock)
+    house.code("used", "some session")
+    clock.wait(30 * DAY)
+    assert clear_by_hand(store, clock.now()) == 0
+    clock.wait(300)
+    assert clear_by_hand(store, clock.now()) == 1
+
+
+# --- nobody sees a difference
+
+
+def clear_by_hand(store: MemoryStore, now: Instant) -> int:
+    """All that has lapsed, without a sweeper."""
+    gone = 0
+    for lapses in Lapses:
+        found = store.lapsed(lapses, b"", now, 1_000)
+        events = [RecordLapsed(key=Key(lapses.table, each)) for each in found.identifiers]
+        decisions = store.turn(events, now)
+        gone += sum(bool(decision.changes) for decision in decisions)
+    return gone
+
+
+Step = tuple[str, int]
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("wait"), st.sampled_from([1, 29, 31, 600, DAY, 8 * DAY, 31 * DAY, 40 * DAY])),
+        st.tuples(st.just("sign in"), st.just(0)),
+        st.tuples(st.sampled_from(["refresh", "sign out"]), st.integers(0, 30)),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=60)
+@given(steps)
+def test_a_store_that_is_cleared_at_every_step_answers_as_one_that_never_is(steps: list[Step]) -> None:
+    clock = HandClock()
+    kept, swept = House(MemoryStore(), clock), House(MemoryStore(), clock)
+    seen: list[tuple[Secret | None, Secret]] = []
+    for what, number in steps:
+        if what == "wait":
+            clock.wait(number)
+        elif what == "sign in":
+            first, second = kept.sign_in().tokens, swept.sign_in().tokens
+            assert first == second
+            seen.append((first.refresh_token, first.access_token))
+        elif seen and what == "refresh":
+            token = seen[number % len(seen)][0]
+            one, other = kept.refresh(token), swept.refresh(token)
+            assert type(one) is type(other), "what lapsed and what died are answered alike"
+            if isinstance(one, LoginIssued) and isinstance(other, LoginIssued):
+                assert one.tokens == other.tokens
+                seen.append((one.tokens.refresh_token, one.tokens.access_token))
+        elif seen:
+            for house in (kept, swept):
+                house.sign_out(seen[number % len(seen)][1])
+        assert isinstance(swept.store, MemoryStore)
+        clear_by_hand(swept.store, clock.now())
+
+
+@given(st.sampled_from([each for each in Table if each not in {lapses.table for lapses in Lapses}]))
+def test_no_record_of_another_kind_ever_lapses(table: Table) -> None:
+    clock = HandClock()
+    house = House(MemoryStore(), clock)
+    clock.wait(10_000 * DAY)
+    for record in house.store.records(table):
+        assert house.decide(RecordLapsed(key=record.key)).changes == ()
+
+
+# --- in the background
+
+
+async def test_one_instance_clears_and_the_others_leave_it_to_it(
+    autojump_clock: MockClock, tmp_path: Path
+) -> None:
+    clock = HandClock()
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        house = House(store, clock)
+        first, second = Metrics(), Metrics()
+        async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
+            for name, metrics in (("first", first), ("second", second)):
+                clearing = Clearing(turns, store, clock, run_sync=run_inline, metrics=metrics)
+                nursery.start_soon(clearing.run, name, 60.0)
+                await trio.sleep(1)
+            for number in range(3):
+                house.code(f"code {number}")
+                clock.wait(301 if number == 2 else 60)
+            await trio.sleep(60)
+            assert house.size()[Table.CODE] == 0
+            nursery.cancel_scope.cancel()
+    told = [metrics.exposition().count('ostiary_swept_total{what="codes"}') for metrics in (first, second)]
+    assert told == [1, 0]
+
+
+@pytest.mark.parametrize("kind", DURABLE)
+def test_a_lease_is_one_holders_until_it_runs_out(kind: str, tmp_path: Path) -> None:
+    clock = HandClock()
+    with opened(kind, tmp_path) as open_store, open_store() as store:
+        assert isinstance(store, SQLiteStore | PostgreSQLStore)
+
+        def take(holder: str) -> bool:
+            return store.take_lease("sweeper", holder, 60, clock.now())
+
+        assert take("one")
+        assert not take("other")
+        assert take("one"), "its holder may go on"
+        clock.wait(60)
+        assert take("other")
+        assert not take("one")
+        clock.wait(60)
+
+
+async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: MockClock) -> None:
+    class Blind(PlainStore):
+        def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
+            raise OSError("disk I/O error")
+
+    store, clock = Blind(), HandClock()
+    with capture_logs() as log:
+        async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
+            nursery.start_soon(Clearing(turns, store, clock, run_sync=run_inline).run, "one", 60.0)
+            await trio.sleep(121)
+            nursery.cancel_scope.cancel()
+    assert [(entry["event"], entry["cause"]) for entry in log] == [("clearing failed", "OSError")] * 2

@@ -1,0 +1,180 @@
+"""Metrics: what happened is counted once and by its known name, and Prometheus can read it."""
+
+import re
+
+import h11
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostiary_core import Instant
+from ostiary_core.decision import Decision, Done, Fact, FactKind, Refused
+from ostiary_core.events import GrantUnrecognised
+from ostiary_core.http import token_service
+from ostiary_core.rate import LIMITS, Operation
+from ostiary_core.why import Why
+from ostiary_net.front_door.lifeline import WORKER
+from ostiary_net.front_door.listening import AddressError
+from ostiary_net.metrics import Histogram, Metrics
+from ostiary_net.scraping import metrics_listeners, serve_metrics
+from ostiary_net.service import Service
+from ostiary_net.threads import run_inline
+from ostiary_net.turns import TurnFailed, open_turns
+from tests.core import asks
+from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered
+
+NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
+SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\S+)")
+SECRET = "a-secret-that-a-client-sent"
+
+UNKNOWN_GRANT = GrantUnrecognised(credentials=asks.credentials("app", "secret"), why=Why.GRANT_TYPE_UNKNOWN)
+
+
+def samples(metrics: Metrics) -> dict[str, float]:
+    """Every sample by its name and labels, read as strictly as the format is described."""
+    found: dict[str, float] = {}
+    kinds: dict[str, str] = {}
+    text = metrics.exposition()
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in kinds, "each family stands together"
+            kinds[name] = kind
+        elif not line.startswith("# HELP "):
+            match = SAMPLE.fullmatch(line)
+            assert match, line
+            family = re.sub(r"_(bucket|sum|count)$", "", match[1])
+            assert match[1] in kinds or kinds[family] == "histogram"
+            key = line.rpartition(" ")[0]
+            assert key not in found
+            found[key] = float(match[3])
+    return found
+
+
+async def test_an_event_is_counted_by_its_name_and_how_it_went() -> None:
+    store, metrics = BreakingStore(), Metrics()
+    async with open_turns(store, HandClock(), run_inline, metrics) as turns:
+        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+        await service.decide(registered("anna"), origin())
+        await service.decide(registered("anna"), origin())
+        store.broken = True
+        with pytest.raises(TurnFailed):
+            await service.decide(registered("bert"), origin())
+    found = samples(metrics)
+    for outcome, number in (("ok", 1), ("already_taken", 1), ("failed", 1)):
+        assert found[f'ostiary_requests_total{{operation="user_registered",outcome="{outcome}"}}'] == number
+    assert found['ostiary_facts_total{fact="user-registered",why=""}'] == 1
+    assert found['ostiary_turn_events_count{queue="write"}'] == 2
+    assert found['ostiary_turn_seconds_bucket{queue="write",le="+Inf"}'] == 2
+
+
+async def test_a_request_over_its_limit_is_counted_by_its_operation() -> None:
+    metrics = Metrics()
+    async with open_turns(PlainStore(), HandClock(), run_inline, metrics) as turns:
+        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+        for _ in range(LIMITS[Operation.TOKEN] + 3):
+            service.seconds_to_wait(Operation.TOKEN, "203.0.113.7")
+    found = samples(metrics)
+    assert found['ostiary_rate_limited_total{operation="token"}'] == 3
+    assert found['ostiary_rate_limited_total{operation="revoke"}'] == 0
+
+
+def test_the_delay_of_a_safe_retry_is_told_and_never_below_nothing() -> None:
+    metrics = Metrics()
+    for earlier_at in (10_000, 9_700, 12_000):
+        fact = Fact(kind=FactKind.PAIR_REPEATED, earlier_at=Instant(earlier_at))
+        metrics.decided(UNKNOWN_GRANT, Decision(Done(), facts=(fact,)), lambda: Instant(10_000))
+    found = samples(metrics)
+    assert found['ostiary_retry_delay_seconds_bucket{le="0.1"}'] == 2
+    assert found['ostiary_retry_delay_seconds_bucket{le="0.5"}'] == 3
+    assert found["ostiary_retry_delay_seconds_count"] == 3
+    assert found["ostiary_retry_delay_seconds_sum"] == pytest.approx(0.3)
+
+
+async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
+    metrics, store = Metrics(), PlainStore()
+    async with open_turns(store, HandClock(), run_inline, metrics) as turns:
+        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+        form = b"application/x-www-form-urlencoded"
+        headers = ((b"content-type", form), (b"user-agent", SECRET.encode()))
+        for body in (
+            f"grant_type={SECRET}&client_id={SECRET}&client_secret={SECRET}",
+            f"grant_type=refresh_token&refresh_token={SECRET}&client_id={SECRET}&client_secret={SECRET}",
+            f"{SECRET}={SECRET}",
+        ):
+            await service.answer_token_service(Operation.TOKEN, headers, body.encode(), SECRET)
+    assert token_service.PATHS, "the operations have paths"
+    assert SECRET not in metrics.exposition()
+    assert sum(n for name, n in samples(metrics).items() if name.startswith("ostiary_requests_total")) == 2
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=50))
+def test_a_histogram_counts_each_value_in_every_bucket_it_fits(values: list[float]) -> None:
+    histogram = Histogram((0.5, 1, 10))
+    for value in values:
+        histogram.observe(value)
+    upto = [sum(histogram.counts[: place + 1]) for place in range(4)]
+    assert upto == [*(sum(value <= bound for value in values) for bound in (0.5, 1, 10)), len(values)]
+
+
+# --- where it is read
+
+
+async def asked(port: int, method: str, target: str) -> tuple[int, dict[bytes, bytes], bytes]:
+    """What is answered to a request of a connection of its own."""
+    connection, body = h11.Connection(h11.CLIENT), b""
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    async with stream:
+        request = h11.Request(method=method, target=target, headers=[("Host", "x")])
+        await stream.send_all(
+            (connection.send(request) or b"") + (connection.send(h11.EndOfMessage()) or b"")
+        )
+        response: h11.Response | None = None
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                connection.receive_data(bytes(await stream.receive_some(65_536)))
+            elif isinstance(event, h11.Response):
+                response = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+            else:
+                assert response is not None
+                return response.status_code, dict(response.headers), body
+
+
+async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is() -> None:
+    metrics = Metrics()
+    metrics.decided(UNKNOWN_GRANT, Decision(Refused(Why.GRANT_TYPE_UNKNOWN)), lambda: Instant(0))
+    with metrics_listeners("127.0.0.1:0", {}) as listeners, trio.fail_after(20):
+        port = listeners[0].getsockname()[1]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve_metrics, listeners, metrics)
+            status, fields, body = await asked(port, "GET", "/metrics")
+            assert (status, fields[b"content-type"]) == (200, b"text/plain; version=0.0.4; charset=utf-8")
+            assert b'operation="grant_unrecognised",outcome="grant_type_unknown"} 1\n' in body
+            assert (await asked(port, "HEAD", "/metrics"))[2] == b""
+            assert (await asked(port, "GET", "/"))[0] == 404
+            assert (await asked(port, "POST", "/metrics"))[0] == 405
+            async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+                await stream.send_all(b"nonsense\r\n\r\n")
+                assert await stream.receive_some(1) == b""
+            assert (await asked(port, "GET", "/metrics?x=1"))[0] == 200
+            nursery.cancel_scope.cancel()
+
+
+def test_each_worker_has_a_port_of_its_own() -> None:
+    with metrics_listeners("127.0.0.1:0", {}) as [free]:
+        port = free.getsockname()[1]
+    with metrics_listeners(f"127.0.0.1:{port - 1}", {WORKER: "1"}) as [listener]:
+        assert listener.getsockname()[1] == port
+    with (
+        pytest.raises(AddressError, match="no such port"),
+        metrics_listeners("127.0.0.1:65535", {WORKER: "1"}),
+    ):
+        pass
+    with metrics_listeners(None, {}) as none:
+        assert none == []

@@ -1,0 +1,141 @@
+"""Passwords: bounded work, the same work for every name, one spelling of one password, hostile text."""
+
+import unicodedata
+from typing import Any
+
+import pytest
+import trio
+from argon2 import PasswordHasher, Type, extract_parameters
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import wait_all_tasks_blocked
+
+from ostiary_net.passwords import OWASP, Passwords
+from ostiary_net.threads import run_inline
+from tests.net.rooms import CHEAP, Gate, SeededEntropy
+
+
+def cheap(hasher: PasswordHasher = CHEAP) -> Passwords:
+    return Passwords(hasher, entropy_source=SeededEntropy(), run_sync=run_inline)
+
+
+async def test_the_right_password_is_verified_and_no_other() -> None:
+    passwords = cheap()
+    on_file = await passwords.hash("correct horse battery")
+    assert await passwords.verify(on_file, "correct horse battery")
+    assert not await passwords.verify(on_file, "correct horse batterx")
+    assert not await passwords.verify(on_file, "")
+
+
+async def test_equal_passwords_have_different_hashes_that_do_not_hold_them() -> None:
+    passwords = cheap()
+    first, second = await passwords.hash("correct horse"), await passwords.hash("correct horse")
+    assert first != second
+    assert "correct" not in first
+
+
+async def test_hashing_is_argon2id_with_the_recommended_cost() -> None:
+    parameters = extract_parameters(await Passwords().hash("correct horse battery"))
+    assert parameters.type is Type.ID
+    assert (parameters.memory_cost, parameters.time_cost, parameters.parallelism) == (19 * 1024, 2, 1)
+    assert OWASP.salt_len >= 16
+
+
+async def test_a_flood_waits_for_its_places() -> None:
+    gate = Gate()
+    passwords = Passwords(CHEAP, run_sync=gate, at_a_time=2)
+    async with trio.open_nursery() as nursery:
+        for number in range(4):
+            nursery.start_soon(passwords.hash, f"password {number}")
+        for number in range(3):
+            nursery.start_soon(passwords.verify, None, f"password {number}")
+        await wait_all_tasks_blocked()
+        assert gate.running == 2
+        assert passwords.waiting() == 5
+        gate.open()
+    assert gate.most_running == 2
+    assert passwords.waiting() == 0
+
+
+class Counting(PasswordHasher):
+    """Tells which work was done, with which parameters."""
+
+    def __init__(self) -> None:
+        super().__init__(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
+        self.work: list[tuple[str, str]] = []
+
+    def verify(self, hash: Any, password: Any) -> Any:
+        encoded = hash if isinstance(hash, str) else hash.decode()
+        self.work.append(("verify", encoded.rsplit("$", 2)[0]))
+        return super().verify(hash, password)
+
+
+async def test_a_name_without_a_hash_costs_the_same_work() -> None:
+    hasher = Counting()
+    passwords = cheap(hasher)
+    on_file = await passwords.hash("correct horse")
+    await passwords.verify(None, "correct horse")
+    hasher.work.clear()
+
+    assert not await passwords.verify(on_file, "wrong")
+    known = hasher.work.copy()
+    hasher.work.clear()
+    assert not await passwords.verify(None, "wrong")
+    assert hasher.work == known
+    assert len(known) == 1
+
+
+@pytest.mark.parametrize("password", ["", "correct horse", "\x00"])
+async def test_no_password_is_right_where_there_is_no_hash(password: str) -> None:
+    assert not await cheap().verify(None, password)
+
+
+@pytest.mark.parametrize(
+    "typed_once, typed_later",
+    [
+        ("A\u030a ring", "\u00c5 ring"),
+        ("\u212b ring", "\u00c5 ring"),
+        ("\ufb01ne ligature", "fine ligature"),
+        ("\uff57\uff49\uff44\uff45", "wide"),
+        ("\u5bc6\u7801\u2460", "\u5bc6\u78011"),
+    ],
+    ids=["combining", "Angstrom sign", "ligature", "full width", "circled digit"],
+)
+async def test_one_password_typed_on_two_keyboards_is_one_password(typed_once: str, typed_later: str) -> None:
+    passwords = cheap()
+    assert await passwords.verify(await passwords.hash(typed_once), typed_later)
+
+
+async def test_case_and_accents_still_count() -> None:
+    passwords = cheap()
+    on_file = await passwords.hash("Straße café")
+    for other in ("straße café", "Strasse café", "Straße cafe"):
+        assert not await passwords.verify(on_file, other)
+
+
+@given(password=st.text(st.characters(exclude_categories=()), max_size=300))
+def test_any_text_is_hashed_and_verified(password: str) -> None:
+    async def both() -> None:
+        passwords = cheap()
+        assert await passwords.verify(await passwords.hash(password), password)
+        assert not await passwords.verify(await passwords.hash(password), password + "x")
+
+    trio.run(both)
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["\x00", "a\x00b", "\ud800", "\udfff\ud800", "\ufdfa" * 256, "\U0010ffff", "e" + "\u0301" * 255],
+    ids=["NUL", "NUL within", "surrogate", "surrogates reversed", "expands", "last", "combining run"],
+)
+async def test_hostile_text_is_a_password_like_any_other(password: str) -> None:
+    passwords = cheap()
+    on_file = await passwords.hash(password)
+    assert on_file.isascii()
+    assert await passwords.verify(on_file, password)
+    assert not await passwords.verify(on_file, unicodedata.normalize("NFKC", password) + "\x00")
+
+
+@pytest.mark.parametrize("on_file", ["", "garbage", "$argon2id$v=19$m=8,t=1,p=1$AA$", "\ud800", "$2b$12$x"])
+async def test_a_hash_that_is_none_matches_nothing(on_file: str) -> None:
+    assert not await cheap().verify(on_file, "correct horse")

@@ -1,0 +1,180 @@
+"""The sweeper: a salt goes when its window has passed, not before, and a failure is no end of it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+from trio.testing import MockClock
+
+from ostiary_core import Decision, Instant, Secret
+from ostiary_core.audit import Origin
+from ostiary_core.decision import LoginIssued, Refused
+from ostiary_core.events import Event, FirstAdministratorCreated, GraceLapsed, LoginRefreshed, SignInAttempted
+from ostiary_core.records import Session, Table
+from ostiary_core.why import Why
+from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sweeping import sweep, sweep_once
+from ostiary_net.threads import run_inline
+from ostiary_net.turns import TurnFailed, open_turns
+from tests.net.rooms import HandClock, PlainStore, SeededEntropy
+
+GRACE_SECONDS = 30
+
+AnyStore = PlainStore | SQLiteStore
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
+    if request.param == "memory":
+        yield PlainStore()
+        return
+    with SQLiteStore(tmp_path / "ostiary.db") as opened:
+        yield opened
+
+
+def rotated(store: AnyStore, clock: HandClock, sessions: int = 1) -> list[Secret]:
+    """So many login sessions, each rotated once now; the refresh tokens that were spent."""
+    entropy = SeededEntropy()
+    store.turn(
+        [
+            FirstAdministratorCreated(
+                username="admin", password_hash="hash", must_change_password=False, entropy=entropy.draw()
+            )
+        ],
+        clock.now(),
+    )
+    signed_in = store.turn(
+        [
+            SignInAttempted(
+                username="admin",
+                verified_against="hash",
+                password_matches=True,
+                user_agent="browser",
+                source="203.0.113.7",
+                entropy=entropy.draw(),
+            )
+            for _ in range(sessions)
+        ],
+        clock.now(),
+    )
+    spent = [
+        decision.reply.tokens.refresh_token
+        for decision in signed_in
+        if isinstance(decision.reply, LoginIssued) and decision.reply.tokens.refresh_token
+    ]
+    store.turn([retry(token, entropy) for token in spent], clock.now())
+    assert len(spent) == sessions
+    assert salts(store) == sessions
+    return spent
+
+
+def retry(spent: Secret, entropy: SeededEntropy) -> LoginRefreshed:
+    return LoginRefreshed(refresh_token=spent, user_agent="browser", entropy=entropy.draw())
+
+
+def salts(store: AnyStore) -> int:
+    return sum(
+        1
+        for record in store.records(Table.SESSION)
+        if isinstance(record, Session) and record.salt is not None
+    )
+
+
+async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: AnyStore) -> None:
+    clock = HandClock()
+    rotated(store, clock)
+    async with open_turns(store, clock, run_inline) as turns:
+        clock.wait(GRACE_SECONDS)
+        assert await sweep_once(turns, store, clock, run_inline) == 0
+        assert salts(store) == 1
+        clock.wait(0.001)
+        assert await sweep_once(turns, store, clock, run_inline) == 1
+        assert salts(store) == 0
+        assert await sweep_once(turns, store, clock, run_inline) == 0
+
+
+async def test_sweeping_takes_nothing_from_a_retry_in_time_and_spares_no_replay(store: AnyStore) -> None:
+    clock, entropy = HandClock(), SeededEntropy("retries")
+    (spent,) = rotated(store, clock)
+    async with open_turns(store, clock, run_inline) as turns:
+        clock.wait(GRACE_SECONDS)
+        await sweep_once(turns, store, clock, run_inline)
+        in_time = await turns.decide(retry(spent, entropy))
+        assert isinstance(in_time.reply, LoginIssued)
+
+        clock.wait(0.001)
+        await sweep_once(turns, store, clock, run_inline)
+        too_late = await turns.decide(retry(spent, entropy))
+        assert too_late.reply == Refused(Why.NOT_SIGNED_IN)
+        assert [fact.why for fact in too_late.facts] == [Why.REPLAYED_AFTER_GRACE]
+
+
+async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> None:
+    clock = HandClock()
+    rotated(store, clock, sessions=230)
+    clock.wait(GRACE_SECONDS + 1)
+    async with open_turns(store, clock, run_inline) as turns:
+        assert await sweep_once(turns, store, clock, run_inline) == 230
+    assert salts(store) == 0
+
+
+class Unwilling(PlainStore):
+    """Fails every sweep while it is unwell."""
+
+    unwell = True
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        if self.unwell and any(isinstance(event, GraceLapsed) for event in events):
+            raise OSError("no space left on device")
+        return super().turn(events, now, origins)
+
+
+async def test_a_sweep_that_fails_says_so_in_one_word() -> None:
+    store, clock = Unwilling(), HandClock()
+    rotated(store, clock, sessions=3)
+    clock.wait(GRACE_SECONDS + 1)
+    async with open_turns(store, clock, run_inline) as turns:
+        with pytest.raises(TurnFailed) as failed:
+            await sweep_once(turns, store, clock, run_inline)
+    assert isinstance(failed.value.__cause__, OSError)
+
+
+async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: MockClock) -> None:
+    store, clock = Unwilling(), HandClock()
+    rotated(store, clock, sessions=3)
+    clock.wait(GRACE_SECONDS + 1)
+    with capture_logs() as log:
+        async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
+            nursery.start_soon(sweep, turns, store, clock, 30.0, run_inline)
+            await trio.sleep(31)
+            assert [(entry["event"], entry["cause"]) for entry in log] == [("sweep failed", "OSError")]
+            assert salts(store) == 3
+            store.unwell = False
+            await trio.sleep(30)
+            assert salts(store) == 0
+            nursery.cancel_scope.cancel()
+    assert len(log) == 1
+
+
+async def test_a_store_that_cannot_be_looked_through_does_not_end_the_sweeper(
+    autojump_clock: MockClock,
+) -> None:
+    class Blind(PlainStore):
+        looked = 0
+
+        def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
+            self.looked += 1
+            raise OSError("disk I/O error")
+
+    store, clock = Blind(), HandClock()
+    with capture_logs() as log:
+        async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
+            nursery.start_soon(sweep, turns, store, clock, 30.0, run_inline)
+            await trio.sleep(61)
+            nursery.cancel_scope.cancel()
+    assert store.looked == 2
+    assert [entry["cause"] for entry in log] == ["OSError", "OSError"]

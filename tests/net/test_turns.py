@@ -1,0 +1,354 @@
+"""The queue in front of a store: who shares a turn, who is left out, and what a failure costs."""
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from ostiary_core import Decision, Instant, LostRace
+from ostiary_core.audit import Origin
+from ostiary_core.decision import PasswordOnFile, Refused, UserKnown
+from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
+from ostiary_core.records import Table, User
+from ostiary_core.why import Why
+from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.threads import run_inline
+from ostiary_net.turns import MOST_EVENTS_A_TURN, TurnFailed, Turns, open_turns
+from tests.net.rooms import Gate, HandClock, PlainStore, origin, registered
+
+
+class Asked:
+    """Somebody who waits for the decision on one event."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.scope = trio.CancelScope()
+        self.decision: Decision | None = None
+        self.failure: TurnFailed | None = None
+
+    async def ask(self, turns: Turns) -> None:
+        with self.scope:
+            try:
+                self.decision = await turns.decide(registered(self.name), origin(self.name))
+            except TurnFailed as failure:
+                self.failure = failure
+
+
+async def waiting(nursery: trio.Nursery, turns: Turns, *names: str) -> list[Asked]:
+    """Callers that have joined the queue, in this order."""
+    asked = []
+    for name in names:
+        asked.append(Asked(name))
+        nursery.start_soon(asked[-1].ask, turns)
+        await wait_all_tasks_blocked()
+    return asked
+
+
+def names(events: Sequence[Event]) -> list[str]:
+    return [str(event.fields["username"]) for event in events if isinstance(event, UserRegistered)]
+
+
+def kept(store: PlainStore | SQLiteStore) -> set[str]:
+    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
+
+
+# --- who shares a turn
+
+
+async def test_what_waits_while_a_turn_is_committed_makes_up_the_next() -> None:
+    store, gate = PlainStore(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        first = await waiting(nursery, turns, "anna")
+        others = await waiting(nursery, turns, "ben", "cleo", "dora")
+        assert store.turns == []
+        gate.open()
+
+    assert [names(turn) for turn in store.turns] == [["anna"], ["ben", "cleo", "dora"]]
+    for asked in first + others:
+        assert asked.decision is not None
+        assert isinstance(asked.decision.reply, UserKnown)
+        assert asked.decision.reply.user.username == asked.name
+
+
+async def test_callers_of_the_same_moment_share_one_commit_on_disk(tmp_path: Path) -> None:
+    class Telling(SQLiteStore):
+        commits = 0
+
+        def turn(
+            self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+        ) -> list[Decision]:
+            self.commits += 1
+            return super().turn(events, now, origins)
+
+    everybody = [Asked(f"user-{number}") for number in range(50)]
+    with Telling(tmp_path / "ostiary.db") as store:
+        async with open_turns(store, HandClock()) as turns, trio.open_nursery() as nursery:
+            for asked in everybody:
+                nursery.start_soon(asked.ask, turns)
+        assert store.commits == 1
+
+    with SQLiteStore(tmp_path / "ostiary.db") as reopened:
+        assert kept(reopened) == {asked.name for asked in everybody}
+
+
+async def test_events_of_one_turn_see_each_other() -> None:
+    store, gate = PlainStore(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        await waiting(nursery, turns, "anna")
+        first, second = await waiting(nursery, turns, "same-name", "same-name")
+        gate.open()
+
+    assert len(store.turns) == 2
+    assert first.decision is not None
+    assert isinstance(first.decision.reply, UserKnown)
+    assert second.decision is not None
+    assert isinstance(second.decision.reply, Refused)
+    assert second.decision.reply.why is Why.ALREADY_TAKEN
+
+
+async def test_a_turn_takes_no_more_events_than_its_bound() -> None:
+    store, gate = PlainStore(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        await waiting(nursery, turns, "first")
+        for number in range(MOST_EVENTS_A_TURN + 3):
+            nursery.start_soon(Asked(f"user-{number}").ask, turns)
+        await wait_all_tasks_blocked()
+        gate.open()
+
+    assert [len(turn) for turn in store.turns] == [1, MOST_EVENTS_A_TURN, 3]
+
+
+async def test_every_event_of_a_turn_keeps_its_own_origin() -> None:
+    store, gate = PlainStore(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        await waiting(nursery, turns, "anna", "ben", "cleo")
+        gate.open()
+
+    told = {entry.trace_id: entry.user_id for entry in store.audit()}
+    assert told == {
+        record.username: record.user_id for record in store.records(Table.USER) if isinstance(record, User)
+    }
+
+
+async def test_what_was_decided_is_there_for_the_next_to_read(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        async with open_turns(store, HandClock()) as turns:
+            await turns.decide(registered("anna"))
+            found = await turns.decide(PasswordHashRequested(of="anna"))
+    assert isinstance(found.reply, PasswordOnFile)
+    assert found.reply.password_hash is not None
+
+
+# --- callers that leave
+
+
+async def test_a_caller_who_leaves_before_the_turn_is_left_out() -> None:
+    store, gate = PlainStore(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        await waiting(nursery, turns, "anna")
+        leaver, stayer = await waiting(nursery, turns, "leaver", "stayer")
+        leaver.scope.cancel()
+        await wait_all_tasks_blocked()
+        assert leaver.scope.cancelled_caught
+        gate.open()
+
+    assert [names(turn) for turn in store.turns] == [["anna"], ["stayer"]]
+    assert kept(store) == {"anna", "stayer"}
+    assert stayer.decision is not None
+
+
+async def test_no_turn_is_taken_for_callers_who_have_all_left() -> None:
+    store, gate = PlainStore(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        await waiting(nursery, turns, "anna")
+        for leaver in await waiting(nursery, turns, "ben", "cleo"):
+            leaver.scope.cancel()
+        await wait_all_tasks_blocked()
+        gate.open()
+    assert [names(turn) for turn in store.turns] == [["anna"]]
+
+
+async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> None:
+    store, gate = PlainStore(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        (leaver,) = await waiting(nursery, turns, "leaver")
+        leaver.scope.cancel()
+        await wait_all_tasks_blocked()
+        assert leaver.scope.cancelled_caught
+        gate.open()
+    assert kept(store) == {"leaver"}
+
+
+# --- failures
+
+
+class Failing(PlainStore):
+    """Fails every turn that has to do with "bad"."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        if "bad" in names(events):
+            raise OSError("no space left on device")
+        return super().turn(events, now, origins)
+
+
+async def test_a_failing_turn_answers_everybody_in_it_and_nobody_else() -> None:
+    store, gate = Failing(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        (before,) = await waiting(nursery, turns, "before")
+        unlucky = await waiting(nursery, turns, "anna", "bad", "ben")
+        gate.open()
+        await wait_all_tasks_blocked()
+        (after,) = await waiting(nursery, turns, "after")
+
+    assert kept(store) == {"before", "after"}
+    assert before.decision is not None
+    assert after.decision is not None
+    failures = [asked.failure for asked in unlucky]
+    for failure in failures:
+        assert failure is not None
+        assert isinstance(failure.__cause__, OSError)
+    assert len({id(failure) for failure in failures}) == 3, "a shared exception collects tracebacks"
+
+
+async def test_a_failing_read_answers_its_callers_and_the_next_read_works() -> None:
+    class Unreadable(PlainStore):
+        broken = True
+
+        def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+            if self.broken:
+                raise OSError("disk I/O error")
+            return super().read(events, now)
+
+    store = Unreadable()
+    async with open_turns(store, HandClock(), run_inline) as turns:
+        with pytest.raises(TurnFailed):
+            await turns.decide(PasswordHashRequested(of="anna"))
+        store.broken = False
+        assert (await turns.decide(PasswordHashRequested(of="anna"))).reply == PasswordOnFile(None)
+
+
+class Racing(PlainStore):
+    """Another instance is quicker, so many times."""
+
+    def __init__(self, races_lost: int) -> None:
+        super().__init__()
+        self.races_lost = races_lost
+        self.attempts: list[Instant] = []
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        self.attempts.append(now)
+        if len(self.attempts) <= self.races_lost:
+            raise LostRace("somebody else wrote it")
+        return super().turn(events, now, origins)
+
+
+async def test_a_lost_race_is_taken_again_at_the_time_it_then_is() -> None:
+    class Ticking(HandClock):
+        def now(self) -> Instant:
+            self.wait(1)
+            return super().now()
+
+    store = Racing(races_lost=3)
+    async with open_turns(store, Ticking(), run_inline) as turns:
+        decision = await turns.decide(registered("anna"))
+    assert isinstance(decision.reply, UserKnown)
+    assert len(store.attempts) == 4
+    assert decision.reply.user.created_at == store.attempts[-1]
+    assert len(set(store.attempts)) == 4
+
+
+async def test_a_race_that_is_always_lost_is_a_failure_in_the_end() -> None:
+    store = Racing(races_lost=1_000)
+    async with open_turns(store, HandClock(), run_inline) as turns:
+        with pytest.raises(TurnFailed) as failed:
+            await turns.decide(registered("anna"))
+    assert isinstance(failed.value.__cause__, LostRace)
+    assert 1 < len(store.attempts) < 1_000
+    assert kept(store) == set()
+
+
+# --- reading beside a writer
+
+
+async def test_a_read_never_waits_behind_a_writer() -> None:
+    class Slow(PlainStore):
+        """Holds a writing turn until it is told to go on."""
+
+        began = threading.Event()
+        go_on = threading.Event()
+
+        def turn(
+            self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+        ) -> list[Decision]:
+            self.began.set()
+            assert self.go_on.wait(10)
+            return super().turn(events, now, origins)
+
+    store = Slow()
+    try:
+        async with open_turns(store, HandClock()) as turns, trio.open_nursery() as nursery:
+            writer = Asked("anna")
+            nursery.start_soon(writer.ask, turns)
+            assert await trio.to_thread.run_sync(store.began.wait, 10)
+            with trio.fail_after(10):
+                found = await turns.decide(PasswordHashRequested(of="anna"))
+            assert found.reply == PasswordOnFile(None), "the writer has not committed yet"
+            assert writer.decision is None
+            store.go_on.set()
+        assert writer.decision is not None
+    finally:
+        store.go_on.set()
+
+
+# --- the end
+
+
+async def test_closing_decides_what_waits_and_takes_no_more() -> None:
+    store, gate = PlainStore(), Gate()
+    async with trio.open_nursery() as nursery:
+        async with open_turns(store, HandClock(), gate) as turns:
+            decided = await waiting(nursery, turns, "running", "waiting")
+            turns.close()
+            (late,) = await waiting(nursery, turns, "late")
+            gate.open()
+        assert kept(store) == {"running", "waiting"}, "left before everything was decided"
+
+    assert all(asked.decision is not None for asked in decided)
+    assert late.decision is None
+    assert isinstance(late.failure, TurnFailed)
+
+
+async def test_whatever_ends_the_turns_lets_nobody_wait_on() -> None:
+    store, gate = PlainStore(), Gate()
+    async with trio.open_nursery() as nursery:
+        with trio.CancelScope() as scope:
+            async with open_turns(store, HandClock(), gate) as turns:
+                running, queued = await waiting(nursery, turns, "running", "queued")
+                scope.cancel()
+        assert scope.cancelled_caught
+    assert isinstance(running.failure, TurnFailed)
+    assert isinstance(queued.failure, TurnFailed)
+    with pytest.raises(TurnFailed):
+        await turns.decide(registered("later"))
+
+
+async def test_lists_are_read_beside_the_turns_and_fail_alike() -> None:
+    class Lost(PlainStore):
+        def session_life(self, session_id: str) -> None:
+            raise OSError("disk I/O error")
+
+    store, gate = Lost(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        nursery.start_soon(partial(turns.decide, registered("anna")))
+        gate.open()
+        with pytest.raises(TurnFailed) as failed:
+            await turns.session_life("0" * 32)
+    assert isinstance(failed.value.__cause__, OSError)

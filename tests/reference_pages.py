@@ -1,0 +1,242 @@
+"""The pages of docs/reference: what the code knows of itself, written down."""
+
+import dataclasses
+import re
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ostiary_core import events
+from ostiary_core.audit import NOT_KEPT
+from ostiary_core.decision import FactKind
+from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
+from ostiary_net.metrics import Metrics
+from ostiary_web.command_line import main as command_line
+from ostiary_web.settings import SettingError, Settings
+from tests.advisories.published import PUBLISHED, address_of
+from tests.advisories.trials import trials
+
+__all__ = ["reference_pages", "setting_names"]
+
+ROOT = Path(__file__).resolve().parent.parent
+_GENERATED = "<!-- Written by `make docs` from {source}. Changes made here are lost. -->"
+_NONSENSE = ("\x01 nonsense", "x")
+
+
+def reference_pages() -> dict[str, str]:
+    """The text of each page by its place under docs/."""
+    made: dict[str, Callable[[], Iterator[str]]] = {
+        "settings": _settings,
+        "errors": _errors,
+        "audit": _audit,
+        "events": _events,
+        "metrics": _metrics,
+        "command-line": _command_line,
+        "advisories": _advisories,
+    }
+    return {f"reference/{name}.md": "\n".join(lines()) + "\n" for name, lines in made.items()}
+
+
+def _head(title: str, source: str) -> Iterator[str]:
+    yield f"# {title}"
+    yield ""
+    yield _GENERATED.format(source=source)
+    yield ""
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield "|" + "---|" * len(heads)
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+# --- settings
+
+
+class _Asked(dict[str, str]):
+    """An environment that remembers what it was asked for."""
+
+    def __init__(self, **set_to: str) -> None:
+        super().__init__(**set_to)
+        self.names: list[str] = []
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name not in self.names:
+            self.names.append(name)
+        return super().get(name, default)
+
+
+def setting_names() -> list[str]:
+    """Every variable that the settings are read from."""
+    environment = _Asked()
+    Settings.from_environment(environment)
+    return sorted(environment.names)
+
+
+def _settings() -> Iterator[str]:
+    yield from _head("Settings", "`ostiary_web.settings` and the README")
+    yield "Settings come from the environment and are read once. A wrong value stops the start with one line"
+    yield "that names the setting, its fault and what is allowed. An empty value counts as not set."
+    yield ""
+    told = _told_in_the_readme()
+    rows = []
+    for name in setting_names():
+        default, meaning = told.get(name, ("", ""))
+        rows.append((f"`{name}`", default, _allowed(name), meaning))
+    yield from _table(("Setting", "Default", "Allowed", "Meaning"), rows)
+
+
+def _told_in_the_readme() -> Mapping[str, tuple[str, str]]:
+    told = {}
+    for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        names = re.findall(r"`([A-Z_]+)`", cells[0]) if len(cells) == 3 else []
+        defaults = cells[1].split(", ") if names else []
+        for place, name in enumerate(names):
+            told[name] = (defaults[place] if len(defaults) == len(names) else cells[1], cells[2])
+    return told
+
+
+def _allowed(name: str) -> str:
+    """What the settings themselves say is allowed, asked for with values that are not."""
+    for nonsense in _NONSENSE:
+        try:
+            Settings.from_environment({name: nonsense})
+        except SettingError as error:
+            if str(error).startswith(f"{name}: "):
+                return str(error).split("; allowed: ", 1)[1]
+    return ""
+
+
+# --- errors
+
+
+def _errors() -> Iterator[str]:
+    yield from _head("Errors", "`ostiary_core.http.meanings`")
+    yield "Every reason of a refusal or an ending, in the order in which they win. `why` is the word of the"
+    yield "audit trail; a client sees the status with `error` (token service) or `code` (everything else)."
+    yield "Switch on those and never on the text. `invalid_client` by form fields at `/token` is a 400."
+    yield ""
+    rows = (
+        (
+            f"`{why.value}`",
+            str(meaning.status),
+            f"`{meaning.error}`" if meaning.error else "",
+            f"`{meaning.code}`",
+            meaning.en,
+        )
+        for why, meaning in MEANINGS.items()
+    )
+    yield from _table(("why", "HTTP", "error", "code", "Text"), rows)
+    yield ""
+    yield "## What a field must be"
+    yield ""
+    yield "The texts of `errors: [{path, msg}]`."
+    yield ""
+    yield from _table(
+        ("Rule", "English", "Chinese"),
+        ((f"`{rule.value}`", english, chinese) for rule, (english, chinese) in FIELD_RULES.items()),
+    )
+
+
+# --- the audit trail and the events of the core
+
+
+def _audit() -> Iterator[str]:
+    yield from _head("Kinds of audit entries", "`ostiary_core.decision.FactKind`")
+    yield "An entry is kept in the transaction of what it tells of, so neither is there without the other. It"
+    yield "holds no secret. Each has the time, who it happened to, who did it, the client, the session, the"
+    yield "reason (`why`), the address and User-Agent it came from, and the trace id of the request."
+    yield ""
+    rows = (
+        (f"`{kind.value}`", "for the metrics alone" if kind in NOT_KEPT else "in the audit trail")
+        for kind in FactKind
+    )
+    yield from _table(("Kind", "Kept"), rows)
+
+
+def _events() -> Iterator[str]:
+    yield from _head("Events of the core", "`ostiary_core.events`")
+    yield "Whatever happens is one of these, complete in itself. `decide(event, snapshot, now)` answers it."
+    for title in sorted(events.__all__):
+        event = getattr(events, title)
+        if not dataclasses.is_dataclass(event) or not isinstance(event, type):
+            continue
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield " ".join((event.__doc__ or "").split("\n\n")[0].split())
+        fields = dataclasses.fields(event)
+        if fields:
+            yield ""
+            hints = typing.get_type_hints(event)
+            yield from _table(
+                ("Field", "Type"),
+                ((f"`{field.name}`", f"`{_type_name(hints[field.name])}`") for field in fields),
+            )
+
+
+def _type_name(hint: Any) -> str:
+    said = hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
+    return re.sub(r"\b(?:[a-z_]+\.)+", "", said)
+
+
+# --- what runs
+
+
+def _metrics() -> Iterator[str]:
+    yield from _head("Metrics", "`ostiary_net.metrics`")
+    yield "What a process counts, in the text format of Prometheus. No label holds an identifier of a user, a"
+    yield "client or a token."
+    yield ""
+    told = [line.split(" ", 3)[1:] for line in Metrics().exposition().splitlines() if line.startswith("# ")]
+    meanings = {name: said for word, name, said in told if word == "HELP"}
+    kinds = {name: said for word, name, said in told if word == "TYPE"}
+    rows = ((f"`{name}`", kinds.get(name, ""), meanings[name]) for name in sorted(meanings))
+    yield from _table(("Metric", "Kind", "Meaning"), rows)
+
+
+def _command_line() -> Iterator[str]:
+    yield from _head("Command line", "`ostiary --help`")
+    yield "A refusal goes to standard error and exits with 1, a command that cannot be understood with 2."
+    yield from _command(command_line, "ostiary", None)
+
+
+def _command(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent, max_content_width=100, terminal_width=100)
+    yield ""
+    yield f"## {context.command_path}"
+    yield ""
+    yield "```text"
+    yield command.get_help(context)
+    yield "```"
+    if isinstance(command, click.Group):
+        for below, under in sorted(command.commands.items()):
+            if not under.hidden:
+                yield from _command(under, below, context)
+
+
+# --- advisories
+
+
+def _advisories() -> Iterator[str]:
+    yield from _head("Published faults of other servers", "`tests/advisories`")
+    yield "Each of them is shown to be absent here by a test. A section of an RFC stands where a fault has no"
+    yield "identifier of its own."
+    yield ""
+    found = trials()
+    rows = []
+    for identifier, fault in PUBLISHED.items():
+        shown = (
+            f"[`{trial.name.removeprefix('test_')}`](../../{trial.file})"
+            for trial in found
+            if identifier in trial.identifiers
+        )
+        rows.append(
+            (f"[{identifier}]({address_of(identifier)})", fault.product, fault.fault, "<br>".join(shown))
+        )
+    yield from _table(("Identifier", "Whose", "What", "Shown to be absent by"), rows)

@@ -1,0 +1,62 @@
+"""The generated pages of docs/ are current, and every row of the specification has its test."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.generate_docs import rows_page, states_page
+from tests.rows import row
+from tests.rows.proofs import Proof, unproved
+from tests.rows.specification import TABLES
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_every_row_has_a_test_and_every_page_is_current() -> None:
+    """In a process of its own: pytest collects the tests once more there."""
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.generate_docs", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_row_without_a_test_is_named() -> None:
+    missing = unproved({("Grants", "refresh_token"): (Proof("tests/core/test_x.py", "test_x"),)})
+    names = {(table, found.name) for table, found in missing}
+    assert ("Grants", "refresh_token") not in names
+    assert ("Grants", "client_credentials") in names
+    assert len(missing) == sum(len(rows) for rows in TABLES.values()) - 1
+
+
+def test_a_row_is_proved_by_tests_of_its_own_folder() -> None:
+    elsewhere = {("Grants", "refresh_token"): (Proof("tests/web/test_x.py", "test_x"),)}
+    assert ("Grants", "refresh_token") in {(table, found.name) for table, found in unproved(elsewhere)}
+
+
+def test_a_marker_that_names_no_row_fails_at_once() -> None:
+    with pytest.raises(ValueError, match="no table"):
+        row("Nonsense", "x")
+    with pytest.raises(ValueError, match="has no row"):
+        row("Grants", "password")
+
+
+def test_no_row_is_listed_twice() -> None:
+    for table, rows in TABLES.items():
+        names = [listed.name for listed in rows]
+        assert len(set(names)) == len(names), table
+
+
+def test_the_pages_show_their_rows_and_states() -> None:
+    page = rows_page({("Grants", "refresh_token"): (Proof("tests/core/test_x.py", "test_it"),)})
+    assert "| refresh_token | [`it`](../tests/core/test_x.py) |" in page
+    assert "| client_credentials | **no test** |" in page
+    states = states_page()
+    assert "    [*] --> issued: code issued\n" in states
+    assert "    active --> ended: replayed after the grace\n" in states

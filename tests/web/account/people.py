@@ -1,0 +1,172 @@
+"""People with telephones, what their telephones show, and all that one of them has open at a time."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ostiary_core.decision import UserKnown
+from ostiary_core.events import Operator, UserRegistered
+from tests.web.envelopes import refused, succeeded
+from tests.web.served import Api, Registered, Served, exchange_of
+
+__all__ = [
+    "ANNAS_PHONE",
+    "NEW_PHONE",
+    "Open",
+    "code_sent_to",
+    "everything_open",
+    "outbox",
+    "signed_in",
+    "with_phone",
+]
+
+ANNAS_PHONE = "+8613800000001"
+NEW_PHONE = "+8613800000002"
+
+
+async def with_phone(
+    served: Served, username: str = "anna", phone: str | None = ANNAS_PHONE, **fields: object
+) -> str:
+    """An account with a telephone, whose password is its name and " password"; its identifier."""
+    event = UserRegistered(
+        caller=Operator(),
+        fields={
+            "username": username,
+            "name": username.capitalize(),
+            "phone": phone,
+            "mustChangePassword": False,
+            **fields,
+        },
+        password_hash=await served.backing.passwords.hash(f"{username} password"),
+        entropy=served.entropy_source.draw(),
+    )
+    reply = await served.decide(event)
+    assert isinstance(reply, UserKnown), reply
+    return reply.user.user_id
+
+
+async def signed_in(served: Served, username: str = "anna", password: str | None = None) -> Api:
+    api = served.api()
+    await api.sign_in(username, password or f"{username} password")
+    return api
+
+
+def outbox(served: Served) -> list[dict[str, Any]]:
+    """Every message that was sent."""
+    path = served.application.settings.sms_outbox
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+async def code_sent_to(
+    served: Served, phone: str, purpose: str, api: Api | None = None, **options: Any
+) -> str:
+    """Ask for a code; the one that the telephone shows."""
+    sent = len(outbox(served))
+    body = {"phone": phone, "purpose": purpose}
+    assert succeeded(await (api or served.api()).call("POST", "/api/auth/sms-code", body, **options)) is None
+    (message,) = outbox(served)[sent:]
+    assert (message["phone"], message["purpose"]) == (phone, purpose)
+    return str(message["code"])
+
+
+@dataclass
+class Open:
+    """What one user has open: two login sessions, and at a client one session that was refreshed, one that
+    was not, and a code that nobody redeemed."""
+
+    served: Served
+    client: Registered
+    here: Api
+    elsewhere: Api
+    logins: tuple[dict[str, Any], dict[str, Any]]
+    rotated: dict[str, Any]
+    fresh: dict[str, Any]
+    code: str
+
+    async def living(self) -> set[str]:
+        """What of it is still good, by every way to use it."""
+        api, found = self.served.api(), set()
+        for name, pair in (("rotated", self.rotated), ("fresh", self.fresh)):
+            for kind in ("access_token", "refresh_token"):
+                answer = (await api.service("introspect", self.client, token=pair[kind])).json()
+                if answer["active"]:
+                    found.add(f"{name} {kind}")
+            profile = await api.call("GET", "/api/oauth2/userinfo", token=pair["access_token"])
+            if profile.status_code == 200:
+                found.add(f"{name} user-info")
+        for name, who in (("here", self.here), ("elsewhere", self.elsewhere)):
+            if (await who.call("GET", "/api/auth/me")).status_code == 200:
+                found.add(f"login {name}")
+        return found
+
+    async def assert_dead(self) -> None:
+        """Nothing is good, nothing can be refreshed or redeemed, and trying changes nothing."""
+        assert await self.living() <= {"login here"}
+        api, before = self.served.api(), self.served.records()
+        for pair in (self.rotated, self.fresh):
+            answer = await api.service(
+                "token", self.client, grant_type="refresh_token", refresh_token=pair["refresh_token"]
+            )
+            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+            refused(await api.call("GET", "/api/oauth2/userinfo", token=pair["access_token"]), 401, "A1001")
+        answer = await api.service("token", self.client, **exchange_of(self.code))
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+        refused(
+            await api.post("/api/auth/refresh", json={"refreshToken": self.logins[1]["refreshToken"]}),
+            401,
+            "A1001",
+        )
+        assert self.served.records() == before
+
+    async def assert_all_alive(self) -> None:
+        """Everything is good, and the refresh tokens and the code do what they are for."""
+        assert await self.living() == EVERYTHING
+        api = self.served.api()
+        for pair in (self.rotated, self.fresh):
+            answer = await api.service(
+                "token", self.client, grant_type="refresh_token", refresh_token=pair["refresh_token"]
+            )
+            assert answer.status_code == 200, answer.text
+        answer = await api.service("token", self.client, **exchange_of(self.code))
+        assert answer.status_code == 200, answer.text
+        for login in self.logins:
+            succeeded(await api.post("/api/auth/refresh", json={"refreshToken": login["refreshToken"]}))
+
+
+EVERYTHING = {
+    "login here",
+    "login elsewhere",
+    *(f"{name} {kind}" for name in ("rotated", "fresh") for kind in ("access_token", "refresh_token")),
+    "rotated user-info",
+    "fresh user-info",
+}
+
+
+async def everything_open(served: Served, client: Registered, username: str = "anna") -> Open:
+    """Open all of it, over the interface."""
+    password = f"{username} password"
+    here, elsewhere = served.api(), served.api()
+    logins = await here.sign_in(username, password), await elsewhere.sign_in(username, password)
+    pairs = []
+    for _ in range(2):
+        code = await served.code(elsewhere, client.client_id)
+        answer = await here.service("token", client, **exchange_of(code))
+        assert answer.status_code == 200, answer.text
+        pairs.append(answer.json())
+    rotated = await here.service(
+        "token", client, grant_type="refresh_token", refresh_token=pairs[0]["refresh_token"]
+    )
+    assert rotated.status_code == 200
+    opened = Open(
+        served=served,
+        client=client,
+        here=here,
+        elsewhere=elsewhere,
+        logins=logins,
+        rotated=rotated.json(),
+        fresh=pairs[1],
+        code=await served.code(elsewhere, client.client_id),
+    )
+    assert await opened.living() == EVERYTHING
+    return opened

@@ -1,0 +1,251 @@
+"""The picture of an account: taken for what its bytes are, shown safely, removed when it is replaced."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+import trio
+
+from ostiary_core import Decision, Instant
+from ostiary_core.audit import Origin
+from ostiary_core.events import Event
+from tests.net.rooms import PlainStore
+from tests.rows import row
+from tests.web.account.people import signed_in, with_phone
+from tests.web.account.pictures import gif, jpeg, png, webp_lossless, webp_lossy
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.served import Api, Served, in_memory, serving
+
+TWO_MIB = 2 * 1024 * 1024
+
+
+async def anna_of(served: Served) -> Api:
+    await with_phone(served)
+    return await signed_in(served)
+
+
+async def upload(
+    api: Api, content: bytes, *, name: str = "me", media_type: str = "image/png"
+) -> httpx.Response:
+    return await api.call("PUT", "/api/auth/avatar", files={"file": (name, content, media_type)})
+
+
+async def uploaded(api: Api, content: bytes, **said: str) -> str:
+    """The address of a picture that was taken."""
+    data = succeeded(await upload(api, content, **said))
+    assert set(data) == {"avatarUrl"}
+    return str(data["avatarUrl"])
+
+
+def stored(served: Served) -> list[str]:
+    folder = served.backing.files.folder
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+# --- choosing
+
+
+@row("User profile", "avatarUrl")
+@pytest.mark.parametrize(
+    "content, media_type",
+    [
+        (png(), "image/png"),
+        (jpeg(), "image/jpeg"),
+        (webp_lossy(), "image/webp"),
+        (webp_lossless(), "image/webp"),
+    ],
+    ids=["png", "jpeg", "webp", "webp lossless"],
+)
+async def test_a_picture_is_shown_as_what_its_bytes_are_whatever_it_is_called(
+    served: Served, content: bytes, media_type: str
+) -> None:
+    anna = await anna_of(served)
+    address = await uploaded(anna, content, name="../../evil.html", media_type="text/html")
+    assert address.startswith("/files/")
+    assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] == address
+    assert succeeded(await anna.call("GET", "/api/oauth2/userinfo"))["avatarUrl"] == address
+    shown = await served.api("198.51.100.77").get(address)
+    assert (shown.status_code, shown.content) == (200, content)
+    assert shown.headers["content-type"] == media_type
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", gif(), b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"<html></html>", png(5000, 5000)],
+    ids=["empty", "gif", "svg", "html", "too many pixels"],
+)
+async def test_what_is_no_such_picture_is_refused_by_field(served: Served, content: bytes) -> None:
+    anna = await anna_of(served)
+    failure = refused(await upload(anna, content, name="me.png"), 400, "A0401")
+    assert fields_of(failure) == ["file"]
+    assert stored(served) == []
+    assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
+
+
+@row("General envelope and status codes", "413")
+async def test_two_mebibytes_are_taken_and_one_byte_more_is_413(served: Served) -> None:
+    anna = await anna_of(served)
+    largest = png(filling=TWO_MIB - len(png()))
+    assert len(largest) == TWO_MIB
+    await uploaded(anna, largest)
+    for content in (largest + b"x", largest * 2):
+        refused(await upload(anna, content), 413, "C1413")
+    assert len(stored(served)) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"files": {"picture": ("me.png", png(), "image/png")}},
+        {"files": [("file", ("a.png", png(), "image/png")), ("file", ("b.png", png(), "image/png"))]},
+        {"files": {"other": ("x", b"")}, "data": {"file": "a text"}},
+        {"content": b"--x\r\nbroken", "headers": {"Content-Type": "multipart/form-data; boundary=x"}},
+        {"content": b"", "headers": {"Content-Type": "multipart/form-data"}},
+    ],
+    ids=["another field", "twice", "a text", "broken", "no boundary"],
+)
+async def test_it_takes_one_file_in_its_field(served: Served, options: dict[str, Any]) -> None:
+    anna = await anna_of(served)
+    response = await anna.call("PUT", "/api/auth/avatar", **options)
+    assert fields_of(refused(response, 400, "A0401")) == ["file"]
+    assert stored(served) == []
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "image/png", "text/plain"])
+async def test_it_takes_nothing_but_a_multipart_form(served: Served, content_type: str) -> None:
+    anna = await anna_of(served)
+    headers = {"Content-Type": content_type}
+    refused(await anna.call("PUT", "/api/auth/avatar", content=b"{}", headers=headers), 415, "A0415")
+
+
+async def test_a_stranger_stores_nothing(served: Served) -> None:
+    refused(await upload(served.api(), png()), 401, "A1001")
+    assert stored(served) == []
+
+
+# --- letting go
+
+
+async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served) -> None:
+    anna = await anna_of(served)
+    first = await uploaded(anna, png())
+    second = await uploaded(anna, jpeg())
+    assert stored(served) == [second.removeprefix("/files/")]
+    refused(await anna.get(first), 404, "A0404")
+    assert succeeded(await anna.call("DELETE", "/api/auth/avatar")) is None
+    assert stored(served) == []
+    assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
+    succeeded(await anna.call("DELETE", "/api/auth/avatar"))
+
+
+async def test_one_picture_of_two_people_stays_when_one_of_them_changes_theirs(served: Served) -> None:
+    anna = await anna_of(served)
+    await with_phone(served, "bert", None)
+    bert = await signed_in(served, "bert")
+    annas, berts = await uploaded(anna, png()), await uploaded(bert, png())
+    assert annas != berts
+    await uploaded(anna, jpeg())
+    assert (await served.api().get(berts)).status_code == 200
+
+
+async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(served: Served) -> None:
+    anna = await anna_of(served)
+    async with trio.open_nursery() as nursery:
+        for number in range(10):
+            nursery.start_soon(uploaded, anna, png(filling=number))
+    address = succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"]
+    assert stored(served) == [address.removeprefix("/files/")]
+
+
+async def test_the_picture_of_a_deleted_account_is_gone_and_a_disabled_ones_is_not(served: Served) -> None:
+    anna = await anna_of(served)
+    address = await uploaded(anna, png())
+    user_id = succeeded(await anna.call("GET", "/api/auth/me"))["id"]
+    admin = await served.administrator()
+    succeeded(await admin.call("PUT", f"/api/iam/users/{user_id}/enabled", {"enabled": False}))
+    assert (await served.api().get(address)).status_code == 200
+    succeeded(await admin.call("DELETE", f"/api/iam/users/{user_id}"))
+    assert stored(served) == []
+    refused(await served.api().get(address), 404, "A0404")
+
+
+class Unwritable(PlainStore):
+    """A store that is read and, once it is full, not written."""
+
+    is_full = False
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        if self.is_full:
+            raise OSError("no space left")
+        return super().turn(events, now, origins)
+
+
+async def test_nothing_is_kept_when_the_turn_could_not_be_taken(tmp_path: Path) -> None:
+    store = Unwritable()
+    async with serving(tmp_path, open_store=in_memory(store)) as served:
+        anna = await anna_of(served)
+        first = await uploaded(anna, png())
+        store.is_full = True
+        refused(await upload(anna, jpeg()), 500, "A0500")
+        store.is_full = False
+        assert stored(served) == [first.removeprefix("/files/")]
+        assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] == first
+
+
+# --- showing
+
+
+async def test_a_picture_is_cached_for_ever_and_nothing_in_it_is_run(served: Served) -> None:
+    anna = await anna_of(served)
+    shown = await served.api().get(await uploaded(anna, png()))
+    assert shown.headers["x-content-type-options"] == "nosniff"
+    assert shown.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    assert shown.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert shown.headers["cross-origin-resource-policy"] == "cross-origin"
+    assert "set-cookie" not in shown.headers
+    assert int(shown.headers["content-length"]) == len(shown.content)
+
+
+async def test_a_browser_that_has_a_picture_is_not_sent_it_again(served: Served) -> None:
+    anna = await anna_of(served)
+    address = await uploaded(anna, png())
+    shown = await served.api().get(address)
+    again = await served.api().get(address, headers={"If-None-Match": shown.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    head = await served.api().head(address)
+    assert (head.status_code, head.content) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nothing",
+        "a" * 64 + ".png",
+        "..%2fostiary.db",
+        "%2e%2e/ostiary.db",
+        "..%5costiary.db",
+        "%2fetc%2fpasswd",
+        ".%00.png",
+        quote("．．／ostiary.db"),
+        "",
+        ".",
+    ],
+)
+async def test_no_other_file_is_shown(served: Served, tmp_path: Path, name: str) -> None:
+    anna = await anna_of(served)
+    await uploaded(anna, png())
+    assert (tmp_path / "ostiary.db").exists()
+    response = await served.api().get(httpx.URL(f"http://id.example/files/{name}"))
+    assert response.status_code == 404, name
+
+
+async def test_a_file_that_is_still_being_written_is_not_shown(served: Served) -> None:
+    folder = served.backing.files.folder
+    folder.mkdir()
+    (folder / ("." + "a" * 64 + ".png")).write_bytes(png())
+    refused(await served.api().get(f"/files/.{'a' * 64}.png"), 404, "A0404")

@@ -1,0 +1,140 @@
+"""What users let other systems do: shown by client with its running sessions, and withdrawn (READINGS 26)."""
+
+import re
+
+from tests.web.account.people import everything_open, signed_in, with_phone
+from tests.web.envelopes import refused, succeeded
+from tests.web.served import Api, Served, authorization, exchange_of
+
+USER_AGENT = "app-backend/1.0"
+BACKEND = "198.51.100.5"
+
+
+async def grants(api: Api) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = succeeded(await api.call("GET", "/api/auth/grants"))
+    return found
+
+
+async def test_a_grant_shows_the_client_its_scopes_and_its_running_sessions(served: Served) -> None:
+    await with_phone(served)
+    client = await served.client(name="The App")
+    anna = await signed_in(served)
+    code = await served.code(anna)
+    served.clock.wait(1)
+    backend = served.api(BACKEND, **{"User-Agent": USER_AGENT})
+    issued = (await backend.service("token", client, **exchange_of(code))).json()
+    served.clock.wait(60)
+    await backend.service("token", client, grant_type="refresh_token", refresh_token=issued["refresh_token"])
+
+    (grant,) = await grants(anna)
+    sessions = grant.pop("sessions")
+    assert grant == {
+        "clientId": "app",
+        "name": "The App",
+        "scopes": ["user.read"],
+        "grantedAt": "2027-01-15T08:00:00.123Z",
+    }
+    assert isinstance(sessions, list)
+    (session,) = sessions
+    assert re.fullmatch("[0-9a-f]{32}", session.pop("id"))
+    assert session == {
+        "scope": "user.read",
+        "signedInAt": "2027-01-15T08:00:01.123Z",
+        "lastSeenAt": "2027-01-15T08:01:01.123Z",
+        "expiresAt": "2027-01-22T08:00:01.123Z",
+        "ip": BACKEND,
+        "userAgent": USER_AGENT,
+    }
+
+
+async def test_sessions_that_nobody_was_asked_about_are_shown_too(served: Served) -> None:
+    await with_phone(served)
+    client = await served.client("quiet", name="Asks nobody", autoApproveScopes=["user.read"])
+    anna = await signed_in(served)
+    await anna.service("token", client, **exchange_of(await served.code(anna, "quiet")))
+    (grant,) = await grants(anna)
+    assert (grant["clientId"], grant["name"], grant["scopes"], grant["grantedAt"]) == (
+        "quiet",
+        "Asks nobody",
+        [],
+        None,
+    )
+    assert isinstance(grant["sessions"], list)
+    assert len(grant["sessions"]) == 1
+
+
+async def test_nobody_sees_another_users_grants_nor_login_sessions_nor_what_has_ended(served: Served) -> None:
+    await with_phone(served)
+    await with_phone(served, "bert", None)
+    client = await served.client()
+    anna = await everything_open(served, client)
+    bert = await signed_in(served, "bert")
+    assert await grants(bert) == []
+    succeeded(await anna.here.call("POST", "/api/auth/logout"))
+    for pair in (anna.rotated, anna.fresh):
+        await bert.service("revoke", client, token=pair["access_token"])
+    (grant,) = await grants(anna.elsewhere)
+    assert grant["sessions"] == []
+
+
+async def test_grants_are_in_the_order_of_their_clients(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    for client_id, scopes in (("b", []), ("c", ["user.read"]), ("a", [])):
+        client = await served.client(client_id, autoApproveScopes=scopes)
+        await anna.service("token", client, **exchange_of(await served.code(anna, client_id)))
+    assert [grant["clientId"] for grant in await grants(anna)] == ["a", "b", "c"]
+
+
+async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_it_asks_again(
+    served: Served,
+) -> None:
+    await with_phone(served)
+    await with_phone(served, "bert", None)
+    client, other = await served.client(), await served.client("other")
+    anna, annas_other = await everything_open(served, client), await everything_open(served, other)
+    bert = await everything_open(served, client, "bert")
+
+    assert succeeded(await anna.here.call("DELETE", "/api/auth/grants/app")) is None
+
+    assert await anna.living() == {"login here", "login elsewhere"}
+    answer = await anna.here.service("token", client, **exchange_of(anna.code))
+    assert answer.json()["error"] == "invalid_grant"
+    for pair in (anna.rotated, anna.fresh):
+        answer = await anna.here.service(
+            "token", client, grant_type="refresh_token", refresh_token=pair["refresh_token"]
+        )
+        assert answer.json()["error"] == "invalid_grant"
+    assert [grant["clientId"] for grant in await grants(anna.here)] == ["other"]
+    check = succeeded(await anna.here.call("GET", "/api/oauth2/authorize", params=authorization("app")))
+    assert check["consentRequired"] is True
+    await annas_other.assert_all_alive()
+    await bert.assert_all_alive()
+
+
+async def test_agreeing_again_after_withdrawing_revives_nothing(served: Served) -> None:
+    await with_phone(served)
+    client = await served.client()
+    anna = await everything_open(served, client)
+    succeeded(await anna.here.call("DELETE", "/api/auth/grants/app"))
+    code = await served.code(anna.here)
+    issued = (await anna.here.service("token", client, **exchange_of(code))).json()
+    assert (await anna.here.service("introspect", client, token=issued["access_token"])).json()["active"]
+    assert await anna.living() == {"login here", "login elsewhere"}
+
+
+async def test_sessions_without_a_remembered_consent_are_withdrawn_too(served: Served) -> None:
+    await with_phone(served)
+    client = await served.client(autoApproveScopes=["user.read"])
+    anna = await everything_open(served, client)
+    succeeded(await anna.here.call("DELETE", "/api/auth/grants/app"))
+    assert await anna.living() == {"login here", "login elsewhere"}
+    assert await grants(anna.here) == []
+
+
+async def test_clients_that_are_not_there_or_built_in_cannot_be_withdrawn(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    for client_id in ("nothing", "console", "mobile", "%00", "%2e%2e"):
+        refused(await anna.call("DELETE", f"/api/auth/grants/{client_id}"), 404, "A0404")
+    succeeded(await anna.call("GET", "/api/auth/me"))

@@ -1,0 +1,100 @@
+"""Guessed passwords at sign-in: by address, by account and by name, through both doors of the web."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.web.account.people import signed_in, with_phone
+from tests.web.envelopes import refused, succeeded
+from tests.web.served import Api, Served, serving
+
+ELSEWHERE = "198.51.100.9"
+
+
+async def sign_in(api: Api, username: str = "anna", password: str = "wrong") -> httpx.Response:
+    return await api.post("/api/auth/login", json={"username": username, "password": password})
+
+
+async def guess(api: Api, times: int = 20) -> None:
+    """One password on many names, each wrong."""
+    for number in range(times):
+        refused(await sign_in(api, f"name-{number}"), 401, "A1002")
+
+
+def told_to_wait(response: httpx.Response) -> int:
+    """The seconds of the refusal for guessing."""
+    refused(response, 429, "A1003")
+    return int(response.headers["retry-after"])
+
+
+async def test_one_password_on_many_accounts_slows_the_address_down(served: Served) -> None:
+    await with_phone(served)
+    api = served.api()
+    await guess(api)
+    assert told_to_wait(await sign_in(api, "anna", "anna password")) == 1
+    served.clock.wait(1)
+    refused(await sign_in(api), 401, "A1002")
+    assert told_to_wait(await sign_in(api, "anna", "anna password")) == 2
+    served.clock.wait(2)
+    succeeded(await sign_in(api, "anna", "anna password"))
+
+
+async def test_who_signed_in_from_there_before_does_not_wait_nor_does_anybody_elsewhere(
+    served: Served,
+) -> None:
+    await with_phone(served)
+    await with_phone(served, "bert", None)
+    await signed_in(served, "anna")
+    api = served.api()
+    await guess(api)
+    told_to_wait(await sign_in(api, "bert", "bert password"))
+    succeeded(await sign_in(api, "ANNA", "anna password"))
+    succeeded(await sign_in(served.api(ELSEWHERE), "bert", "bert password"))
+
+
+async def test_a_guess_that_has_to_wait_is_neither_verified_nor_held_against_the_account(
+    served: Served,
+) -> None:
+    await with_phone(served)
+    api = served.api()
+    await guess(api)
+    before = served.records()
+    for _ in range(10):
+        told_to_wait(await sign_in(api))
+    assert served.records() == before
+
+
+async def test_the_sign_in_page_counts_with_the_interface(served: Served) -> None:
+    await with_phone(served)
+    await guess(served.api())
+    page = await served.browser().sign_in("anna", "anna password")
+    assert page.status_code == 429
+    assert "Too many failed sign-ins" in page.text
+
+
+async def test_a_slowed_account_says_how_long(served: Served) -> None:
+    await with_phone(served)
+    for number in range(5):
+        refused(await sign_in(served.api(f"198.51.100.{number}")), 401, "A1002")
+    assert told_to_wait(await sign_in(served.api())) == 1
+    served.clock.wait(0.5)
+    assert told_to_wait(await sign_in(served.api())) == 1
+
+
+@pytest.mark.parametrize("failures", range(4, 9))
+async def test_the_wait_does_not_tell_which_names_exist(served: Served, failures: int) -> None:
+    await with_phone(served)
+    answers: dict[str, list[tuple[int, str | None]]] = {"anna": [], "nobody": []}
+    for _ in range(failures):
+        for name, seen in answers.items():
+            response = await sign_in(served.api(ELSEWHERE if name == "anna" else "198.51.100.10"), name)
+            seen.append((response.status_code, response.headers.get("retry-after")))
+        served.clock.wait(0.7)
+    assert answers["anna"] == answers["nobody"]
+
+
+async def test_a_scale_for_shared_addresses_counts_here_too(tmp_path: Path) -> None:
+    async with serving(tmp_path, RATE_LIMIT_SCALE="2") as served:
+        await guess(served.api(), 40)
+        told_to_wait(await sign_in(served.api(), "another"))

@@ -1,0 +1,418 @@
+"""Codes by text message, the telephone they prove and the password they recover (READINGS 28)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+from trio.testing import wait_all_tasks_blocked
+
+from ostiary_core.records import Table
+from ostiary_core.secret import Secret
+from ostiary_net.text_messages import TextMessage, TextMessages
+from tests.web.account.people import (
+    ANNAS_PHONE,
+    NEW_PHONE,
+    code_sent_to,
+    outbox,
+    signed_in,
+    with_phone,
+)
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.served import Api, Served, serving
+
+NOBODYS_PHONE = "+8613899999999"
+
+
+def reset(code: str, phone: str = ANNAS_PHONE, new: str = "another password") -> dict[str, str]:
+    return {"phone": phone, "code": code, "newPassword": new}
+
+
+async def asked_for_reset(served: Served, phone: str = ANNAS_PHONE, **headers: str) -> dict[str, Any]:
+    """The message that a request for a recovery code sends."""
+    await code_sent_to(served, phone, "reset-password", headers=headers)
+    return outbox(served)[-1]
+
+
+def is_not(code: str) -> str:
+    """A wrong code."""
+    return f"{(int(code) + 1) % 1_000_000:06d}"
+
+
+# --- the message
+
+
+async def test_a_code_of_six_digits_is_sent_to_the_telephone(served: Served) -> None:
+    await with_phone(served)
+    message = await asked_for_reset(served)
+    assert set(message) == {"phone", "purpose", "code", "text", "at"}
+    assert len(message["code"]) == 6
+    assert message["code"].isdecimal()
+    assert message["code"] in message["text"]
+    assert message["at"] == "2027-01-15T08:00:00.123Z"
+
+
+@pytest.mark.parametrize(
+    "locale, asked_in, text",
+    [
+        ("zh-CN", "en-US", "用于重置密码"),
+        ("en-US", "zh-CN", "reset your password"),
+        (None, "zh-CN", "用于重置密码"),
+        (None, "en-US", "reset your password"),
+    ],
+)
+async def test_the_message_is_in_the_users_language_else_in_the_requests(
+    served: Served, locale: str | None, asked_in: str, text: str
+) -> None:
+    await with_phone(served, locale=locale)
+    message = await asked_for_reset(served, **{"Accept-Language": asked_in})
+    assert text in message["text"]
+
+
+@pytest.mark.parametrize(
+    "zone, header, until",
+    [
+        (None, None, "16:10 (Asia/Shanghai)"),
+        ("America/Lima", None, "03:10 (America/Lima)"),
+        ("America/Lima", "Asia/Kolkata", "13:40 (Asia/Kolkata)"),
+        ("America/Lima", "Mars/Base", "03:10 (America/Lima)"),
+        (None, "../etc/passwd", "16:10 (Asia/Shanghai)"),
+    ],
+)
+async def test_the_time_in_a_message_is_in_the_requests_zone_else_the_users_else_chinas(
+    served: Served, zone: str | None, header: str | None, until: str
+) -> None:
+    await with_phone(served, locale="en-US", timezone=zone)
+    headers = {} if header is None else {"X-Timezone": header}
+    message = await asked_for_reset(served, **headers)
+    assert until in message["text"]
+
+
+async def test_a_code_for_a_new_number_speaks_to_the_user_who_asked(served: Served) -> None:
+    await with_phone(served, locale="zh-CN", timezone="Asia/Tokyo")
+    anna = await signed_in(served)
+    await code_sent_to(served, NEW_PHONE, "change-phone", anna, headers={"Accept-Language": "en"})
+    assert "绑定" in outbox(served)[-1]["text"]
+    assert "17:10（Asia/Tokyo）" in outbox(served)[-1]["text"]
+
+
+# --- asking for one
+
+
+@pytest.mark.parametrize(
+    "body, bad",
+    [
+        ({}, ["phone", "purpose"]),
+        ({"phone": "", "purpose": ""}, ["phone", "purpose"]),
+        ({"phone": "a telephone", "purpose": "sign-in"}, ["phone", "purpose"]),
+        ({"phone": 13800000000, "purpose": ["reset-password"]}, ["phone", "purpose"]),
+        ({"phone": "+86 138", "purpose": "reset-password"}, ["phone"]),
+        ({"phone": "1" * 21, "purpose": "reset-password"}, ["phone"]),
+    ],
+)
+async def test_every_bad_field_of_a_request_for_a_code_is_named(
+    served: Served, body: object, bad: list[str]
+) -> None:
+    response = await served.api().call("POST", "/api/auth/sms-code", body)
+    assert fields_of(refused(response, 400, "A0401")) == bad
+
+
+async def test_known_and_unknown_numbers_are_answered_alike_and_only_known_ones_are_sent_to(
+    served: Served,
+) -> None:
+    await with_phone(served)
+    api = served.api()
+    answers = []
+    for phone in (ANNAS_PHONE, NOBODYS_PHONE):
+        response = await api.call("POST", "/api/auth/sms-code", {"phone": phone, "purpose": "reset-password"})
+        answers.append((response.status_code, response.content, dict(response.headers)))
+    assert answers[0] == answers[1]
+    assert [message["phone"] for message in outbox(served)] == [ANNAS_PHONE]
+
+
+class Standstill:
+    """A gateway far away that nothing gets to."""
+
+    is_local = False
+
+    async def deliver(self, message: TextMessage) -> None:
+        await trio.sleep_forever()
+
+
+@contextmanager
+def sending_through(served: Served, messages: TextMessages) -> Iterator[None]:
+    extensions = served.application.quart.extensions
+    before = extensions["ostiary.text_messages"]
+    extensions["ostiary.text_messages"] = messages
+    try:
+        yield
+    finally:
+        extensions["ostiary.text_messages"] = before
+
+
+async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_the_number(
+    served: Served,
+) -> None:
+    await with_phone(served)
+    messages = TextMessages(Standstill())
+    with sending_through(served, messages):
+        before = served.records()
+        for phone in (ANNAS_PHONE, NOBODYS_PHONE):
+            body = {"phone": phone, "purpose": "reset-password"}
+            with trio.fail_after(10):
+                succeeded(await served.api().call("POST", "/api/auth/sms-code", body))
+        assert served.records() == before
+        assert messages.unfinished() == 2
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(messages.run)
+            await wait_all_tasks_blocked()
+            assert messages.unfinished() == 1
+            nursery.cancel_scope.cancel()
+    assert len(served.records()[Table.TEXT_CODE]) == len(before[Table.TEXT_CODE]) + 1
+
+
+async def test_a_number_is_sent_one_code_a_minute_and_the_answer_does_not_tell(served: Served) -> None:
+    await with_phone(served)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    body = {"phone": ANNAS_PHONE, "purpose": "reset-password"}
+    served.clock.wait(59)
+    succeeded(await served.api().call("POST", "/api/auth/sms-code", body))
+    assert len(outbox(served)) == 1
+    served.clock.wait(1)
+    assert await code_sent_to(served, ANNAS_PHONE, "reset-password") != code
+
+
+async def test_a_code_to_change_to_a_number_is_for_who_is_signed_in(served: Served) -> None:
+    body = {"phone": NEW_PHONE, "purpose": "change-phone"}
+    refused(await served.api().call("POST", "/api/auth/sms-code", body), 401, "A1001")
+    refused(await served.api().call("POST", "/api/auth/sms-code", body, token="x" * 43), 401, "A1001")
+    await with_phone(served, mustChangePassword=True)
+    refused(await (await signed_in(served)).call("POST", "/api/auth/sms-code", body), 403, "A1004")
+    assert outbox(served) == []
+
+
+async def test_no_code_is_sent_to_change_to_a_number_that_somebody_has(served: Served) -> None:
+    await with_phone(served)
+    await with_phone(served, "bert", NEW_PHONE)
+    anna = await signed_in(served)
+    body = {"phone": NEW_PHONE, "purpose": "change-phone"}
+    assert succeeded(await anna.call("POST", "/api/auth/sms-code", body)) is None
+    assert outbox(served) == []
+
+
+@pytest.mark.parametrize(
+    "path, body",
+    [
+        ("/api/auth/sms-code", {"phone": NOBODYS_PHONE, "purpose": "reset-password"}),
+        ("/api/auth/reset-password", reset("000000", NOBODYS_PHONE)),
+    ],
+    ids=["asking", "trying"],
+)
+async def test_one_address_asks_and_tries_twenty_times_a_minute(
+    served: Served, path: str, body: dict[str, str]
+) -> None:
+    api = served.api()
+    for _ in range(20):
+        assert (await api.call("POST", path, body)).status_code in (200, 422)
+    over = await api.call("POST", path, body)
+    assert (over.status_code, over.json()["code"]) == (429, "A0429")
+    assert 1 <= int(over.headers["retry-after"]) <= 60
+    assert (await served.api("198.51.100.9").call("POST", path, body)).status_code in (200, 422)
+    served.clock.wait(60)
+    assert (await api.call("POST", path, body)).status_code in (200, 422)
+
+
+# --- recovering the password
+
+
+async def test_a_code_recovers_the_password_once(served: Served) -> None:
+    await with_phone(served)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    api = served.api()
+    assert succeeded(await api.call("POST", "/api/auth/reset-password", reset(code))) is None
+    await api.sign_in("anna", "another password")
+    refused(await api.call("POST", "/api/auth/reset-password", reset(code)), 422, "A1006")
+
+
+async def test_recovery_also_lifts_a_forced_password_change(served: Served) -> None:
+    await with_phone(served, mustChangePassword=True)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    succeeded(await served.api().call("POST", "/api/auth/reset-password", reset(code)))
+    login = await served.api().sign_in("anna", "another password")
+    assert login["mustChangePassword"] is False
+
+
+@pytest.mark.parametrize(
+    "body, bad",
+    [
+        ({}, ["phone", "code", "newPassword"]),
+        ({"phone": "x", "code": "", "newPassword": "short"}, ["phone", "code", "newPassword"]),
+        ({"phone": 1, "code": 123456, "newPassword": None}, ["phone", "code", "newPassword"]),
+        ({**reset("0" * 65), "newPassword": "x" * 257}, ["code", "newPassword"]),
+    ],
+)
+async def test_every_bad_field_of_a_recovery_is_named_and_costs_no_try(
+    served: Served, body: object, bad: list[str]
+) -> None:
+    await with_phone(served)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    before = served.records()
+    for _ in range(5):
+        response = await served.api().call("POST", "/api/auth/reset-password", body)
+        assert fields_of(refused(response, 400, "A0401")) == bad
+    assert served.records() == before
+    succeeded(await served.api().call("POST", "/api/auth/reset-password", reset(code)))
+
+
+async def test_after_five_wrong_tries_the_right_code_is_wrong_too(served: Served) -> None:
+    await with_phone(served)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    api = served.api()
+    for _ in range(5):
+        refused(await api.call("POST", "/api/auth/reset-password", reset(is_not(code))), 422, "A1006")
+    refused(await api.call("POST", "/api/auth/reset-password", reset(code)), 422, "A1006")
+    await api.sign_in("anna", "anna password")
+
+
+async def test_a_code_lasts_ten_minutes(served: Served) -> None:
+    await with_phone(served)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    served.clock.wait(600)
+    refused(await served.api().call("POST", "/api/auth/reset-password", reset(code)), 422, "A1006")
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    served.clock.wait(599.999)
+    succeeded(await served.api().call("POST", "/api/auth/reset-password", reset(code)))
+
+
+async def test_a_wrong_code_and_an_unknown_number_are_refused_alike_after_the_same_work(
+    served: Served,
+) -> None:
+    await with_phone(served)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    answers = []
+    for body in (reset(is_not(code)), reset(code, NOBODYS_PHONE), reset(code, NEW_PHONE)):
+        response = await served.api().call("POST", "/api/auth/reset-password", body)
+        answers.append({**refused(response, 422, "A1006"), "traceId": None})
+    assert answers[0] == answers[1] == answers[2]
+
+
+async def test_a_wrong_code_leaves_a_trace_whether_or_not_the_number_is_known(served: Served) -> None:
+    """So each of them is written to disk, and the time does not tell them apart."""
+    anna = await with_phone(served)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    for body in (reset(is_not(code)), reset(code, NOBODYS_PHONE)):
+        refused(await served.api().call("POST", "/api/auth/reset-password", body), 422, "A1006")
+    admin = await served.administrator()
+    entries = succeeded(await admin.call("GET", "/api/audit/events", params={"kind": "text-code-wrong"}))
+    assert [entry["userId"] for entry in entries["items"]] == [None, anna]
+    assert code not in str(entries)
+    assert NOBODYS_PHONE not in str(entries)
+
+
+async def test_a_code_is_good_for_its_purpose_alone(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    for_change = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    for_reset = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    refused(await anna.call("POST", "/api/auth/reset-password", reset(for_change, NEW_PHONE)), 422, "A1006")
+    refused(
+        await anna.call("PUT", "/api/auth/phone", {"phone": ANNAS_PHONE, "code": for_reset}), 422, "A1006"
+    )
+
+
+# --- changing the telephone
+
+
+async def test_a_new_number_is_proved_by_its_code_and_frees_the_old_one(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    assert succeeded(await anna.call("PUT", "/api/auth/phone", {"phone": NEW_PHONE, "code": code})) is None
+    assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == NEW_PHONE
+
+    await with_phone(served, "bert", None)
+    bert = await signed_in(served, "bert")
+    code = await code_sent_to(served, ANNAS_PHONE, "change-phone", bert)
+    succeeded(await bert.call("PUT", "/api/auth/phone", {"phone": ANNAS_PHONE, "code": code}))
+
+
+async def test_two_who_were_sent_codes_for_one_number_do_not_both_get_it(served: Served) -> None:
+    """The number has one code at a time, and whoever comes second finds it spent."""
+    await with_phone(served)
+    await with_phone(served, "bert", None)
+    anna, bert = await signed_in(served), await signed_in(served, "bert")
+    await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    served.clock.wait(60)
+    code = await code_sent_to(served, NEW_PHONE, "change-phone", bert)
+    body = {"phone": NEW_PHONE, "code": code}
+    succeeded(await anna.call("PUT", "/api/auth/phone", body))
+    refused(await bert.call("PUT", "/api/auth/phone", body), 422, "A1006")
+
+
+@pytest.mark.parametrize(
+    "body, bad",
+    [
+        ({}, ["phone", "code"]),
+        ({"phone": "no number", "code": None}, ["phone", "code"]),
+        ({"phone": ["+861380000"], "code": "\x00"}, ["phone", "code"]),
+    ],
+)
+async def test_every_bad_field_of_a_new_number_is_named(served: Served, body: object, bad: list[str]) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    before = served.records()
+    assert fields_of(refused(await anna.call("PUT", "/api/auth/phone", body), 400, "A0401")) == bad
+    assert served.records() == before
+
+
+# --- what is never told
+
+
+async def test_no_code_number_or_password_is_in_the_log_or_the_store(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        async with serving(tmp_path) as served:
+            await with_phone(served)
+            anna = await signed_in(served)
+            sent = [
+                await code_sent_to(served, ANNAS_PHONE, "reset-password"),
+                await code_sent_to(served, NEW_PHONE, "change-phone", anna),
+            ]
+            await anna.call("POST", "/api/auth/reset-password", reset(is_not(sent[0])))
+            await anna.call("PUT", "/api/auth/phone", {"phone": NEW_PHONE, "code": sent[1]})
+            await anna.call("POST", "/api/auth/reset-password", reset(sent[0], NEW_PHONE))
+            shown = f"{logs} {served.records()}"
+    assert "another password" not in shown
+    for code in sent:
+        assert f"'{code}'" not in shown
+        assert Secret(code).digest.hex() not in shown
+    assert NEW_PHONE not in str(logs)
+
+
+async def test_at_the_start_the_log_says_that_messages_go_to_a_file(tmp_path: Path) -> None:
+    with capture_logs() as logs:
+        async with serving(tmp_path):
+            pass
+    (told,) = [line for line in logs if "SMS_GATEWAY_URL" in line["event"]]
+    assert told["file"] == str(tmp_path / "sms-outbox.jsonl")
+
+
+async def test_only_json_is_taken(served: Served) -> None:
+    await with_phone(served)
+    api: Api = await signed_in(served)
+    bearer = {"Authorization": f"Bearer {api.token}"}
+    for method, path in (
+        ("POST", "/api/auth/sms-code"),
+        ("POST", "/api/auth/reset-password"),
+        ("PUT", "/api/auth/phone"),
+        ("PUT", "/api/auth/locale"),
+        ("PUT", "/api/auth/timezone"),
+    ):
+        for content_type in ("application/x-www-form-urlencoded", "text/plain", ""):
+            headers = {**bearer, **({"Content-Type": content_type} if content_type else {})}
+            refused(await api.request(method, path, content=b"{}", headers=headers), 415, "A0415")
+        headers = {**bearer, "Content-Type": "application/json"}
+        for content in (b"", b"[]", b"{", b'"text"', b"\xff"):
+            refused(await api.request(method, path, content=content, headers=headers), 400, "A0401")

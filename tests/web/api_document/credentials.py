@@ -1,0 +1,45 @@
+"""Hooks of Schemathesis: who it calls as, and the one rule between parameters that a schema cannot say."""
+
+import os
+from base64 import b64encode
+from typing import Any, Final
+
+import httpx
+import schemathesis
+
+TOKEN_SERVICE: Final = ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"]
+
+
+@schemathesis.auth().skip_for(path=TOKEN_SERVICE)
+class Administrator:
+    """Signs in, and again whenever a call has ended the session."""
+
+    def get(self, case: Any, context: Any) -> str:
+        credentials = {"username": "admin", "password": os.environ["ADMIN_PASSWORD"]}
+        response = httpx.post(os.environ["OSTIARY_ADDRESS"] + "/api/auth/login", json=credentials)
+        token: str = response.json()["data"]["accessToken"]
+        return token
+
+    def set(self, case: Any, token: str, context: Any) -> None:
+        case.headers["Authorization"] = f"Bearer {token}"
+
+
+@schemathesis.auth().apply_to(path=TOKEN_SERVICE)
+class ThirdParty:
+    """A registered client, by HTTP Basic."""
+
+    def get(self, case: Any, context: Any) -> str:
+        return b64encode(f"app:{os.environ['CLIENT_SECRET']}".encode()).decode()
+
+    def set(self, case: Any, credentials: str, context: Any) -> None:
+        case.headers["Authorization"] = f"Basic {credentials}"
+
+
+@schemathesis.hook
+def filter_query(context: Any, query: dict[str, Any] | None) -> bool:
+    """A range begins before it ends."""
+    asked = query or {}
+    return not any(
+        name.endswith("From") and start and (end := asked.get(f"{name[:-4]}To")) and str(start) > str(end)
+        for name, start in asked.items()
+    )

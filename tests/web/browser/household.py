@@ -1,0 +1,182 @@
+"""The demonstration as a real process and a real browser on it: what the tests of pages look through."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+__all__ = ["PASSWORD", "Household", "Visitor", "a_browser", "a_household", "a_visitor", "chromium"]
+
+PASSWORD: Final = "correct horse"
+_START_SECONDS: Final = 30
+_PATIENCE_MS: Final = 15_000
+
+# No background traffic of the browser's own: nothing but what the pages ask for is to be seen.
+_ARGUMENTS: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@dataclass(frozen=True)
+class Household:
+    """Where the server and the third party are, and where text messages go."""
+
+    server: str
+    shop: str
+    outbox: Path
+
+    def text_codes(self, phone: str) -> list[str]:
+        """The codes sent to a number, in order."""
+        if not self.outbox.exists():
+            return []
+        messages = [json.loads(line) for line in self.outbox.read_text().splitlines()]
+        return [message["code"] for message in messages if message["phone"] == phone]
+
+
+@dataclass
+class Visitor:
+    """One browser profile on one page, and everything that the page asked for and complained of."""
+
+    household: Household
+    context: BrowserContext
+    page: Page
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        """A page of the server."""
+        self.page.goto(self.household.server + path)
+
+    def press(self, text: str) -> None:
+        """The button or link of the page's main part that says `text`."""
+        main = self.page.locator("main")
+        main.locator("button, a").get_by_text(text, exact=True).or_(
+            main.get_by_role("button", name=text, exact=True)
+        ).first.click()
+
+    def sign_in(self, username: str, password: str = PASSWORD) -> None:
+        """By the sign-in page, wherever it leads on to."""
+        if urlsplit(self.page.url).path != "/login":
+            self.open("/login")
+        self.page.fill("#username", username)
+        self.page.fill("#password", password)
+        self.page.locator("main button[type=submit]").click()
+
+    def agree(self) -> None:
+        """Yes to what the consent page asks, in whichever language it does."""
+        self.page.locator("button[value=approve]").click()
+
+    @property
+    def path(self) -> str:
+        """Where the browser is."""
+        return urlsplit(self.page.url).path
+
+    @property
+    def text(self) -> str:
+        """What the page says."""
+        return self.page.inner_text("main")
+
+    @property
+    def hosts(self) -> set[str]:
+        """Every host that was asked for anything."""
+        return {urlsplit(address).netloc for address in self.asked}
+
+
+def chromium() -> str:
+    """Where the browser is; a test without one is skipped, unless browsers are required."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        reason = "no chromium on PATH (Debian: apt-get install chromium)"
+        if "chromium" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def a_household(folder: Path) -> Iterator[Household]:
+    """`ostiary demo` for as long as the block runs."""
+    server, shop = f"127.0.0.1:{_free_port()}", f"127.0.0.1:{_free_port()}"
+    outbox = folder / "outbox.jsonl"
+    log = folder / "demo.log"
+    environment = {
+        **os.environ,
+        "BIND": server,
+        "SMS_OUTBOX": str(outbox),
+        "RATE_LIMIT_SCALE": "100",
+        "PYTHONUNBUFFERED": "1",
+    }
+    command = [sys.executable, "-m", "ostiary_web", "demo", "--shop", shop]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            assert first.startswith(b"Open "), log.read_text()
+            yield Household(f"http://{server}", f"http://{shop}", outbox)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(_START_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@contextmanager
+def a_browser() -> Iterator[Browser]:
+    """Debian's chromium, headless."""
+    path = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(_ARGUMENTS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def a_visitor(browser: Browser, household: Household, **profile: Any) -> Iterator[Visitor]:
+    """A profile of its own: no cookie of anybody else."""
+    usual: dict[str, Any] = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}}
+    context = browser.new_context(**{**usual, **profile})
+    context.set_default_timeout(_PATIENCE_MS)
+    page = context.new_page()
+    visitor = Visitor(household, context, page)
+
+    def asked(request: Request) -> None:
+        visitor.asked.append(request.url)
+
+    context.on("request", asked)
+    page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
+    page.on("console", lambda message: visitor.complaints.append(message.text))
+    try:
+        yield visitor
+    finally:
+        context.close()

@@ -1,0 +1,119 @@
+"""`make screenshots`: every page in a wide window by day and a narrow one by night, into `docs/pages/`.
+
+For whoever reviews a change of the pages; they are looked at, not compared.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser
+
+from tests.web.browser.household import Household, Visitor, a_browser, a_household, a_visitor
+from tests.web.browser.rooms import ROOMS
+from tests.web.browser.test_signing_in import request_for
+
+__all__ = ["main"]
+
+_DOCS = Path(__file__).parents[3] / "docs"
+_LOOKS = (
+    ("wide", {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "locale": "en-US"}),
+    ("narrow", {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark", "locale": "zh-CN"}),
+)
+
+
+def main() -> None:
+    """Look at every page, and write down where the pictures are."""
+    folder = _DOCS / "pages"
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.png"):
+        old.unlink()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        a_browser() as browser,
+        a_household(Path(scratch)) as household,
+    ):
+        life = _some_life(browser, household)
+        names = [_name(path, username) for path, username in ROOMS]
+        for look, profile in _LOOKS:
+            with a_visitor(browser, household, **profile) as visitor:
+                _look(visitor, household, folder, look)
+                visitor.open(life)
+                _shoot(visitor, folder / f"session-life-{look}.png")
+                visitor.context.clear_cookies()
+                _try_everything(visitor)
+                _shoot(visitor, folder / f"demo-shop-{look}.png")
+    _write_index([*names, "session-life", "demo-shop"])
+
+
+def _some_life(browser: Browser, household: Household) -> str:
+    """A customer whose token is stolen; the address of what became of that session."""
+    with a_visitor(browser, household) as shopper:
+        _try_everything(shopper)
+    with a_visitor(browser, household) as administrator:
+        administrator.sign_in("admin")
+        administrator.open("/admin/audit?kind=session-ended")
+        address = administrator.page.get_by_role("link", name="Its life").first.get_attribute("href")
+        assert address is not None
+        return address
+
+
+def _try_everything(shopper: Visitor) -> None:
+    """A session of the demonstration from its beginning to its theft."""
+    shopper.page.goto(shopper.household.shop)
+    shopper.page.locator("form[action='/start'] button").click()
+    shopper.sign_in("alice")
+    if shopper.path == "/sso":
+        shopper.agree()
+    for deed in ("refresh", "retry", "steal"):
+        shopper.page.locator(f"form[action='/do/{deed}'] button").click()
+
+
+def _look(visitor: Visitor, household: Household, folder: Path, look: str) -> None:
+    signed_in = None
+    for path, username in ROOMS:
+        if username != signed_in:
+            visitor.context.clear_cookies()
+            if username is not None:
+                visitor.sign_in(username)
+            signed_in = username
+        visitor.open(request_for(household) if path == "/sso" else path)
+        _shoot(visitor, folder / f"{_name(path, username)}-{look}.png")
+
+
+def _shoot(visitor: Visitor, file: Path) -> None:
+    visitor.page.screenshot(path=file, full_page=True)
+    sys.stdout.write(f"{file.name}\n")
+
+
+def _name(path: str, username: str | None) -> str:
+    parts = urlsplit(path)
+    words = [part for part in parts.path.split("/") if part] or [
+        "home" if username is None else "home-signed-in"
+    ]
+    return "-".join((*words, *(["invalid"] if "nobody" in parts.query else ["coded"] if parts.query else [])))
+
+
+def _write_index(names: list[str]) -> None:
+    lines = [
+        "# The pages",
+        "",
+        "Each in a wide window by day, in English, and in a narrow one by night, in Chinese.",
+        "`make screenshots` writes them again.",
+        "",
+    ]
+    for name in names:
+        lines += [
+            f"## {name}",
+            "",
+            f"![{name}, wide](pages/{name}-wide.png)",
+            "",
+            f"![{name}, narrow](pages/{name}-narrow.png)",
+            "",
+        ]
+    (_DOCS / "pages.md").write_text("\n".join(lines[:-1]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

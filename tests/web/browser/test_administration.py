@@ -1,0 +1,164 @@
+"""The administration in a real browser: clients, people, roles, online users, audit, sheets."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.web.browser.household import Household, Visitor
+
+Visit = Callable[..., Visitor]
+
+
+def test_a_client_is_registered_with_its_secret_shown_once(visit: Visit) -> None:
+    visitor = visit()
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor.sign_in("admin")
+    visitor.open("/admin/clients/new")
+    visitor.page.fill("#clientId", "no blanks allowed")
+    visitor.page.fill("#redirectUris", "http://far.example/cb\nhttps://fine.example/cb")
+    visitor.press("Register")
+    assert visitor.page.get_attribute("#clientId", "aria-invalid") == "true"
+    assert "1: must begin with https://" in visitor.text
+
+    visitor.page.fill("#clientId", "bookshop")
+    visitor.page.fill("#name", "Book Shop")
+    visitor.page.fill("#redirectUris", "https://books.example/cb")
+    for grant in ("authorization_code", "refresh_token", "client_credentials"):
+        visitor.page.check(f"input[value={grant}]")
+    visitor.page.check("input[name=scopes]")
+    visitor.press("Register")
+    secret = visitor.page.inner_text("#secret-text")
+    assert len(secret) == 43
+    visitor.page.locator("[data-copies=secret-text]").click()
+    assert visitor.page.evaluate("navigator.clipboard.readText()") == secret
+    assert 'OAuth2Session("bookshop"' in visitor.text
+    visitor.open("/admin/clients/bookshop")
+    assert secret not in visitor.page.content()
+
+    answer = visitor.page.request.post(
+        f"{visitor.household.server}/api/oauth2/token",
+        form={"grant_type": "client_credentials", "client_id": "bookshop", "client_secret": secret},
+    )
+    assert answer.status == 200
+    visitor.open("/admin/clients/bookshop/disable")
+    assert "1 running sessions end at once" in visitor.text
+    visitor.press("Disable")
+    assert "Disabled" in visitor.text
+    visitor.press("Enable")
+    visitor.press("Reset the secret")
+    visitor.press("Reset the secret")
+    assert visitor.page.inner_text("#secret-text") != secret
+    visitor.press("Delete")
+    visitor.press("Delete")
+    visitor.open("/admin/clients?q=bookshop")
+    assert "Nothing fits" in visitor.text
+
+
+def test_people_are_added_changed_and_signed_out_everywhere(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("admin")
+    visitor.open("/admin/people/new")
+    visitor.page.fill("#username", "dora")
+    visitor.page.fill("#name", "Dora Dean")
+    visitor.page.fill("#password", "short")
+    visitor.press("Save")
+    assert "must be 8 to 256 characters" in visitor.text
+    assert visitor.page.input_value("#password") == ""
+    visitor.page.fill("#password", "long enough")
+    visitor.page.check("input[value=auditor]")
+    visitor.press("Save")
+    assert "Dora Dean" in visitor.text
+    person = visitor.path
+    visitor.press("Edit")
+    visitor.page.fill("#name", "Dora Dean-Smith")
+    visitor.press("Save")
+    assert "Dora Dean-Smith" in visitor.text
+
+    dora = visit(java_script_enabled=False)
+    dora.sign_in("dora", "long enough")
+    visitor.open(f"{person}/person_force")
+    assert "1 running sessions of Dora Dean-Smith" in visitor.text
+    visitor.press("Sign out everywhere")
+    dora.open("/account")
+    assert dora.path == "/login"
+    visitor.open(f"{person}/disable")
+    visitor.press("Disable")
+    dora.sign_in("dora", "long enough")
+    assert "The user name or password is wrong." in dora.text
+
+
+def test_a_role_that_is_held_stays(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("admin")
+    visitor.open("/admin/roles/auditor/delete")
+    visitor.press("Delete")
+    assert "still referenced" in visitor.text
+    visitor.open("/admin/roles/super_admin")
+    assert "cannot be changed" in visitor.text
+    assert visitor.page.get_by_role("link", name="Edit").count() == 0
+
+
+def test_whoever_lacks_the_permission_is_told_so(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("alice")
+    visitor.open("/admin/audit")
+    assert "Audit" in visitor.text
+    assert visitor.page.get_by_role("link", name="Clients").count() == 0
+    visitor.open("/admin/clients")
+    assert "This is not open to you" in visitor.text
+    assert "A0403" in visitor.text
+
+
+def test_a_session_is_ended_and_its_life_says_by_whom(visit: Visit, household: Household) -> None:
+    shopper = visit(java_script_enabled=False)
+    shopper.page.goto(household.shop)
+    shopper.press("Sign in with Ostiary")
+    shopper.sign_in("alice")
+    if shopper.path == "/sso":
+        shopper.agree()
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("admin")
+    visitor.open("/admin/online?clientId=demo-shop&sort=-signedInAt")
+    row = visitor.page.locator("tbody tr", has_text="alice").first
+    life = row.get_by_role("link", name="Its life").get_attribute("href")
+    row.get_by_role("link", name="End").click()
+    visitor.press("End")
+    shopper.page.goto(household.shop)
+    assert shopper.text.count("not active") == 2
+    assert life is not None
+    visitor.open(life)
+    assert "admin ended this one session" in visitor.text
+
+
+def test_a_sheet_goes_out_and_comes_in_again(visit: Visit, tmp_path: Path) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("admin")
+    visitor.open("/admin/roles")
+    with visitor.page.expect_download() as download:
+        visitor.press("Export")
+    sheet = tmp_path / "roles.xlsx"
+    download.value.save_as(sheet)
+    visitor.press("Import")
+    visitor.page.set_input_files("#file", sheet)
+    visitor.press("Import")
+    assert "rows.2" in visitor.text, "what is there already is a mistake where only adding was asked for"
+    visitor.page.set_input_files("#file", sheet)
+    visitor.page.check("input[value=upsert]")
+    visitor.press("Import")
+    assert "0 added" in visitor.text
+
+
+def test_lists_are_searched_narrowed_and_sorted(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("admin")
+    visitor.open("/admin/people")
+    visitor.page.fill("#q", "ali")
+    visitor.press("Apply")
+    assert visitor.page.locator("tbody tr").count() == 1
+    visitor.press("Show all")
+    visitor.page.get_by_role("link", name="User name").click()
+    first = visitor.page.locator("tbody tr").first.inner_text()
+    visitor.page.get_by_role("link", name="User name").click()
+    assert visitor.page.locator("tbody tr").first.inner_text() != first
+    visitor.open("/admin/people?page=x&nonsense=1")
+    assert "page:" in visitor.text
+    assert "nonsense:" in visitor.text

@@ -1,0 +1,76 @@
+"""What must hold of every page: nothing serious from axe, no wider than the window, no other host, no
+complaint of the browser, and the headers that keep a page to itself."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.web.browser.household import Household, Visitor
+from tests.web.browser.rooms import ROOMS
+from tests.web.browser.test_signing_in import request_for
+
+Visit = Callable[..., Visitor]
+
+SCHEMES = ("light", "dark")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width, locale", [(360, "zh-CN"), (1280, "en-US")])
+def test_no_page_has_a_serious_fault(
+    visit: Visit, household: Household, width: int, scheme: str, locale: str
+) -> None:
+    visitor = visit(viewport={"width": width, "height": 800}, color_scheme=scheme, locale=locale)
+    found: dict[str, list[str]] = {}
+    signed_in = None
+    for room in ROOMS:
+        if room.username != signed_in:
+            visitor.context.clear_cookies()
+            if room.username is not None:
+                visitor.sign_in(room.username)
+            signed_in = room.username
+        visitor.open(request_for(household) if room.path == "/sso" else room.path)
+        serious = _serious(visitor)
+        wide = visitor.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        if serious or wide:
+            found[room.path] = [*serious, *(["wider than the window"] if wide else [])]
+    assert found == {}
+    assert visitor.hosts == {household.server.removeprefix("http://")}
+    assert [each for each in visitor.complaints if "Content Security Policy" in each] == []
+
+
+def _serious(visitor: Visitor) -> list[str]:
+    report: dict[str, Any] = Axe().run(visitor.page).response
+    return [
+        f"{violation['id']}: {violation['nodes'][0]['html'][:120]}"
+        for violation in report["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+def test_every_page_is_kept_to_itself(visit: Visit, household: Household) -> None:
+    for username in dict.fromkeys(room.username for room in ROOMS):
+        visitor = visit()
+        if username is not None:
+            visitor.sign_in(username)
+        for room in (room for room in ROOMS if room.username == username):
+            path = request_for(household) if room.path == "/sso" else room.path
+            answer = visitor.page.request.get(household.server + path, max_redirects=0)
+            assert answer.status in (200, 400), room
+            _assert_kept_to_itself(answer.headers)
+            for cookie in visitor.context.cookies():
+                assert cookie["httpOnly"], cookie["name"]
+                assert cookie["sameSite"] == "Lax"
+                assert cookie["value"] not in answer.text() or cookie["name"] == "ostiary_language"
+
+
+def _assert_kept_to_itself(headers: Mapping[str, str]) -> None:
+    assert headers["cache-control"] == "no-store"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["x-content-type-options"] == "nosniff"
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "access-control-allow-origin" not in headers

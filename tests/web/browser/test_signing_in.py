@@ -1,0 +1,145 @@
+"""Signing in to a third party in a real browser: with JavaScript off, in two tabs, backwards, and not."""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from urllib.parse import urlencode
+
+from tests.web.browser.household import Household, Visitor
+
+Visit = Callable[..., Visitor]
+
+CHALLENGE = urlsafe_b64encode(sha256(b"a verifier").digest()).rstrip(b"=").decode()
+
+
+def request_for(household: Household, **changed: str | None) -> str:
+    """The path of an authorization request of the demonstration's client."""
+    query: dict[str, str | None] = {
+        "response_type": "code",
+        "client_id": "demo-shop",
+        "redirect_uri": f"{household.shop}/callback",
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        **changed,
+    }
+    return "/sso?" + urlencode({name: value for name, value in query.items() if value is not None})
+
+
+def test_the_whole_protocol_with_javascript_off(visit: Visit, household: Household) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.page.goto(household.shop)
+    visitor.press("Sign in with Ostiary")
+    assert visitor.path == "/login"
+    visitor.sign_in("alice")
+    assert visitor.path == "/sso"
+    assert "Demo Shop wants to sign you in" in visitor.text
+    assert "Alice Archer" in visitor.text
+    visitor.agree()
+    assert visitor.page.url == household.shop + "/"
+    assert "Signed in as Alice Archer" in visitor.text
+
+    visitor.press("Refresh")
+    assert "a new pair" in visitor.text
+    visitor.press("Retry the spent token")
+    assert "the very same pair as before" in visitor.text
+    visitor.press("Replay it as a thief")
+    assert "the server ended the session" in visitor.text
+    assert visitor.text.count("not active") == 2
+
+    visitor.press("Start over")
+    assert visitor.page.url == household.shop + "/", "a remembered consent asks no question"
+    visitor.press("Sign out (revoke)")
+    assert visitor.text.count("not active") == 2
+    assert visitor.hosts == {household.server.removeprefix("http://"), household.shop.removeprefix("http://")}
+
+
+def test_a_denied_consent_without_state_comes_back_without_state(visit: Visit, household: Household) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.open(request_for(household))
+    visitor.sign_in("bob")
+    visitor.press("Decline")
+    assert f"{household.shop}/callback?error=access_denied" in visitor.asked
+
+
+def test_the_back_button_after_consent_breaks_nothing(visit: Visit, household: Household) -> None:
+    visitor = visit()
+    visitor.page.goto(household.shop)
+    visitor.press("Sign in with Ostiary")
+    visitor.sign_in("liwei")
+    visitor.agree()
+    assert "Signed in as 李伟" in visitor.text
+    visitor.page.go_back()
+    visitor.page.wait_for_url(household.shop + "/")
+    visitor.page.goto(household.shop)
+    assert "Signed in as 李伟" in visitor.text, "a code nobody asked for touches no session"
+
+
+def test_two_tabs_can_be_asked_and_answer_in_any_order(visit: Visit, household: Household) -> None:
+    visitor = visit()
+    visitor.open(request_for(household, state="first", scope="user.read"))
+    second = visitor.context.new_page()
+    second.goto(household.server + request_for(household, state="second"))
+    visitor.sign_in("wangfang")
+    assert visitor.path == "/sso"
+    second.fill("#username", "wangfang")
+    second.fill("#password", "correct horse")
+    second.locator("main button[type=submit]").click()
+    second.get_by_role("button", name="同意并继续").click()
+    visitor.page.locator("button[value=approve]").click()
+    landed = [address for address in visitor.asked if "/callback?code=" in address]
+    assert [address.rpartition("state=")[2] for address in landed] == ["second", "first"]
+
+
+def test_a_form_from_another_sign_in_is_too_old(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("bob")
+    visitor.open("/account")
+    visitor.context.clear_cookies(name="ostiary_form")
+    visitor.page.locator("form[action='/account/language'] button").click()
+    assert "This page is too old" in visitor.text
+    visitor.press("Open it again")
+    assert visitor.path == "/account"
+
+
+def test_an_invalid_request_stays_and_says_what_is_wrong(visit: Visit, household: Household) -> None:
+    visitor = visit()
+    visitor.sign_in("bob")
+    for changed, code in (
+        ({"client_id": "nobody"}, "B4001"),
+        ({"redirect_uri": f"{household.shop}/Callback"}, "B4001"),
+        ({"response_type": "token"}, "B4002"),
+        ({"code_challenge_method": "plain"}, "A0401"),
+    ):
+        visitor.open(request_for(household, **changed))
+        assert visitor.path == "/sso"
+        assert code in visitor.text
+    assert not [address for address in visitor.asked if address.startswith(household.shop)]
+
+
+def test_somebody_else_can_sign_in_instead(visit: Visit, household: Household) -> None:
+    visitor = visit()
+    visitor.open(request_for(household, scope="user.read"))
+    visitor.sign_in("bob")
+    visitor.press("Use another account")
+    visitor.sign_in("wangfang")
+    assert visitor.path in ("/sso", "/callback", "/")
+
+
+def test_the_first_password_is_replaced_on_the_way(visit: Visit, household: Household) -> None:
+    administrator = visit()
+    administrator.sign_in("admin")
+    administrator.open("/admin/people/new")
+    administrator.page.fill("#username", "newcomer")
+    administrator.page.fill("#name", "New Comer")
+    administrator.page.fill("#password", "chosen for you")
+    administrator.press("Save")
+    newcomer = visit(java_script_enabled=False)
+    newcomer.open(request_for(household, state="s"))
+    newcomer.sign_in("newcomer", "chosen for you")
+    assert newcomer.path == "/password"
+    newcomer.page.fill("#old_password", "chosen for you")
+    newcomer.page.fill("#new_password", "chosen by myself")
+    newcomer.page.fill("#new_password_again", "chosen by myself")
+    newcomer.press("Change password")
+    assert newcomer.path == "/sso"
+    assert "Demo Shop wants to sign you in" in newcomer.text

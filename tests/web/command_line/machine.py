@@ -1,0 +1,105 @@
+"""A machine with Ostiary on it: its command line, and its server in a process of its own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from ostiary_web.command_line import main
+
+__all__ = ["Machine", "Ran"]
+
+_PATIENCE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did."""
+
+    exit_code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What a script reads; the command went well."""
+        assert self.exit_code == 0, self.err
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[str]:
+        """What a person reads; the command went well."""
+        assert self.exit_code == 0, self.err
+        return self.out.splitlines()
+
+    def refused(self, code: str) -> dict[str, Any]:
+        """The refusal that a script reads."""
+        assert (self.exit_code, self.out) == (1, ""), self.out + self.err
+        content: dict[str, Any] = json.loads(self.err)
+        assert set(content) == {"code", "msg", "errors"}
+        assert content["code"] == code
+        return content
+
+
+class Machine:
+    """One database in a folder, and an environment that names it."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.environment = {
+            "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
+            "DATA_DIR": str(folder),
+            "ADMIN_PASSWORD": "correct horse battery",
+            "BIND": "127.0.0.1:0",
+            "LOG_LEVEL": "warning",
+            "LANG": "en_US.UTF-8",
+            "LC_ALL": "",
+            "LC_MESSAGES": "",
+            **environment,
+        }
+
+    def run(self, *words: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> Ran:
+        """A command, in this process."""
+        result = CliRunner().invoke(main, words, input=stdin, env={**self.environment, **(env or {})})
+        out, err = result.stdout, result.stderr
+        match result.exception:
+            case SystemExit(code=str(words_of_the_end)):
+                # Python prints these on standard error; the runner mixes them into standard output.
+                out, err = out.removesuffix(words_of_the_end + "\n"), err + words_of_the_end + "\n"
+            case None | SystemExit():
+                pass
+            case exception:
+                raise exception
+        return Ran(result.exit_code, out, err)
+
+    def script(self, *words: str, stdin: str | None = None) -> Any:
+        """What a command that goes well prints for scripts."""
+        return self.run(*words, "--json", stdin=stdin).json
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """A server on the same database; its address."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ostiary_web", "serve"],
+            env=os.environ | self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            found = re.search(r"http://\S+", said)
+            assert found, f"the server said {said!r}"
+            yield found[0]
+        finally:
+            process.terminate()
+            process.wait(_PATIENCE_SECONDS)
+            if process.stdout is not None:
+                process.stdout.close()

@@ -1,0 +1,291 @@
+"""`ostiary client …` and `ostiary user …`: the interface's events and rules, for scripts and for people."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ostiary_net.sqlite import SQLiteStore
+from tests.web.command_line.machine import Machine
+
+CLIENT = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
+
+
+# --- clients
+
+
+def test_a_client_is_created_with_its_secret_shown_this_once(machine: Machine) -> None:
+    made = machine.script(*CLIENT, "--name", "The App", "--grant", "client_credentials")
+
+    assert (made["clientId"], made["name"], made["grantTypes"]) == ("app", "The App", ["client_credentials"])
+    assert len(made["secret"]) >= 43
+    assert made["secret"].isalnum()
+    [listed] = [item for item in machine.script("client", "list")["items"] if item["clientId"] == "app"]
+    assert "secret" not in listed
+    assert {**listed, "secret": made["secret"]} == made
+
+
+def test_what_is_not_said_of_a_client_is_what_most_are(machine: Machine) -> None:
+    made = machine.script(*CLIENT)
+
+    assert made["name"] == "app"
+    assert made["grantTypes"] == ["authorization_code", "refresh_token"]
+    assert (made["scopes"], made["autoApproveScopes"]) == (["user.read"], [])
+    assert (made["accessTokenTtl"], made["refreshTokenTtl"]) == (1_800, 604_800)
+
+
+def test_everything_of_a_client_can_be_said(machine: Machine) -> None:
+    made = machine.script(
+        *CLIENT,
+        *(
+            "--redirect-uri",
+            "http://localhost:9000/cb",
+            "--scope",
+            "user.read",
+            "--auto-approve",
+            "user.read",
+        ),
+        *("--access-token-ttl", "300", "--refresh-token-ttl", "3600"),
+    )
+
+    assert made["redirectUris"] == ["https://app.example/callback", "http://localhost:9000/cb"]
+    assert made["autoApproveScopes"] == ["user.read"]
+    assert (made["accessTokenTtl"], made["refreshTokenTtl"]) == (300, 3_600)
+
+
+def test_a_secret_is_reset_and_a_client_disabled_and_enabled(machine: Machine) -> None:
+    first = machine.script(*CLIENT)["secret"]
+
+    second = machine.script("client", "reset-secret", "app")["secret"]
+
+    assert first != second
+    assert machine.script("client", "disable", "app")["enabled"] is False
+    assert machine.script("client", "enable", "app")["enabled"] is True
+
+
+def test_the_rules_are_those_of_the_interface(machine: Machine) -> None:
+    machine.script(*CLIENT)
+
+    assert machine.run(*CLIENT, "--json").refused("A0409")["msg"] == "The identifier is already taken."
+    machine.run("client", "disable", "console", "--json").refused("B4010")
+    machine.run("client", "reset-secret", "nobody", "--json").refused("A0404")
+    bad = machine.run(
+        *("client", "create", "a b", "--redirect-uri", "http://evil.example", "--access-token-ttl", "1"),
+        *("--scope", "everything", "--json"),
+    ).refused("A0401")
+    assert {error["path"] for error in bad["errors"]} == {
+        "clientId",
+        "redirectUris.0",
+        "accessTokenTtl",
+        "scopes.0",
+    }
+
+
+# --- people
+
+
+def test_a_user_is_created_with_a_password_from_standard_input(machine: Machine) -> None:
+    made = machine.script(
+        *("user", "create", "anna", "--name", "Anna Ng", "--phone", "+8613800000000"),
+        *("--role", "super_admin", "--locale", "zh-CN"),
+        stdin="anna's password\n",
+    )
+
+    assert (made["username"], made["name"], made["phone"]) == ("anna", "Anna Ng", "+8613800000000")
+    assert (made["roleIds"], made["locale"]) == (["super_admin"], "zh-CN")
+    assert (made["enabled"], made["mustChangePassword"]) == (True, True)
+    assert "password" not in made
+
+
+def test_a_drawn_password_is_printed_this_once(machine: Machine) -> None:
+    made = machine.script("user", "create", "anna", "--draw-password", "--keep")
+
+    assert len(made["password"]) == 43
+    assert made["mustChangePassword"] is False
+    again = machine.script("user", "reset-password", "ANNA", "--draw-password")
+    assert again["password"] != made["password"]
+    assert (again["id"], again["mustChangePassword"]) == (made["id"], True)
+    assert all("password" not in item for item in machine.script("user", "list")["items"])
+
+
+def test_users_are_listed_found_disabled_and_enabled(machine: Machine) -> None:
+    for name in ("anna", "annette", "bert"):
+        machine.script("user", "create", name, "--draw-password")
+
+    assert [item["username"] for item in machine.script("user", "list", "--search", "ANN")["items"]] == [
+        "anna",
+        "annette",
+    ]
+    page = machine.script("user", "list", "--page-size", "2", "--page", "2")
+    assert ([item["username"] for item in page["items"]], page["total"]) == (["annette", "bert"], 4)
+    assert machine.script("user", "disable", "bert")["enabled"] is False
+    assert machine.script("user", "enable", "bert")["enabled"] is True
+
+
+def test_the_rules_for_people_hold(machine: Machine) -> None:
+    machine.run("user", "disable", "admin", "--json").refused("B1001")
+    machine.run("user", "reset-password", "nobody", "--draw-password", "--json").refused("A0404")
+    machine.run("user", "create", "admin", "--draw-password", "--json").refused("A0409")
+    bad = machine.run(
+        "user", "create", "a b", "--role", "none", "--phone", "call me", "--json", stdin="short\n"
+    ).refused("A0401")
+    assert {error["path"] for error in bad["errors"]} >= {"username", "phone", "password"}
+    short = machine.run("user", "reset-password", "admin", "--json", stdin="short\n").refused("A0401")
+    assert [error["path"] for error in short["errors"]] == ["password"]
+
+
+def test_a_password_cannot_be_an_argument(machine: Machine) -> None:
+    for words in (
+        ("user", "create", "anna", "--password", "x" * 9),
+        ("user", "reset-password", "admin", "x" * 9),
+    ):
+        ran = machine.run(*words)
+        assert ran.exit_code == 2
+    assert machine.run("user", "create", "anna", stdin="").exit_code == 2
+    assert machine.script("user", "list")["total"] == 1
+
+
+def test_at_a_terminal_the_password_is_asked_for_twice_and_not_shown(machine: Machine) -> None:
+    terminal, its_other_end = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ostiary_web", "user", "create", "anna", "--json"],
+        env=os.environ | machine.environment,
+        stdin=its_other_end,
+        stdout=subprocess.PIPE,
+        stderr=its_other_end,
+        start_new_session=True,
+    )
+    os.close(its_other_end)
+    seen = b""
+    try:
+        for times in (1, 2):
+            while seen.lower().count(b"password:") + seen.count(b"confirmation:") < times:
+                ready, _, _ = select.select([terminal], [], [], 30)
+                assert ready, seen
+                seen += os.read(terminal, 1_024)
+            os.write(terminal, b"anna's password\n")
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+    assert process.returncode == 0, seen
+    assert b"anna's password" not in seen + out
+    assert [item["username"] for item in machine.script("user", "list")["items"]] == ["admin", "anna"]
+
+
+# --- for people, in their language
+
+
+def test_tables_line_up_whatever_the_width_of_their_letters(machine: Machine) -> None:
+    machine.script(*CLIENT, "--name", "统一认证")
+    machine.script("client", "create", "b", "--grant", "client_credentials", "--name", "Plain")
+
+    lines = machine.run("client", "list").lines
+
+    assert lines[0].split() == ["CLIENT", "NAME", "GRANTS", "ENABLED", "CREATED"]
+    assert len(lines) == 5
+    grants = lines[0].index("GRANTS")
+    [chinese] = [line for line in lines if "统一认证" in line]
+    [plain] = [line for line in lines if "Plain" in line]
+    assert plain.index("client_credentials") == grants
+    assert chinese.index("authorization_code") == grants - len("统一认证")
+
+
+def test_a_person_sees_the_secret_and_a_note(machine: Machine) -> None:
+    lines = machine.run(*CLIENT).lines
+
+    [secret] = [line for line in lines if line.startswith("Secret, shown this once")]
+    assert secret.split()[-1].isalnum()
+    assert any(line.split() == ["Enabled", "yes"] for line in lines)
+
+
+def test_how_many_there_are_is_said_beside_the_table(machine: Machine) -> None:
+    ran = machine.run("client", "list", "--page-size", "1", "--page", "2")
+    assert ran.err == "2 to 2 of 2\n"
+    assert machine.run("client", "list", "--search", "nothing").err == "0 to 0 of 0\n"
+
+
+@pytest.mark.parametrize(
+    "options, env, message",
+    [
+        ((), {"LANG": "en_US.UTF-8"}, "ostiary: A0404 Not found.\n"),
+        ((), {"LANG": "zh_CN.UTF-8"}, "ostiary: A0404 未找到\n"),
+        ((), {"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, "ostiary: A0404 Not found.\n"),
+        ((), {"LANG": "C", "LC_MESSAGES": "zh_CN"}, "ostiary: A0404 未找到\n"),
+        (("--language", "zh-CN"), {"LANG": "C"}, "ostiary: A0404 未找到\n"),
+        (("--language", "en-US"), {"LANG": "zh_CN"}, "ostiary: A0404 Not found.\n"),
+    ],
+)
+def test_the_language_is_that_of_the_environment_or_as_told(
+    machine: Machine, options: tuple[str, ...], env: dict[str, str], message: str
+) -> None:
+    ran = machine.run("client", "disable", "nobody", *options, env=env)
+    assert (ran.exit_code, ran.out, ran.err) == (1, "", message)
+
+
+def test_bad_fields_are_listed_for_a_person(machine: Machine) -> None:
+    ran = machine.run("client", "create", "app", "--redirect-uri", "ftp://x")
+
+    assert ran.exit_code == 1
+    assert ran.err.splitlines()[0] == "ostiary: A0401 Some fields are not valid."
+    assert ran.err.splitlines()[1].startswith("  redirectUris.0 must begin with https://")
+
+
+# --- what cannot be done at all
+
+
+def test_a_command_that_cannot_be_understood_exits_with_2(machine: Machine) -> None:
+    for words in (
+        ("client",),
+        ("client", "create"),
+        ("client", "create", "app", "--grant", "password"),
+        ("client", "list", "--page-size", "201"),
+        ("client", "list", "--page", "0"),
+        ("user", "create", "anna", "--locale", "fr"),
+        ("explain",),
+        ("no-such-command",),
+        ("client", "list", "--language", "fr"),
+    ):
+        assert machine.run(*words).exit_code == 2, words
+
+
+def test_no_database_is_made_by_looking_for_one(bare_machine: Machine, tmp_path: Path) -> None:
+    ran = bare_machine.run("client", "list")
+
+    assert ran.exit_code == 1
+    assert ran.err.startswith("ostiary: DATABASE_URL: there is no database at ")
+    assert ran.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_setting_is_one_line(machine: Machine) -> None:
+    ran = machine.run("client", "list", env={"DATABASE_URL": "mysql://somewhere"})
+
+    assert (ran.exit_code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert ran.err.startswith("ostiary: DATABASE_URL: ")
+
+
+def test_a_file_that_is_no_database_is_one_line(bare_machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "ostiary.db").write_bytes(b"notes of mine, " * 100)
+
+    ran = bare_machine.run("client", "list")
+
+    assert (ran.exit_code, ran.err.count("\n")) == (1, 1)
+    assert "not a SQLite file" in ran.err
+
+
+def test_what_the_command_line_did_is_in_the_audit_trail_without_a_request(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.script(*CLIENT)
+
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        last = store.audit()[-1]
+
+    assert (last.kind.value, last.client_id) == ("client-registered", "app")
+    assert (last.actor_id, last.source, last.trace_id, last.user_agent) == (None, None, None, None)

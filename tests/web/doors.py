@@ -1,0 +1,144 @@
+"""The doors that the application is reached through, each as an httpx transport without sockets.
+
+guard    ASGI, as an application server calls it
+plain    Hypercorn's HTTP/1.1 on a stream in memory: `hypercorn ostiary_web.asgi:app`
+lane     the same with the token lane in front: `ostiary serve`
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import h11
+import httpx
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+
+from ostiary_net.front_door.guard import Guard
+from ostiary_net.front_door.seam import install_seam
+from ostiary_net.lane import open_lane
+from ostiary_net.service import Service
+from tests.net.lane.wires import Stream, connected
+
+__all__ = ["DOORS", "Answers", "Door", "OpenTransport", "opened_door"]
+
+Door = Literal["guard", "plain", "lane"]
+DOORS: Final[tuple[Door, ...]] = ("guard", "plain", "lane")
+
+OpenTransport = Callable[[str], httpx.AsyncBaseTransport]
+"""A transport for a client that calls from an address."""
+
+_PATIENCE_SECONDS: Final = 30
+
+
+@asynccontextmanager
+async def opened_door(
+    door: Door, guarded: Guard, service: Service, answers: "Answers | None" = None
+) -> AsyncIterator[OpenTransport]:
+    """Transports through a door, for as long as it is open; `answers` hears what the token service says."""
+
+    def heard(transport: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+        return transport if answers is None else _Heard(transport, answers)
+
+    if door == "guard":
+        yield lambda source: heard(httpx.ASGITransport(guarded, client=(source, 4711)))
+        return
+    assert install_seam()
+    if door == "lane":
+        assert open_lane(guarded, service)
+    async with trio.open_nursery() as nursery:
+        config, context = Config(), WorkerContext(None)
+
+        def connect(source: str) -> Stream:
+            return connected(guarded, nursery, config, context, peer=source)
+
+        yield lambda source: heard(_Wire(lambda: connect(source)))
+        nursery.cancel_scope.cancel()
+
+
+class _Wire(httpx.AsyncBaseTransport):
+    """HTTP/1.1 as h11 speaks it, one connection kept for as long as the server keeps it."""
+
+    def __init__(self, connect: Callable[[], Stream]) -> None:
+        self._connect = connect
+        self._stream: Stream | None = None
+        self._http = h11.Connection(h11.CLIENT)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        with trio.fail_after(_PATIENCE_SECONDS):
+            return await self._exchanged(request)
+
+    async def _exchanged(self, request: httpx.Request) -> httpx.Response:
+        body = await request.aread()
+        try:
+            return await self._ask(request, body)
+        except trio.BrokenResourceError:  # closed by the server while it was idle
+            self._stream = None
+            return await self._ask(request, body)
+
+    async def _ask(self, request: httpx.Request, body: bytes) -> httpx.Response:
+        if self._stream is None:
+            self._stream, self._http = self._connect(), h11.Connection(h11.CLIENT)
+        asked = h11.Request(
+            method=request.method.encode("ascii"),
+            target=request.url.raw_path,
+            headers=request.headers.raw,
+        )
+        events = [asked, h11.Data(data=body), h11.EndOfMessage()]
+        await self._stream.send_all(b"".join(self._http.send(event) or b"" for event in events))
+        answered = await self._next(self._stream)
+        assert isinstance(answered, h11.Response), answered
+        content = b""
+        while isinstance(event := await self._next(self._stream), h11.Data):
+            content += bytes(event.data)
+        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+            self._http.start_next_cycle()
+        else:
+            await self._stream.aclose()
+            self._stream = None
+        fields = answered.headers.raw_items()
+        return httpx.Response(answered.status_code, headers=fields, content=content, request=request)
+
+    async def _next(self, stream: Stream) -> Any:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            self._http.receive_data(bytes(await stream.receive_some()))
+        return event
+
+
+# --- one behaviour
+
+_SERVICE: Final = re.compile(rb"/api/oauth2/(?:token|introspect|revoke|userinfo)\Z")
+_DRAWN: Final = re.compile(r"[0-9a-f]{32}|[A-Za-z0-9_-]{43}")
+_OF_A_CONNECTION: Final = frozenset({"date", "connection"})
+
+
+@dataclass
+class Answers:
+    """What the token service said in one test, in order, without what differs by nature: the date, trace
+    ids, freshly drawn tokens, and what becomes of a connection."""
+
+    heard: list[object] = field(default_factory=list)
+
+    def hear(self, request: httpx.Request, response: httpx.Response, content: bytes) -> None:
+        if _SERVICE.match(request.url.raw_path.partition(b"?")[0]):
+            fields = sorted(
+                (name, value)
+                for name, value in response.headers.multi_items()
+                if name not in _OF_A_CONNECTION
+            )
+            text = _DRAWN.sub("drawn", content.decode())
+            self.heard.append((request.method, response.status_code, fields, text))
+
+
+class _Heard(httpx.AsyncBaseTransport):
+    def __init__(self, transport: httpx.AsyncBaseTransport, answers: Answers) -> None:
+        self._transport = transport
+        self._answers = answers
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._transport.handle_async_request(request)
+        self._answers.hear(request, response, await response.aread())
+        return response

@@ -1,0 +1,211 @@
+"""`/api/monitor/online-users`: which sessions run, who may see them, and the end of one of them."""
+
+from typing import Any
+
+import pytest
+
+from ostiary_core.events import ClientDisabled, Operator
+from ostiary_core.permissions import Permission
+from tests.rows import row
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.holders import holder_of
+from tests.web.served import SOURCE, Api, Registered, Served
+
+PATH = "/api/monitor/online-users"
+
+
+async def listed(api: Api, **query: str) -> list[dict[str, Any]]:
+    data = succeeded(await api.call("GET", PATH, params=query))
+    assert data["total"] == len(data["items"])
+    items: list[dict[str, Any]] = data["items"]
+    return items
+
+
+async def is_active(served: Served, client: Registered, token: str) -> bool:
+    answer = (await served.api().service("introspect", client, token=token)).json()
+    return bool(answer["active"])
+
+
+async def machine_token(served: Served, client: Registered) -> str:
+    answer = await served.api().service("token", client, grant_type="client_credentials")
+    token: str = answer.json()["access_token"]
+    return token
+
+
+async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_when(served: Served) -> None:
+    app = await served.client()
+    await served.user("anna")
+    root = await served.administrator()
+    served.clock.wait(10)
+    await served.tokens(app, "anna", "anna's password")
+
+    by_kind = {item["kind"]: item for item in await listed(root, username="anna")}
+
+    assert set(by_kind) == {"login", "oauth"}
+    oauth = by_kind["oauth"]
+    assert {name: oauth[name] for name in ("username", "name", "clientId", "scope", "ip")} == {
+        "username": "anna",
+        "name": "Anna Ng",
+        "clientId": "app",
+        "scope": "user.read",
+        "ip": SOURCE,
+    }
+    assert oauth["userAgent"].startswith("python-httpx")
+    assert oauth["signedInAt"] == oauth["lastSeenAt"] < oauth["expiresAt"]
+    assert oauth["signedInAt"].endswith("Z")
+    assert set(oauth) == {
+        *("id", "kind", "username", "name", "clientId", "scope", "ip", "userAgent"),
+        *("signedInAt", "lastSeenAt", "expiresAt"),
+    }
+    assert by_kind["login"]["clientId"] == "console"
+
+
+async def test_a_refresh_moves_when_it_was_last_seen(served: Served) -> None:
+    app = await served.client()
+    tokens = await served.tokens(app)
+    root = await served.administrator()
+    served.clock.wait(60)
+    await served.api().service(
+        "token", app, grant_type="refresh_token", refresh_token=tokens["refresh_token"]
+    )
+
+    [session] = await listed(root, kind="oauth")
+
+    assert session["lastSeenAt"] > session["signedInAt"]
+
+
+async def test_only_running_sessions_are_listed(served: Served) -> None:
+    app = await served.client()
+    revoked = await served.tokens(app)
+    root = await served.administrator()
+    assert len(await listed(root, kind="oauth")) == 1
+    await served.api().service("revoke", app, token=revoked["access_token"])
+    assert await listed(root, kind="oauth") == []
+
+    await served.tokens(app)
+    assert len(await listed(root, kind="oauth")) == 1
+    await served.decide(ClientDisabled(caller=Operator(), client_id="app"))
+    assert await listed(root, kind="oauth") == []
+
+
+async def test_nothing_is_listed_past_its_maximum(served: Served) -> None:
+    app = await served.client()
+    await served.tokens(app)
+    served.clock.wait(604_800)
+    root = await served.administrator()
+
+    assert await listed(root, kind="oauth") == []
+
+
+async def test_filters_ranges_sorts_and_pages(served: Served) -> None:
+    app = await served.client()
+    root = await served.administrator()
+    for _ in range(3):
+        served.clock.wait(10)
+        await served.tokens(app)
+
+    every = await listed(root, kind="oauth")
+    assert [item["signedInAt"] for item in every] == sorted(
+        (item["signedInAt"] for item in every), reverse=True
+    )
+    assert await listed(root, kind="oauth", sort="signedInAt") == every[::-1]
+    assert await listed(root, kind="oauth", signedInAtFrom=every[1]["signedInAt"]) == every[:2]
+    assert await listed(root, kind="oauth", signedInAtTo=every[1]["signedInAt"]) == every[1:]
+    assert await listed(root, clientId="app", q="ADM") == every
+    page = succeeded(await root.call("GET", PATH, params={"kind": "oauth", "pageSize": "2", "page": "2"}))
+    assert page == {"items": every[2:], "total": 3}
+
+
+async def test_every_bad_parameter_is_named(served: Served) -> None:
+    root = await served.administrator()
+    query = {"kind": "robot", "pageSize": "201", "sort": "ip", "colour": "red", "expiresAtFrom": "then"}
+
+    failure = refused(await root.call("GET", PATH, params=query), 400, "A0401")
+
+    assert sorted(fields_of(failure)) == sorted(query)
+
+
+# --- the end of one session
+
+
+@row("Session and tokens", "one session force-logged-out")
+async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> None:
+    app = await served.client()
+    await served.user("anna")
+    first = await served.tokens(app, "anna", "anna's password")
+    watcher = await holder_of(served, Permission.ONLINE_LIST, Permission.ONLINE_KILL)
+    [ended] = await listed(watcher, kind="oauth")
+    served.clock.wait(1)
+    second = await served.tokens(app, "anna", "anna's password")
+    by_login = served.api()
+    await by_login.sign_in("anna", "anna's password")
+
+    succeeded(await watcher.call("DELETE", f"{PATH}/{ended['id']}"))
+
+    assert not await is_active(served, app, first["access_token"])
+    assert not await is_active(served, app, first["refresh_token"])
+    refresh = await served.api().service(
+        "token", app, grant_type="refresh_token", refresh_token=first["refresh_token"]
+    )
+    assert (refresh.status_code, refresh.json()["error"]) == (400, "invalid_grant")
+    assert await is_active(served, app, second["access_token"])
+    assert (await by_login.call("GET", "/api/auth/me")).status_code == 200
+    assert ended["id"] not in [item["id"] for item in await listed(watcher)]
+    refused(await watcher.call("DELETE", f"{PATH}/{ended['id']}"), 404, "A0404")
+
+
+async def test_a_login_session_ends_as_well(served: Served) -> None:
+    await served.user("anna")
+    anna = served.api()
+    await anna.sign_in("anna", "anna's password")
+    root = await served.administrator()
+    [session] = await listed(root, username="anna")
+
+    succeeded(await root.call("DELETE", f"{PATH}/{session['id']}"))
+
+    refused(await anna.call("GET", "/api/auth/me"), 401, "A1001")
+
+
+@pytest.mark.parametrize("session_id", ["unknown", "%00", "é", "a" * 2_000])
+async def test_a_session_that_is_not_there_is_404(served: Served, session_id: str) -> None:
+    root = await served.administrator()
+
+    refused(await root.call("DELETE", f"{PATH}/{session_id}"), 404, "A0404")
+
+
+# --- client credentials
+
+
+@row("Session (grant)", "client-credentials session force-terminable only by a super administrator")
+async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(served: Served) -> None:
+    app = await served.client()
+    token = await machine_token(served, app)
+    root = await served.administrator()
+    watcher = await holder_of(served, *(each for each in Permission))
+    [session] = await listed(root, kind="oauth")
+    assert (session["username"], session["name"], session["clientId"]) == (None, None, "app")
+
+    assert await listed(watcher, kind="oauth") == []
+    refused(await watcher.call("DELETE", f"{PATH}/{session['id']}"), 404, "A0404")
+    assert await is_active(served, app, token)
+
+    succeeded(await root.call("DELETE", f"{PATH}/{session['id']}"))
+    assert not await is_active(served, app, token)
+
+
+# --- permissions
+
+
+async def test_looking_and_ending_are_two_permissions(served: Served) -> None:
+    root = await served.administrator()
+    [session, *_] = await listed(root)
+    looks = await holder_of(served, Permission.ONLINE_LIST, username="looks")
+    ends = await holder_of(served, Permission.ONLINE_KILL, username="ends")
+    neither = await holder_of(served, Permission.AUDIT_READ, username="neither")
+
+    succeeded(await looks.call("GET", PATH))
+    refused(await looks.call("DELETE", f"{PATH}/{session['id']}"), 403, "A0403")
+    refused(await ends.call("GET", PATH), 403, "A0403")
+    refused(await neither.call("GET", PATH), 403, "A0403")
+    refused(await neither.call("DELETE", f"{PATH}/{session['id']}"), 403, "A0403")
+    succeeded(await ends.call("DELETE", f"{PATH}/{session['id']}"))

@@ -1,0 +1,119 @@
+"""`ostiary backup` and `ostiary restore`: whole, of one moment, for its owner only; what ended stays so."""
+
+import stat
+import threading
+from pathlib import Path
+
+import apsw
+import httpx
+import pytest
+
+from tests.web.command_line.machine import Machine
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """One with a database and a client for machines."""
+    made = Machine(tmp_path / "here", RATE_LIMIT_SCALE="1000")
+    assert made.run("migrate").exit_code == 0
+    return made
+
+
+def client_of(machine: Machine) -> str:
+    secret: str = machine.script(
+        *("client", "create", "app", "--redirect-uri", "https://app.example/callback"),
+        *("--grant", "client_credentials"),
+    )["secret"]
+    return secret
+
+
+def token(address: str, secret: str) -> str:
+    form = {"grant_type": "client_credentials"}
+    answer = httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret), timeout=60)
+    assert answer.status_code == 200, answer.text
+    issued: str = answer.json()["access_token"]
+    return issued
+
+
+def is_active(address: str, secret: str, asked: str) -> bool:
+    answer = httpx.post(f"{address}/api/oauth2/introspect", data={"token": asked}, auth=("app", secret))
+    return bool(answer.json()["active"])
+
+
+def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_before(
+    machine: Machine, tmp_path: Path
+) -> None:
+    secret, file = client_of(machine), tmp_path / "backup.db"
+    over = threading.Event()
+    with machine.serving() as address:
+        before = [token(address, secret) for _ in range(3)]
+
+        def ask() -> None:
+            while not over.is_set():
+                token(address, secret)
+
+        caller = threading.Thread(target=ask)
+        caller.start()
+        try:
+            made = machine.script("backup", str(file))
+        finally:
+            over.set()
+            caller.join(60)
+    assert made == {"file": str(file), "bytes": file.stat().st_size}
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("backup")] == ["backup.db"]
+
+    elsewhere = Machine(tmp_path / "there")
+    restored = elsewhere.script("restore", str(file), "--keep-sessions")
+    assert restored["ended"] == 0
+    with elsewhere.serving() as address:
+        assert all(is_active(address, secret, each) for each in before)
+
+
+def test_what_was_alive_in_a_backup_is_dead_once_it_is_restored(machine: Machine, tmp_path: Path) -> None:
+    secret, file = client_of(machine), tmp_path / "backup.db"
+    with machine.serving() as address:
+        old = token(address, secret)
+        machine.script("backup", str(file))
+    elsewhere = Machine(tmp_path / "there")
+    assert elsewhere.script("restore", str(file))["ended"] == 2
+    with elsewhere.serving() as address:
+        assert not is_active(address, secret, old)
+        assert is_active(address, secret, token(address, secret))
+
+
+def test_nothing_is_written_over(machine: Machine, tmp_path: Path) -> None:
+    file = tmp_path / "backup.db"
+    machine.script("backup", str(file))
+    kept = file.read_bytes()
+    again = machine.run("backup", str(file))
+    assert (again.exit_code, "is there already" in again.err) == (1, True)
+    assert file.read_bytes() == kept
+    back = machine.run("restore", str(file))
+    assert (back.exit_code, "stop the server" in back.err) == (1, True)
+
+
+@pytest.mark.parametrize("spoil", ["foreign", "torn"])
+def test_a_backup_that_is_not_whole_is_not_restored(machine: Machine, tmp_path: Path, spoil: str) -> None:
+    file = tmp_path / "backup.db"
+    machine.script("backup", str(file))
+    content = bytearray(file.read_bytes())
+    if spoil == "foreign":
+        content = bytearray(b"something else entirely")
+    else:
+        for start in range(3 * 4_096, len(content), 2 * 4_096):
+            content[start : start + 64] = b"\xff" * 64
+    file.write_bytes(content)
+    elsewhere = Machine(tmp_path / "there")
+    ran = elsewhere.run("restore", str(file))
+    assert ran.exit_code == 1
+    assert len(ran.err.splitlines()) == 1
+    assert [path for path in (tmp_path / "there").iterdir() if path.suffix == ".db"] == []
+
+
+def test_a_backup_is_one_file_that_sqlite_itself_reads(machine: Machine, tmp_path: Path) -> None:
+    machine.script("backup", str(tmp_path / "backup.db"))
+    connection = apsw.Connection(str(tmp_path / "backup.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.pragma("journal_mode") == "delete"
+    assert connection.execute("SELECT count(*) FROM users").fetchall() == [(1,)]
+    connection.close()

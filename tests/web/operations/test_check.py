@@ -1,0 +1,90 @@
+"""`ostiary check`: what is at fault is named and makes it exit with 1; what may be meant is a warning."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ostiary_core.decision import Update
+from ostiary_core.instant import Instant
+from ostiary_core.records import Client, Table, revised
+from ostiary_net.sqlite import SQLiteStore
+from tests.web.command_line.machine import Machine
+
+SOUND = {
+    "PUBLIC_URL": "https://id.example.com",
+    "TRUST_PROXY": "10.0.0.5",
+    "SMS_GATEWAY_URL": "https://sms.example.com/send",
+    "ADMIN_PASSWORD": "",
+}
+
+
+def prepared(folder: Path) -> Machine:
+    machine = Machine(folder, **SOUND)
+    assert machine.run("migrate").exit_code == 0
+    return machine
+
+
+def levels(machine: Machine, **environment: str) -> dict[str, str]:
+    """What was found that is not fine: the worst level by what it is about."""
+    ran = machine.run("check", "--json", env=environment)
+    findings = json.loads(ran.out)["findings"]
+    found = {each["about"]: each["level"] for each in findings if each["level"] != "fine"}
+    assert ran.exit_code == ("fault" in found.values())
+    return found
+
+
+def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None:
+    machine = prepared(tmp_path)
+    assert levels(machine) == {}
+    lines = machine.run("check").lines
+    assert all(line.startswith("fine") for line in lines)
+    assert len(lines) >= 4
+
+
+@pytest.mark.parametrize(
+    "name, value, about, level",
+    [
+        ("PUBLIC_URL", "", "PUBLIC_URL", "warning"),
+        ("PUBLIC_URL", "http://id.example.com", "PUBLIC_URL", "fault"),
+        ("TRUST_PROXY", "", "TRUST_PROXY", "warning"),
+        ("TRUST_PROXY", "0.0.0.0/0", "TRUST_PROXY", "fault"),
+        ("TRUST_PROXY", "10.0.0.5,::/0", "TRUST_PROXY", "fault"),
+        ("RATE_LIMIT_SCALE", "10", "RATE_LIMIT_SCALE", "warning"),
+        ("SMS_GATEWAY_URL", "", "SMS_GATEWAY_URL", "warning"),
+        ("SMS_GATEWAY_URL", "http://sms.example.com", "SMS_GATEWAY_URL", "warning"),
+        ("ADMIN_PASSWORD", "correct horse battery", "ADMIN_PASSWORD", "warning"),
+    ],
+)
+def test_a_setting_that_is_allowed_and_unwise_is_named(
+    tmp_path: Path, name: str, value: str, about: str, level: str
+) -> None:
+    assert levels(prepared(tmp_path), **{name: value}) == {about: level}
+
+
+def test_a_database_that_others_can_read_is_at_fault(tmp_path: Path) -> None:
+    machine = prepared(tmp_path)
+    (tmp_path / "ostiary.db").chmod(0o644)
+    assert levels(machine) == {"files": "fault"}
+
+
+def test_a_clock_that_was_set_back_is_at_fault(tmp_path: Path) -> None:
+    machine = prepared(tmp_path)
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        client = next(each for each in store.records(Table.CLIENT) if isinstance(each, Client))
+        store.write([Update(client, revised(client, updated_at=Instant(client.updated_at + 3_600_000)))])
+    assert levels(machine) == {"clock": "fault"}
+
+
+def test_a_client_that_is_weaker_than_it_need_be_is_named_with_each_reason(tmp_path: Path) -> None:
+    machine = prepared(tmp_path)
+    machine.script("client", "create", "sound", "--redirect-uri", "https://app.example/callback")
+    machine.script(
+        *("client", "create", "weak", "--redirect-uri", "http://localhost:9000/cb"),
+        *("--scope", "user.read", "--auto-approve", "user.read"),
+        *("--access-token-ttl", "86400", "--refresh-token-ttl", "2592000"),
+    )
+    assert levels(machine) == {"client weak": "warning"}
+    told = [line for line in machine.run("check").lines if "client weak" in line]
+    assert len(told) == 4
+    assert sum("RFC 9700" in line for line in told) == 3

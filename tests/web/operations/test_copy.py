@@ -1,0 +1,68 @@
+"""`ostiary copy`: from the SQLite file to PostgreSQL; tokens live on, and an answer to nothing is lost."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ostiary_core.records import Table
+from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.sqlite import SQLiteStore
+from tests.net.postgres.schemas import lent_schema
+from tests.net.store.stores import POSTGRESQL
+from tests.web.command_line.machine import Machine
+
+WITHOUT = pytest.mark.skipif(
+    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
+)
+
+
+@WITHOUT
+def test_everything_arrives_and_tokens_live_on(tmp_path: Path) -> None:
+    assert POSTGRESQL is not None
+    machine = Machine(tmp_path)
+    assert machine.run("migrate").exit_code == 0
+    secret = machine.script(
+        *("client", "create", "app", "--redirect-uri", "https://app.example/callback"),
+        *("--grant", "client_credentials"),
+    )["secret"]
+    with machine.serving() as address:
+        form = {"grant_type": "client_credentials"}
+        issued = httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret)).json()
+    source = machine.environment["DATABASE_URL"]
+    with lent_schema(POSTGRESQL) as url:
+        moved = Machine(tmp_path, DATABASE_URL=url)
+        counts = moved.script("copy", source)
+        with SQLiteStore(tmp_path / "ostiary.db") as old, PostgreSQLStore(url) as new:
+            for table in Table:
+                assert set(new.records(table)) == set(old.records(table))
+            told = [entry.kind for entry in new.audit()]
+            assert told == [entry.kind for entry in old.audit()]
+        assert counts["sessions"] == counts["tokens"] == 1
+        assert counts["audit"] == len(told)
+        with moved.serving() as address:
+            asked = {"token": issued["access_token"]}
+            known = httpx.post(f"{address}/api/oauth2/introspect", data=asked, auth=("app", secret)).json()
+            assert known["active"] is True
+        again = moved.run("copy", source)
+        assert (again.exit_code, "is not empty" in again.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "source, target",
+    [("sqlite:////nowhere/x.db", "postgresql://u@h/d"), ("sqlite:///x.db", "sqlite:///y.db")],
+)
+def test_what_cannot_be_copied_is_one_line(tmp_path: Path, source: str, target: str) -> None:
+    (tmp_path / "x.db").touch()
+    ran = Machine(tmp_path).run("copy", source.replace("x.db", str(tmp_path / "x.db")), target)
+    assert ran.exit_code == 1
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_target_that_is_not_there_is_told_without_its_password(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    assert machine.run("migrate").exit_code == 0
+    ran = machine.run("copy", machine.environment["DATABASE_URL"], "postgresql://u:hunter22@127.0.0.1:9/d")
+    assert ran.exit_code == 1
+    assert "hunter22" not in ran.err
+    assert len(ran.err.splitlines()) == 1

@@ -1,0 +1,58 @@
+"""The store that DATABASE_URL names: one that cannot be used ends the start with one line and no password."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from ostiary_web import storage
+from ostiary_web.commands import desk
+from ostiary_web.database import PostgreSQLDatabase, read_database
+from ostiary_web.settings import SettingError, Settings
+from ostiary_web.storage import open_store
+from tests.web.command_line.machine import Machine
+
+
+@pytest.fixture
+def nobody_there() -> str:
+    """An address where no database listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    return f"postgresql://somebody:hunter22@127.0.0.1:{port}/ostiary"
+
+
+@pytest.mark.parametrize("words", [("migrate",), ("serve",), ("client", "list")])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
+    kind: str, words: tuple[str, ...], nobody_there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "_START_SECONDS", 0.1)
+    monkeypatch.setattr(desk, "_PATIENCE_SECONDS", 0.1)
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    url = f"sqlite:///{in_the_way}/ostiary.db" if kind == "sqlite" else nobody_there
+    ran = Machine(tmp_path, DATABASE_URL=url).run(*words)
+    assert (ran.exit_code, ran.out) == (1, "")
+    [line] = ran.err.splitlines()
+    assert line.startswith("ostiary: DATABASE_URL: ")
+    assert "; allowed: " in line
+    assert "hunter22" not in line
+
+
+async def test_a_file_of_another_program_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "ostiary.db").write_bytes(b"something else entirely")
+    settings = Settings.from_environment({"DATABASE_URL": f"sqlite:///{tmp_path / 'ostiary.db'}"})
+    with pytest.raises(SettingError, match="not a SQLite file"):
+        async with open_store(settings):
+            pass
+
+
+def test_the_password_of_a_database_is_in_no_printed_form() -> None:
+    url = "postgresql://ostiary:hunter22@db1:5432,db2:5433/records?sslmode=verify-full&password=hunter23"
+    database = read_database(url)
+    assert isinstance(database, PostgreSQLDatabase)
+    assert database.url.reveal() == url
+    settings = Settings.from_environment({"DATABASE_URL": url})
+    for printed in (str(database), repr(database), str(settings), repr(settings)):
+        assert "hunter2" not in printed
+    assert str(database) == "postgresql://db1,db2:5432,5433/records"

@@ -1,0 +1,31 @@
+"""`ostiary sweep`: what it cleared away is told, beside a server or without one."""
+
+from pathlib import Path
+
+import httpx
+
+from ostiary_core.decision import Update
+from ostiary_core.instant import Instant
+from ostiary_core.records import Session, Table, revised
+from ostiary_net.sqlite import SQLiteStore
+from tests.web.command_line.machine import Machine
+
+
+def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, RETENTION_SESSIONS_DAYS="1")
+    assert machine.run("migrate").exit_code == 0
+    secret = machine.script(
+        *("client", "create", "app", "--redirect-uri", "https://app.example/callback"),
+        *("--grant", "client_credentials"),
+    )["secret"]
+    with machine.serving() as address:
+        for _ in range(2):
+            form = {"grant_type": "client_credentials"}
+            assert httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret)).is_success
+        with SQLiteStore(tmp_path / "ostiary.db") as store:
+            first, _ = (each for each in store.records(Table.SESSION) if isinstance(each, Session))
+            store.write([Update(first, revised(first, expires_at=Instant(0)))])
+        cleared = machine.script("sweep")
+    assert {what: number for what, number in cleared.items() if number} == {"sessions": 1, "tokens": 1}
+    assert set(machine.script("sweep").values()) == {0}
+    assert machine.run("sweep").lines[0].split() == ["salts", "0"]

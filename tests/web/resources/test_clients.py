@@ -1,0 +1,148 @@
+"""What is a client's own beside the convention: built-in ones, secrets, sessions, when it was last used."""
+
+from typing import Any
+
+import pytest
+
+from ostiary_core.permissions import Permission
+from ostiary_core.records import Client, Table
+from tests.rows import row
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.holders import holder_of
+from tests.web.served import Served
+
+CLIENTS = "/api/oauth/clients"
+
+
+@row("Other OAuth-related codes", "B4010")
+@pytest.mark.parametrize("client_id", ["console", "mobile"])
+async def test_the_built_in_clients_are_protected(served: Served, client_id: str) -> None:
+    api = await served.administrator()
+    before = served.records()
+    one = f"{CLIENTS}/{client_id}"
+    for method, path, body in (
+        ("PUT", one, {"name": "Mine"}),
+        ("PUT", f"{one}/enabled", {"enabled": False}),
+        ("PUT", f"{one}/enabled", {"enabled": True}),
+        ("POST", f"{one}/secret", None),
+        ("DELETE", one, None),
+        ("POST", f"{CLIENTS}/batch-delete", {"ids": [client_id]}),
+    ):
+        failure = refused(await api.call(method, path, body), 422, "B4010")
+        assert failure["msg"] == "A built-in client is protected."
+    taken = {"clientId": client_id, "name": "Mine", "grantTypes": ["client_credentials"]}
+    refused(await api.call("POST", CLIENTS, taken), 409, "A0409")
+    assert served.records() == before
+    shown = succeeded(await api.call("GET", one))
+    assert (shown["builtIn"], shown["enabled"]) == (True, True)
+    built_in = succeeded(await api.call("GET", CLIENTS, params={"builtIn": "true"}))["items"]
+    assert [item["clientId"] for item in built_in] == ["console", "mobile"]
+
+
+async def test_a_batch_with_a_built_in_client_deletes_nothing(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    before = served.records()
+    batch = {"ids": ["app", "mobile"]}
+    failure = refused(await api.call("POST", f"{CLIENTS}/batch-delete", batch), 422, "B4010")
+    assert fields_of(failure) == ["ids.1"]
+    assert served.records() == before
+
+
+async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Served) -> None:
+    client = await served.client()
+    api = await served.administrator()
+    drawn = [client.secret, succeeded(await api.call("POST", f"{CLIENTS}/app/secret"))["secret"]]
+    assert all(len(secret) >= 43 and secret.isalnum() for secret in drawn)
+    succeeded(await api.call("PUT", f"{CLIENTS}/app", {"name": "Other"}))
+    for path in ("", "/app", "/options", "/app/sessions"):
+        text = (await api.call("GET", CLIENTS + path)).text
+        assert not any(secret in text for secret in drawn)
+        assert '"secret"' not in text
+        assert "igest" not in text
+    [stored] = [each for each in served.store.records(Table.CLIENT) if each.client_id == "app"]
+    assert isinstance(stored, Client)
+    assert stored.secret_digest is not None
+    assert stored.secret_digest.hex() not in (await api.call("GET", CLIENTS)).text
+
+
+@pytest.mark.parametrize(
+    "body, bad",
+    [
+        ({}, ["enabled"]),
+        ({"enabled": None}, ["enabled"]),
+        ({"enabled": "true"}, ["enabled"]),
+        ({"enabled": 1}, ["enabled"]),
+        ({"enabled": True, "name": "x"}, ["name"]),
+    ],
+)
+@pytest.mark.parametrize("path", [f"{CLIENTS}/app/enabled", "/api/iam/users/somebody/enabled"])
+async def test_enabled_is_true_or_false(served: Served, path: str, body: Any, bad: list[str]) -> None:
+    await served.client()
+    api = await served.administrator()
+    assert fields_of(refused(await api.call("PUT", path, body), 400, "A0401")) == bad
+
+
+async def test_enabled_is_changed_by_its_own_action_only(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    failure = refused(await api.call("PUT", f"{CLIENTS}/app", {"enabled": False}), 400, "A0401")
+    assert fields_of(failure) == ["enabled"]
+    failure = refused(await api.call("PUT", f"{CLIENTS}/app", {"clientId": "other"}), 400, "A0401")
+    assert fields_of(failure) == ["clientId"]
+
+
+async def test_a_client_was_last_used_when_it_was_last_given_tokens(served: Served) -> None:
+    client = await served.client()
+    api = await served.administrator()
+    assert succeeded(await api.call("GET", f"{CLIENTS}/app"))["lastUsedAt"] is None
+    served.clock.wait(60)
+    await api.service("token", client, grant_type="client_credentials")
+    shown = succeeded(await api.call("GET", f"{CLIENTS}/app"))
+    assert shown["lastUsedAt"] == "2027-01-15T08:01:00.123Z"
+    assert shown["updatedAt"] == "2027-01-15T08:00:00.123Z"
+    items = succeeded(await api.call("GET", CLIENTS, params={"clientId": "app"}))["items"]
+    assert items == [shown]
+
+
+async def test_the_sessions_of_a_client_are_those_that_run(served: Served) -> None:
+    client, other = await served.client(), await served.client("other")
+    await served.user("anna")
+    issued = await served.tokens(client, "anna", "anna's password")
+    await served.tokens(other, "anna", "anna's password")
+    api = await served.administrator()
+    [session] = succeeded(await api.call("GET", f"{CLIENTS}/app/sessions"))["items"]
+    assert (session["clientId"], session["username"], session["kind"]) == ("app", "anna", "oauth")
+    page = succeeded(
+        await api.call("GET", f"{CLIENTS}/app/sessions", params={"username": "nobody", "pageSize": 1})
+    )
+    assert page == {"items": [], "total": 0}
+    # The path says which client's they are, whatever the query says.
+    other_query = {"clientId": "other"}
+    assert succeeded(await api.call("GET", f"{CLIENTS}/app/sessions", params=other_query))["total"] == 1
+    await api.service("revoke", client, token=issued["access_token"])
+    assert succeeded(await api.call("GET", f"{CLIENTS}/app/sessions"))["total"] == 0
+    refused(await api.call("GET", f"{CLIENTS}/nothing/sessions"), 404, "A0404")
+    failure = refused(await api.call("GET", f"{CLIENTS}/app/sessions?pageSize=500"), 400, "A0401")
+    assert fields_of(failure) == ["pageSize"]
+
+
+async def test_sessions_of_client_credentials_are_a_super_administrators_to_see(served: Served) -> None:
+    client = await served.client()
+    admin = await served.administrator()
+    await admin.service("token", client, grant_type="client_credentials")
+    [session] = succeeded(await admin.call("GET", f"{CLIENTS}/app/sessions"))["items"]
+    assert (session["username"], session["name"], session["scope"]) == (None, None, "user.read")
+    api = await holder_of(served, *Permission)
+    assert succeeded(await api.call("GET", f"{CLIENTS}/app/sessions")) == {"items": [], "total": 0}
+
+
+async def test_a_deleted_client_is_gone_from_everywhere(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    succeeded(await api.call("DELETE", f"{CLIENTS}/app"))
+    for path in ("/app", "/app/sessions"):
+        refused(await api.call("GET", CLIENTS + path), 404, "A0404")
+    refused(await api.call("PUT", f"{CLIENTS}/app/enabled", {"enabled": True}), 404, "A0404")
+    refused(await api.call("POST", f"{CLIENTS}/app/secret"), 404, "A0404")
+    assert "app" not in (await api.call("GET", f"{CLIENTS}/options")).text

@@ -1,0 +1,434 @@
+"""The generic list and record convention, held to by every resource that is declared."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from ostiary_core.permissions import Permission
+from tests.rows import row
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.holders import holder_of
+from tests.web.served import Api, Served
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A resource as the tests know it: how to make records, and what its fields are called."""
+
+    path: str
+    key: str
+    """The field that names a record, and by which lists may be sorted."""
+    new: Callable[[str], Body]
+    """What makes a record of this name."""
+    record: frozenset[str]
+    built_in: int
+    """How many records there are from the start."""
+    change: Body = field(default_factory=lambda: {"name": "Another name"})
+    dated: bool = True
+
+    async def made(self, api: Api, name: str) -> Body:
+        """A new record."""
+        data: Body = succeeded(await api.call("POST", self.path, self.new(name)), 201)
+        return data
+
+
+CLIENTS = Kind(
+    path="/api/oauth/clients",
+    key="clientId",
+    new=lambda name: {"clientId": name, "name": f"The {name}", "grantTypes": ["client_credentials"]},
+    record=frozenset(
+        [
+            "id",
+            "clientId",
+            "name",
+            "redirectUris",
+            "grantTypes",
+            "scopes",
+            "autoApproveScopes",
+            "accessTokenTtl",
+            "refreshTokenTtl",
+            "enabled",
+            "builtIn",
+            "createdAt",
+            "updatedAt",
+            "lastUsedAt",
+            "secretLastUsedAt",
+            "oldSecretLastUsedAt",
+            "oldSecretUntil",
+        ]
+    ),
+    built_in=2,
+)
+USERS = Kind(
+    path="/api/iam/users",
+    key="username",
+    new=lambda name: {"username": name, "name": f"The {name}", "password": "a good password"},
+    record=frozenset(
+        {
+            *("id", "username", "name", "phone", "enabled", "mustChangePassword", "roleIds", "locale"),
+            *("timezone", "avatarUrl", "createdAt", "updatedAt"),
+        }
+    ),
+    built_in=1,
+)
+ROLES = Kind(
+    path="/api/iam/roles",
+    key="code",
+    new=lambda name: {"code": name, "name": f"The {name}", "permissions": []},
+    record=frozenset(["id", "code", "name", "permissions", "builtIn"]),
+    built_in=1,
+    dated=False,
+)
+
+every_resource = pytest.mark.parametrize("kind", [CLIENTS, USERS, ROLES], ids=["clients", "users", "roles"])
+dated_resources = pytest.mark.parametrize("kind", [CLIENTS, USERS], ids=["clients", "users"])
+
+
+async def keys(api: Api, kind: Kind, **query: Any) -> list[str]:
+    """The names in a page of the list."""
+    data = succeeded(await api.call("GET", kind.path, params=query))
+    return [item[kind.key] for item in data["items"]]
+
+
+# --- records
+
+
+@every_resource
+@row("General envelope and status codes", "200, 201")
+async def test_a_record_is_made_shown_changed_and_deleted(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    made = await kind.made(api, "one")
+    assert set(made) - {"secret"} == kind.record
+    shown = succeeded(await api.call("GET", f"{kind.path}/{made['id']}"))
+    assert set(shown) == kind.record
+    assert shown == {name: value for name, value in made.items() if name != "secret"}
+
+    served.clock.wait(5)
+    changed = succeeded(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change))
+    moved = {"updatedAt": changed["updatedAt"]} if kind.dated else {}
+    assert changed == {**shown, **kind.change, **moved}
+    assert not kind.dated or changed["updatedAt"] > shown["updatedAt"]
+    assert succeeded(await api.call("GET", f"{kind.path}/{made['id']}")) == changed
+
+    assert succeeded(await api.call("DELETE", f"{kind.path}/{made['id']}")) is None
+    for method in ("GET", "DELETE"):
+        refused(await api.call(method, f"{kind.path}/{made['id']}"), 404, "A0404")
+    refused(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change), 404, "A0404")
+    assert "one" not in await keys(api, kind)
+
+
+@every_resource
+async def test_a_record_may_be_sent_back_as_it_was_shown(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    made = await kind.made(api, "one")
+    shown = succeeded(await api.call("GET", f"{kind.path}/{made['id']}"))
+    again = succeeded(await api.call("PUT", f"{kind.path}/{made['id']}", shown))
+    assert again == shown
+
+
+@every_resource
+@row("General envelope and status codes", "409")
+async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    await kind.made(api, "one")
+    served.clock.wait(2)
+    before = served.records()
+    failure = refused(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
+    assert fields_of(failure) == [kind.key]
+    assert served.records() == before
+
+
+@every_resource
+@row("General envelope and status codes", "429")
+async def test_a_create_request_sent_twice_makes_one_record(served: Served, kind: Kind) -> None:
+    """READINGS 31: within a second, the same caller, the same path, the same body."""
+    api = await served.administrator()
+    await kind.made(api, "one")
+    refused(await api.call("POST", kind.path, kind.new("one")), 429, "A0429")
+    await kind.made(api, "two")
+    other = await served.administrator()
+    refused(await other.call("POST", kind.path, kind.new("one")), 409, "A0409")
+    served.clock.wait(1)
+    refused(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
+
+
+@every_resource
+async def test_a_create_request_that_failed_may_be_sent_again_at_once(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    for _ in range(2):
+        refused(await api.call("POST", kind.path, {**kind.new("one"), "name": ""}), 400, "A0401")
+
+
+@every_resource
+@row("General envelope and status codes", "400")
+async def test_every_bad_field_is_named_at_once(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    body = {**kind.new("one"), kind.key: "", "name": 7, "strange": None}
+    failure = refused(await api.call("POST", kind.path, body), 400, "A0401")
+    assert sorted(fields_of(failure)) == sorted([kind.key, "name", "strange"])
+
+
+@every_resource
+@pytest.mark.parametrize("language, word", [("zh-CN", "必填"), ("en", "is required")])
+async def test_faults_are_told_in_the_language_of_the_request(
+    served: Served, kind: Kind, language: str, word: str
+) -> None:
+    api = await served.administrator()
+    response = await api.call("POST", kind.path, {}, headers={"Accept-Language": language})
+    errors = {error["path"]: error["msg"] for error in refused(response, 400, "A0401")["errors"]}
+    assert errors[kind.key] == word
+
+
+@every_resource
+async def test_only_json_is_taken(served: Served, kind: Kind) -> None:
+    """READINGS 29."""
+    api = await served.administrator()
+    made = await kind.made(api, "one")
+    before = served.records()
+    one = f"{kind.path}/{made['id']}"
+    for method, path in (
+        ("POST", kind.path),
+        ("PUT", one),
+        ("DELETE", one),
+        ("POST", f"{kind.path}/batch-delete"),
+    ):
+        response = await api.call(method, path, content=b"name=x", headers={"Content-Type": "text/plain"})
+        refused(response, 415, "A0415")
+    for content in (
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'"x"',
+        b'{"a": \xff}',
+        b'{"name": "\\ud800"}',
+        b"[" * 100_000,
+    ):
+        for method, path in (("POST", kind.path), ("PUT", one), ("POST", f"{kind.path}/batch-delete")):
+            response = await api.call(
+                method, path, content=content, headers={"Content-Type": "application/json"}
+            )
+            refused(response, 400, "A0401")
+    assert served.records() == before
+
+
+@every_resource
+@pytest.mark.parametrize("record_id", ["nobody", "%00", "%F0%9F%9A%AA", "a" * 3000, "..%2f", "%ff"])
+@row("General envelope and status codes", "404")
+async def test_what_is_not_there_is_404(served: Served, kind: Kind, record_id: str) -> None:
+    api = await served.administrator()
+    for method in ("GET", "DELETE"):
+        refused(await api.call(method, f"{kind.path}/{record_id}"), 404, "A0404")
+    refused(await api.call("PUT", f"{kind.path}/{record_id}", kind.change), 404, "A0404")
+
+
+# --- several at once
+
+
+@every_resource
+async def test_several_are_deleted_as_one(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    ids = [(await kind.made(api, name))["id"] for name in ("one", "two", "three")]
+    assert succeeded(await api.call("POST", f"{kind.path}/batch-delete", {"ids": ids[:2]})) == {"deleted": 2}
+    found = await keys(api, kind)
+    assert "three" in found
+    assert not {"one", "two"} & set(found)
+
+
+@every_resource
+async def test_one_that_cannot_be_deleted_keeps_them_all(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    ids = [(await kind.made(api, name))["id"] for name in ("one", "two")]
+    before = served.records()
+    failure = refused(
+        await api.call("POST", f"{kind.path}/batch-delete", {"ids": [ids[0], "nobody", ids[1], "none"]}),
+        404,
+        "A0404",
+    )
+    assert fields_of(failure) == ["ids.1", "ids.3"]
+    assert all(error["msg"] == "Not found." for error in failure["errors"])
+    assert served.records() == before
+
+
+@every_resource
+@pytest.mark.parametrize(
+    "body, bad",
+    [
+        ({}, ["ids"]),
+        ({"ids": []}, ["ids"]),
+        ({"ids": "one"}, ["ids"]),
+        ({"ids": [1]}, ["ids"]),
+        ({"ids": None}, ["ids"]),
+        ({"ids": ["one", "one"]}, ["ids"]),
+        ({"ids": [str(n) for n in range(1001)]}, ["ids"]),
+        ({"ids": ["one"], "all": True}, ["all"]),
+    ],
+    ids=["missing", "empty", "text", "numbers", "null", "twice", "too many", "unknown"],
+)
+async def test_what_a_batch_must_be(served: Served, kind: Kind, body: Body, bad: list[str]) -> None:
+    api = await served.administrator()
+    assert fields_of(refused(await api.call("POST", f"{kind.path}/batch-delete", body), 400, "A0401")) == bad
+
+
+# --- lists
+
+
+@every_resource
+async def test_a_list_is_paged(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    for number in range(24):
+        await kind.made(api, f"no{number:02}")
+    total = 24 + kind.built_in
+    first = succeeded(await api.call("GET", kind.path))
+    assert (len(first["items"]), first["total"]) == (20, total)
+    assert all(set(item) == kind.record for item in first["items"])
+    pages = [await keys(api, kind, page=page, pageSize=10) for page in (1, 2, 3, 4)]
+    assert [len(page) for page in pages] == [10, 10, total - 20, 0]
+    everything = await keys(api, kind, pageSize=200)
+    assert len(set(everything)) == total
+    assert list(chain.from_iterable(pages)) == everything == sorted(everything)
+    assert await keys(api, kind, pageSize=200, sort=f"-{kind.key}") == everything[::-1]
+    past = succeeded(await api.call("GET", kind.path, params={"page": 999_999_999, "pageSize": 200}))
+    assert past == {"items": [], "total": total}
+
+
+@every_resource
+async def test_equal_values_of_a_sort_are_ordered_all_the_same(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    for number in range(6):
+        await api.call("POST", kind.path, {**kind.new(f"no{number}"), "name": "Same"})
+    pages = [await keys(api, kind, sort="name", page=page, pageSize=2) for page in range(1, 6)]
+    found = list(chain.from_iterable(pages))
+    assert len(found) == len(set(found)) == 6 + kind.built_in
+
+
+@every_resource
+async def test_filters_narrow_a_list_and_search_looks_into_names(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    for name in ("anna", "annika", "ben"):
+        await kind.made(api, name)
+    assert await keys(api, kind, **{kind.key: "ANN"}) == ["anna", "annika"]
+    assert await keys(api, kind, name="The be") == ["ben"]
+    assert await keys(api, kind, q="nik") == ["annika"]
+    assert await keys(api, kind, q="%") == []
+    assert await keys(api, kind, q="_", name="nobody") == []
+    # What is empty says nothing.
+    assert len(await keys(api, kind, q="", name="", sort="")) == 3 + kind.built_in
+
+
+@every_resource
+@pytest.mark.parametrize(
+    "query, bad",
+    [
+        ("page=0", ["page"]),
+        ("page=-1", ["page"]),
+        ("page=1.5", ["page"]),
+        ("page=", ["page"]),
+        ("page=1&page=2", ["page"]),
+        ("page=1000000000", ["page"]),
+        ("page=%D9%A1", ["page"]),
+        ("pageSize=0", ["pageSize"]),
+        ("pageSize=201", ["pageSize"]),
+        ("pageSize=x", ["pageSize"]),
+        ("sort=nothing", ["sort"]),
+        ("sort=name,", ["sort"]),
+        ("sort=--name", ["sort"]),
+        ("sort=name,-name", ["sort"]),
+        ("sort=password_hash", ["sort"]),
+        ("sort=name;drop", ["sort"]),
+        ("nothing=1", ["nothing"]),
+        ("q=a%00b", ["q"]),
+        ("q=" + "x" * 257, ["q"]),
+        ("name=a&name=b", ["name"]),
+        ("revision=1", ["revision"]),
+        ("page=0&pageSize=0&sort=x&nothing=1", ["page", "pageSize", "sort", "nothing"]),
+    ],
+)
+async def test_every_bad_parameter_is_named(served: Served, kind: Kind, query: str, bad: list[str]) -> None:
+    """READINGS 35."""
+    api = await served.administrator()
+    assert fields_of(refused(await api.call("GET", f"{kind.path}?{query}"), 400, "A0401")) == bad
+
+
+@dated_resources
+async def test_ranges_are_inclusive_and_in_any_offset(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    served.clock.wait(600)
+    made_at = (await kind.made(api, "one"))["createdAt"]
+    served.clock.wait(600)
+    await kind.made(api, "two")
+    assert made_at == "2027-01-15T08:10:00.123Z"
+    assert await keys(api, kind, createdAtFrom=made_at) == ["one", "two"]
+    assert await keys(api, kind, createdAtFrom=made_at, createdAtTo=made_at) == ["one"]
+    assert await keys(api, kind, createdAtFrom="2027-01-15T16:10:00.124+08:00") == ["two"]
+    assert await keys(api, kind, createdAtFrom="2027-01-15T08:10", createdAtTo="2027-01-15T08:19") == ["one"]
+    assert (
+        len(await keys(api, kind, createdAtFrom="2027-01-15", createdAtTo="2027-01-15")) == 2 + kind.built_in
+    )
+    assert await keys(api, kind, createdAtFrom="2027-01-16") == []
+    assert await keys(api, kind, createdAtFrom="0001-01-01T00:00:00+14:00", createdAtTo="") != []
+
+
+@dated_resources
+@pytest.mark.parametrize(
+    "query, bad",
+    [
+        ("createdAtFrom=yesterday", ["createdAtFrom"]),
+        ("createdAtTo=1700000000", ["createdAtTo"]),
+        ("createdAtFrom=2027-02-30", ["createdAtFrom"]),
+        ("createdAtFrom=2027-01-15T00:00:00+99:00", ["createdAtFrom"]),
+        ("createdAtFrom=2027-01-16&createdAtTo=2027-01-15", ["createdAtFrom"]),
+        ("createdAtFrom=x&updatedAtTo=y", ["createdAtFrom", "updatedAtTo"]),
+        ("createdAt=2027-01-15", ["createdAt"]),
+        ("nameFrom=a", ["nameFrom"]),
+        ("enabled=yes", ["enabled"]),
+    ],
+)
+async def test_every_bad_range_is_named(served: Served, kind: Kind, query: str, bad: list[str]) -> None:
+    """READINGS 35."""
+    api = await served.administrator()
+    assert fields_of(refused(await api.call("GET", f"{kind.path}?{query}"), 400, "A0401")) == bad
+
+
+@dated_resources
+async def test_a_list_is_narrowed_to_what_is_enabled(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    off = await kind.made(api, "off")
+    await kind.made(api, "on")
+    succeeded(await api.call("PUT", f"{kind.path}/{off['id']}/enabled", {"enabled": False}))
+    assert await keys(api, kind, enabled="false") == ["off"]
+    assert "off" not in await keys(api, kind, enabled="true")
+
+
+@every_resource
+async def test_options_are_values_with_labels(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    made = await kind.made(api, "one")
+    await kind.made(api, "two")
+    path = f"{kind.path}/options"
+    assert len(succeeded(await api.call("GET", path))) == 2 + kind.built_in
+    found = succeeded(await api.call("GET", path, params={"q": "one"}))
+    assert found == [{"value": made["id"], "label": "The one"}]
+    failure = refused(await api.call("GET", path, params={"page": 1, "sort": "x"}), 400, "A0401")
+    assert fields_of(failure) == ["sort", "page"]
+
+
+@every_resource
+@row("General envelope and status codes", "403")
+async def test_who_may_look_may_not_touch(served: Served, kind: Kind) -> None:
+    admin = await served.administrator()
+    made = await kind.made(admin, "one")
+    may_list = [permission for permission in Permission if permission.value.endswith(".list")]
+    api = await holder_of(served, *may_list)
+    before = served.records()
+    succeeded(await api.call("GET", f"{kind.path}/{made['id']}"))
+    refused(await api.call("POST", kind.path, kind.new("two")), 403, "A0403")
+    refused(await api.call("PUT", f"{kind.path}/{made['id']}", kind.change), 403, "A0403")
+    refused(await api.call("DELETE", f"{kind.path}/{made['id']}"), 403, "A0403")
+    refused(await api.call("POST", f"{kind.path}/batch-delete", {"ids": [made["id"]]}), 403, "A0403")
+    assert served.records() == before

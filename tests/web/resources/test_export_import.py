@@ -1,0 +1,399 @@
+"""Exports and imports over the interface: a sheet comes back unchanged, and one wrong row keeps out all."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import pytest
+
+from ostiary_core.permissions import Permission
+from ostiary_web.resources.imports import LONGEST_IMPORT
+from tests.rows import row
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.holders import holder_of
+from tests.web.resources.sheets import SHEET, rows_of, sheet_of, zip_of
+from tests.web.resources.test_convention import CLIENTS, USERS, Kind, every_resource
+from tests.web.served import Api, Served
+
+
+async def exported(api: Api, kind: Kind, headers: Any = None, **query: str) -> bytes:
+    """The sheet of a list."""
+    response = await api.call("GET", f"{kind.path}/export", params=query, headers=headers or {})
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == SHEET
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["content-length"] == str(len(response.content))
+    name = kind.path.rpartition("/")[2]
+    assert response.headers["content-disposition"] == f'attachment; filename="{name}.xlsx"'
+    return response.content
+
+
+async def imported(
+    api: Api, kind: Kind, sheet: bytes | Sequence[Any], mode: str = "upsert", **headers: str
+) -> httpx.Response:
+    """The answer to a sheet."""
+    content = sheet if isinstance(sheet, bytes) else sheet_of(list(sheet))
+    return await api.call(
+        "POST",
+        f"{kind.path}/import",
+        files={"file": ("rows.xlsx", content, SHEET)},
+        data={"mode": mode},
+        headers=headers,
+    )
+
+
+async def with_three(served: Served, kind: Kind) -> Api:
+    """The administrator, who made three records with what is hard for a sheet."""
+    api = await served.administrator()
+    for name, called in (("one", "=1+1"), ("two", "+86 @home"), ("three", "三，3; -")):
+        succeeded(await api.call("POST", kind.path, {**kind.new(name), "name": called}), 201)
+    if kind is CLIENTS:
+        body = {
+            "grantTypes": ["authorization_code", "client_credentials"],
+            "redirectUris": ["https://app.example/a,b;c", "http://localhost:8080/"],
+            "scopes": ["user.read"],
+            "accessTokenTtl": 300,
+        }
+        succeeded(await api.call("PUT", f"{kind.path}/two", body))
+    if kind is USERS:
+        [one] = succeeded(await api.call("GET", kind.path, params={"username": "one"}))["items"]
+        body = {
+            "phone": "+8613800000000",
+            "locale": "zh-CN",
+            "timezone": "Asia/Tokyo",
+            "roleIds": ["super_admin"],
+        }
+        succeeded(await api.call("PUT", f"{kind.path}/{one['id']}", body))
+    return api
+
+
+# --- out and in again
+
+
+@every_resource
+@pytest.mark.parametrize("language, back", [("zh-CN", "zh-CN"), ("en-US", "en-US"), ("zh-CN", "en-US")])
+async def test_an_exported_sheet_imports_again_and_changes_nothing(
+    served: Served, kind: Kind, language: str, back: str
+) -> None:
+    api = await with_three(served, kind)
+    content = await exported(api, kind, {"Accept-Language": language})
+    before = served.records()
+    told = len(served.audit())
+    done = succeeded(await imported(api, kind, content, **{"Accept-Language": back}))
+    assert done == {"created": 0, "updated": 0, "unchanged": 3 + kind.built_in}
+    assert served.records() == before
+    assert len(served.audit()) == told
+
+
+@every_resource
+async def test_an_exported_sheet_makes_the_same_records_elsewhere(served: Served, kind: Kind) -> None:
+    api = await with_three(served, kind)
+    content = await exported(api, kind, q="", sort="name")
+    names = ("one", "two", "three")
+    before = {name: (await _item(api, kind, name)) for name in names}
+    cells = rows_of(content)
+    ours = [cells[0], *(row for row in cells[1:] if names_in(row) & set(names))]
+    if kind is CLIENTS:  # the identifier of a deleted client is never given out again
+        ours = [[_renamed(cell) for cell in row] for row in ours]
+        names = ("one2", "two2", "three2")
+    else:
+        ids = [item["id"] for item in before.values()]
+        succeeded(await api.call("POST", f"{kind.path}/batch-delete", {"ids": ids}))
+    done = succeeded(await imported(api, kind, ours, mode="insert"))
+    assert (done["created"], done["updated"]) == (3, 0)
+    for (_, old), name in zip(before.items(), names, strict=True):
+        new = await _item(api, kind, name)
+        own = {"id", kind.key, "createdAt", "updatedAt"}
+        assert {k: v for k, v in new.items() if k not in own} == {
+            k: v for k, v in old.items() if k not in own
+        }
+
+
+async def _item(api: Api, kind: Kind, name: str) -> dict[str, Any]:
+    items = succeeded(await api.call("GET", kind.path, params={kind.key: name}))["items"]
+    [item] = [item for item in items if item[kind.key] == name]
+    return dict(item)
+
+
+def names_in(cells: list[Any]) -> set[str]:
+    return {cell for cell in cells if isinstance(cell, str)}
+
+
+def _renamed(cell: Any) -> Any:
+    return f"{cell}2" if cell in ("one", "two", "three") else cell
+
+
+@every_resource
+async def test_an_export_is_what_the_filters_match_in_the_order_asked_for(served: Served, kind: Kind) -> None:
+    api = await with_three(served, kind)
+    content = await exported(api, kind, **{kind.key: "t", "sort": f"-{kind.key}"})
+    column = rows_of(content)[0].index(
+        {"clientId": "Client ID", "username": "User name", "code": "Code"}[kind.key]
+    )
+    assert [row[column] for row in rows_of(content)[1:]][:2] == ["two", "three"]
+    response = await api.call("GET", f"{kind.path}/export", params={"page": 1, "name": "x", "sort": "x"})
+    assert fields_of(refused(response, 400, "A0401")) == ["sort", "page"]
+
+
+async def test_an_export_longer_than_a_piece_has_every_item_once(served: Served) -> None:
+    api = await served.administrator()
+    names = [f"no{number:04}" for number in range(1_500)]
+    sheet = [["username", "name"], *([name, "Somebody"] for name in names)]
+    assert succeeded(await imported(api, USERS, sheet, mode="insert"))["created"] == 1_500
+    found = [row[1] for row in rows_of(await exported(api, USERS))[1:]]
+    assert found == ["admin", *names]
+
+
+@pytest.mark.parametrize(
+    "header, own, zone, shown",
+    [
+        (None, None, "Asia/Shanghai", "2027-01-15 16:00:00.123000"),
+        (None, "America/Lima", "America/Lima", "2027-01-15 03:00:00.123000"),
+        ("Europe/Berlin", "America/Lima", "Europe/Berlin", "2027-01-15 09:00:00.123000"),
+        ("Mars/Base", "America/Lima", "America/Lima", "2027-01-15 03:00:00.123000"),
+        ("../../etc/passwd", None, "Asia/Shanghai", "2027-01-15 16:00:00.123000"),
+    ],
+)
+async def test_times_are_in_the_zone_of_the_request_the_user_or_china(
+    served: Served, header: str | None, own: str | None, zone: str, shown: str
+) -> None:
+    api = await served.administrator()
+    [admin] = succeeded(await api.call("GET", USERS.path))["items"]
+    succeeded(await api.call("PUT", f"{USERS.path}/{admin['id']}", {"timezone": own}))
+    headings, *rows = rows_of(await exported(api, CLIENTS, {} if header is None else {"X-Timezone": header}))
+    place = headings.index(f"Created at ({zone})")
+    assert {str(row[place]) for row in rows} == {shown}
+
+
+@every_resource
+@pytest.mark.parametrize("language, notes", [("en-US", "What it takes"), ("zh-CN", "说明")])
+async def test_a_template_has_the_headings_that_an_import_takes_and_explains_them(
+    served: Served, kind: Kind, language: str, notes: str
+) -> None:
+    api = await served.administrator()
+    response = await api.call("GET", f"{kind.path}/import-template", headers={"Accept-Language": language})
+    assert response.headers["content-type"] == SHEET
+    headings = rows_of(response.content)[0]
+    [explained, *fields] = rows_of(response.content, sheet=1)
+    assert explained[2] == notes
+    assert [field[0] for field in fields] == headings
+    assert all(field[2] for field in fields)
+    assert ("password" in [field[1] for field in fields]) is (kind is USERS)
+    failure = refused(await imported(api, kind, response.content), 400, "A0401")
+    assert fields_of(failure) == ["file"]
+    assert failure["errors"][0]["msg"] == "holds no rows below the headings"
+
+
+# --- what an import does
+
+
+@every_resource
+async def test_an_import_makes_and_changes_all_at_once(served: Served, kind: Kind) -> None:
+    api = await with_three(served, kind)
+    grants = [["client_credentials"]] * 2 if kind is CLIENTS else [[], []]
+    headings = [kind.key, "Name", *(["Grants"] if kind is CLIENTS else [])]
+    sheet = [headings, ["one", "Changed", *grants[0]], [None], ["four", "New", *grants[1]]]
+    done = succeeded(await imported(api, kind, sheet))
+    assert (done["created"], done["updated"], done["unchanged"]) == (1, 1, 0)
+    assert (await _item(api, kind, "one"))["name"] == "Changed"
+    assert (await _item(api, kind, "four"))["name"] == "New"
+
+
+@every_resource
+async def test_inserting_what_is_there_is_a_conflict_and_keeps_out_all(served: Served, kind: Kind) -> None:
+    api = await with_three(served, kind)
+    before = served.records()
+    grants = ["client_credentials"] if kind is CLIENTS else []
+    headings = [kind.key, "name", *(["grantTypes"] if kind is CLIENTS else [])]
+    sheet = [headings, ["new", "New", *grants], ["one", "Changed", *grants], ["new", "Again", *grants]]
+    failure = refused(await imported(api, kind, sheet, mode="insert"), 409, "A0409")
+    assert fields_of(failure) == [f"rows.3.{kind.key}", f"rows.4.{kind.key}"]
+    assert served.records() == before
+
+
+@every_resource
+@row("General envelope and status codes", "400")
+async def test_every_bad_cell_is_named_by_its_row_and_field(served: Served, kind: Kind) -> None:
+    api = await with_three(served, kind)
+    before = served.records()
+    sheet = [
+        [kind.key, "name"],
+        ["good", "Good"],
+        [None, None],
+        ["bad one", "x" * 101],
+        [None, "No identifier"],
+    ]
+    failure = refused(await imported(api, kind, sheet, mode="insert"), 400, "A0401")
+    more = ["grantTypes"] if kind is CLIENTS else []
+    bad = [f"rows.4.{kind.key}", "rows.4.name", f"rows.5.{kind.key}"]
+    assert {path for path in fields_of(failure) if path.rpartition(".")[2] not in more} == set(bad)
+    assert served.records() == before
+
+
+async def test_cells_are_read_as_people_and_programs_write_them(served: Served) -> None:
+    api = await served.administrator()
+    sheet = [
+        [
+            " user NAME ",
+            "姓名",
+            "Telephone",
+            "enabled",
+            "须修改密码",
+            "roleIds",
+            "Created at (Mars/Base)",
+            None,
+        ],
+        ["anna", "Anna", 13800000000, "是", "No", "super_admin", "long ago", "a remark"],
+        [4711, 12.5, "+49301234567", 0, True, None, None, None],
+        ["carl", "Carl", None, None, None, " super_admin ，", None, None],
+    ]
+    assert succeeded(await imported(api, USERS, sheet, mode="insert"))["created"] == 3
+    found = {
+        item["username"]: (
+            item["name"],
+            item["phone"],
+            item["enabled"],
+            item["mustChangePassword"],
+            item["roleIds"],
+        )
+        for item in succeeded(await api.call("GET", USERS.path))["items"]
+    }
+    assert found["anna"] == ("Anna", "13800000000", True, False, ["super_admin"])
+    assert found["4711"] == ("12.5", "+49301234567", False, True, [])
+    assert found["carl"] == ("Carl", None, True, True, ["super_admin"])
+
+
+async def test_a_column_that_is_not_there_says_nothing_and_an_empty_cell_says_nothing_there(
+    served: Served,
+) -> None:
+    api = await with_three(served, USERS)
+    succeeded(await imported(api, USERS, [["username", "locale"], ["one", "en-US"]]))
+    one = await _item(api, USERS, "one")
+    assert (one["phone"], one["locale"], one["timezone"]) == ("+8613800000000", "en-US", "Asia/Tokyo")
+    succeeded(await imported(api, USERS, [["username", "timezone", "enabled"], ["one", None, None]]))
+    one = await _item(api, USERS, "one")
+    assert (one["locale"], one["timezone"], one["enabled"]) == ("en-US", None, True)
+
+
+async def test_new_clients_get_their_secrets_this_once(served: Served) -> None:
+    api = await with_three(served, CLIENTS)
+    sheet = [
+        ["clientId", "name", "grantTypes", "scopes"],
+        ["new", "New", "client_credentials", "user.read"],
+        ["one", "x"],
+    ]
+    failure = refused(await imported(api, CLIENTS, sheet), 400, "A0401")
+    assert fields_of(failure) == ["rows.3.grantTypes"]
+    sheet[2] += ["client_credentials", "user.read"]
+    done = succeeded(await imported(api, CLIENTS, sheet))
+    [issued] = done["secrets"]
+    assert issued["clientId"] == "new"
+    basic = httpx.BasicAuth("new", issued["secret"])
+    form = {"grant_type": "client_credentials"}
+    assert (await api.post("/api/oauth2/token", data=form, auth=basic)).status_code == 200
+    cells = [str(cell) for row in rows_of(await exported(api, CLIENTS)) for cell in row]
+    assert all(issued["secret"] not in cell for cell in cells)
+    assert "Secret" not in cells
+
+
+async def test_passwords_come_in_and_never_go_out(served: Served) -> None:
+    api = await served.administrator()
+    headings = ["username", "name", "password", "mustChangePassword"]
+    sheet = [headings, ["anna", "Anna", "anna's password", False], ["ben", "Ben", None, None]]
+    succeeded(await imported(api, USERS, sheet, mode="insert"))
+    await served.api().sign_in("anna", "anna's password")
+    body = {"username": "ben", "password": ""}
+    refused(await served.api().post("/api/auth/login", json=body), 400, "A0401")
+    assert "Password" not in rows_of(await exported(api, USERS))[0]
+    assert b"anna's password" not in await exported(api, USERS)
+    # Of somebody who is there, a sheet does not change the password.
+    failure = refused(await imported(api, USERS, sheet), 400, "A0401")
+    assert fields_of(failure) == ["rows.2.password"]
+    short = [headings, ["carl", "Carl", "short", False]]
+    assert fields_of(refused(await imported(api, USERS, short), 400, "A0401")) == ["rows.2.password"]
+
+
+# --- what an import refuses
+
+
+@pytest.mark.parametrize(
+    "headings, bad",
+    [
+        (["username", "name", "Salary"], ["columns.C"]),
+        (["username", "name", "Name"], ["columns.C"]),
+        (["username", "用户名"], ["columns.B"]),
+        ([1, 2], ["columns.A", "columns.B"]),
+        ([None, "username", "nothing"], ["columns.C"]),
+        (["username", "password_hash"], ["columns.B"]),
+    ],
+)
+async def test_headings_that_are_none_or_twice_are_named(
+    served: Served, headings: list[Any], bad: list[str]
+) -> None:
+    api = await served.administrator()
+    sheet = [headings, ["anna", "anna", "anna"]]
+    assert fields_of(refused(await imported(api, USERS, sheet), 400, "A0401")) == bad
+
+
+@every_resource
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"not a sheet", zip_of({"xl/workbook.xml": b"<workbook/>"}), b"PK\x03\x04" * 100, sheet_of([])],
+    ids=["empty", "text", "hollow", "torn", "blank"],
+)
+async def test_what_is_no_sheet_is_a_fault_of_the_file(served: Served, kind: Kind, content: bytes) -> None:
+    api = await served.administrator()
+    before = served.records()
+    assert fields_of(refused(await imported(api, kind, content), 400, "A0401")) == ["file"]
+    assert served.records() == before
+
+
+@every_resource
+@pytest.mark.parametrize("mode", ["", "replace", "INSERT", "insert,upsert"])
+async def test_the_mode_is_one_of_two(served: Served, kind: Kind, mode: str) -> None:
+    api = await served.administrator()
+    response = await imported(api, kind, [[kind.key], ["one"]], mode=mode)
+    assert fields_of(refused(response, 400, "A0401")) == ["mode"]
+
+
+@every_resource
+async def test_the_form_must_have_a_file_and_a_mode(served: Served, kind: Kind) -> None:
+    api = await served.administrator()
+    path = f"{kind.path}/import"
+    nothing = await api.call("POST", path, files={"other": ("x", b"x")})
+    assert fields_of(refused(nothing, 400, "A0401")) == ["file", "mode"]
+    two = [("file", ("a", sheet_of([["a"]]))), ("file", ("b", sheet_of([["a"]])))]
+    assert fields_of(refused(await api.call("POST", path, files=two), 400, "A0401")) == ["file", "mode"]
+    for content_type in ("multipart/form-data", "multipart/form-data; boundary=x"):
+        broken = await api.call("POST", path, content=b"--y\r\n", headers={"Content-Type": content_type})
+        assert fields_of(refused(broken, 400, "A0401")) == ["file", "mode"]
+    refused(await api.call("POST", path, {"mode": "insert"}), 415, "A0415")
+
+
+@row("General envelope and status codes", "413")
+async def test_a_file_that_is_too_large_is_413(served: Served) -> None:
+    api = await served.administrator()
+    refused(await imported(api, USERS, bytes(LONGEST_IMPORT)), 413, "C1413")
+
+
+async def test_whose_own_row_signs_them_out_has_the_other_rows_imported_too(served: Served) -> None:
+    """Another telephone number ends every session of its user, the one that imports among them."""
+    api = await with_three(served, USERS)
+    sheet = [["username", "phone"], ["ADMIN", "+8613700000000"], ["two", "+8613600000000"]]
+    done = succeeded(await imported(api, USERS, sheet))
+    assert (done["created"], done["updated"]) == (0, 2)
+    refused(await api.call("GET", USERS.path), 401, "A1001")
+    again = await served.administrator()
+    assert (await _item(again, USERS, "two"))["phone"] == "+8613600000000"
+
+
+async def test_who_may_only_create_cannot_change_by_a_sheet(served: Served) -> None:
+    admin = await with_three(served, USERS)
+    api = await holder_of(served, Permission.USER_CREATE)
+    before = served.records()
+    sheet = [["username", "name"], ["one", "Changed"], ["new", "New"]]
+    failure = refused(await imported(api, USERS, sheet), 403, "A0403")
+    assert fields_of(failure) == ["rows.2"]
+    assert served.records() == before
+    assert succeeded(await imported(api, USERS, [sheet[0], sheet[2]]))["created"] == 1
+    assert (await _item(admin, USERS, "new"))["name"] == "New"

@@ -1,0 +1,240 @@
+"""What is a user's and a role's own beside the convention: passwords, zones, reach, and who must stay."""
+
+import json
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from ostiary_core.permissions import Permission
+from tests.rows import row
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.holders import holder_of
+from tests.web.served import Served
+
+USERS = "/api/iam/users"
+ROLES = "/api/iam/roles"
+NEW = {"username": "anna", "name": "Anna", "password": "a good password"}
+
+
+async def admin_id(served: Served) -> str:
+    api = await served.administrator()
+    [admin] = succeeded(await api.call("GET", USERS, params={"username": "admin"}))["items"]
+    return str(admin["id"])
+
+
+# --- users
+
+
+async def test_a_new_user_must_change_a_password_that_somebody_else_chose(served: Served) -> None:
+    api = await served.administrator()
+    made = succeeded(await api.call("POST", USERS, NEW), 201)
+    assert (made["mustChangePassword"], made["enabled"], made["roleIds"]) == (True, True, [])
+    assert (await served.api().sign_in("anna", "a good password"))["mustChangePassword"] is True
+    free = {**NEW, "username": "ben", "mustChangePassword": False}
+    assert succeeded(await api.call("POST", USERS, free), 201)["mustChangePassword"] is False
+
+
+@pytest.mark.parametrize(
+    "password", [None, "", "7 chars", "x" * 257, 12345678, ["a good password"], "good\x00one"]
+)
+async def test_what_a_password_must_be(served: Served, password: Any) -> None:
+    api = await served.administrator()
+    user_id = await served.user("ben")
+    before = served.records()
+    for method, path, body in (
+        ("POST", USERS, {**NEW, "password": password}),
+        ("PUT", f"{USERS}/{user_id}/password", {"password": password}),
+    ):
+        assert fields_of(refused(await api.call(method, path, body), 400, "A0401")) == ["password"]
+    nothing = {name: value for name, value in NEW.items() if name != "password"}
+    assert fields_of(refused(await api.call("POST", USERS, nothing), 400, "A0401")) == ["password"]
+    assert served.records() == before
+
+
+async def test_a_password_is_in_no_log_answer_or_record(served: Served) -> None:
+    api = await served.administrator()
+    with capture_logs() as logs:
+        made = await api.call("POST", USERS, NEW)
+        user_id = made.json()["data"]["id"]
+        reset = await api.call("PUT", f"{USERS}/{user_id}/password", {"password": "another good one"})
+        await api.call("PUT", f"{USERS}/{user_id}", {"password": "a third good one"})
+    told = (
+        json.dumps(logs, default=str) + made.text + reset.text + repr(served.records()) + repr(served.audit())
+    )
+    for secret in ("a good password", "another good one", "a third good one", "$argon2"):
+        assert secret not in told
+
+
+async def test_the_fields_of_an_account_change_without_its_password(served: Served) -> None:
+    api = await served.administrator()
+    user_id = await served.user("ben")
+    body = {"password": "a good password"}
+    failure = refused(await api.call("PUT", f"{USERS}/{user_id}", body), 400, "A0401")
+    assert fields_of(failure) == ["password"]
+
+
+@pytest.mark.parametrize(
+    "fields, bad",
+    [
+        ({"timezone": "Mars/Base"}, ["timezone"]),
+        ({"timezone": "asia/shanghai"}, ["timezone"]),
+        ({"timezone": "../../etc/passwd"}, ["timezone"]),
+        ({"timezone": 8}, ["timezone"]),
+        ({"locale": "fr"}, ["locale"]),
+        ({"phone": "call me"}, ["phone"]),
+        ({"roleIds": ["nothing", "super_admin", "none"]}, ["roleIds.0", "roleIds.2"]),
+        ({"roleIds": "super_admin"}, ["roleIds"]),
+        ({"username": "with space", "timezone": "x", "locale": "y"}, ["locale", "timezone", "username"]),
+    ],
+)
+async def test_every_bad_field_of_an_account_is_named(
+    served: Served, fields: dict[str, Any], bad: list[str]
+) -> None:
+    api = await served.administrator()
+    user_id = await served.user("ben")
+    for method, path, body in (("POST", USERS, {**NEW, **fields}), ("PUT", f"{USERS}/{user_id}", fields)):
+        assert sorted(fields_of(refused(await api.call(method, path, body), 400, "A0401"))) == bad
+
+
+@row("General envelope and status codes", "409")
+async def test_each_name_that_is_taken_is_told(served: Served) -> None:
+    api = await served.administrator()
+    succeeded(await api.call("POST", USERS, {**NEW, "phone": "12345"}), 201)
+    served.clock.wait(2)
+    for taken, body in (
+        (["username"], {**NEW, "username": "ＡＮＮＡ"}),
+        (["phone"], {**NEW, "username": "ben", "phone": "12345"}),
+        (["phone", "username"], {**NEW, "phone": "12345"}),
+    ):
+        assert sorted(fields_of(refused(await api.call("POST", USERS, body), 409, "A0409"))) == taken
+
+
+@row("General envelope and status codes", "422")
+async def test_the_last_super_administrator_stays(served: Served) -> None:
+    api = await served.administrator()
+    one = f"{USERS}/{await admin_id(served)}"
+    before = served.records()
+    for method, path, body in (
+        ("DELETE", one, None),
+        ("PUT", f"{one}/enabled", {"enabled": False}),
+        ("PUT", one, {"roleIds": []}),
+        ("POST", f"{USERS}/batch-delete", {"ids": [one.rpartition("/")[2]]}),
+    ):
+        refused(await api.call(method, path, body), 422, "B1001")
+    assert served.records() == before
+    second = {**NEW, "roleIds": ["super_admin"], "mustChangePassword": False}
+    succeeded(await api.call("POST", USERS, second), 201)
+    succeeded(await api.call("PUT", f"{one}/enabled", {"enabled": False}))
+    refused(await api.call("GET", USERS), 401, "A1001")
+
+
+async def test_two_administrators_of_one_batch_do_not_both_go(served: Served) -> None:
+    """Each event of a batch sees what the ones before it changed."""
+    api = await served.administrator()
+    second = succeeded(await api.call("POST", USERS, {**NEW, "roleIds": ["super_admin"]}), 201)["id"]
+    ids = [await admin_id(served), second]
+    failure = refused(await api.call("POST", f"{USERS}/batch-delete", {"ids": ids}), 422, "B1001")
+    assert fields_of(failure) == ["ids.0"]
+
+
+async def test_who_is_in_their_own_batch_goes_last(served: Served) -> None:
+    api = await served.administrator()
+    succeeded(await api.call("POST", USERS, {**NEW, "roleIds": ["super_admin"]}), 201)
+    ids = [await admin_id(served), await served.user("ben"), await served.user("carl")]
+    assert succeeded(await api.call("POST", f"{USERS}/batch-delete", {"ids": ids})) == {"deleted": 3}
+    refused(await api.call("GET", USERS), 401, "A1001")
+
+
+async def test_nobody_reaches_above_themselves(served: Served) -> None:
+    above = await admin_id(served)
+    api = await holder_of(
+        served, Permission.USER_CREATE, Permission.USER_UPDATE, Permission.USER_DELETE, Permission.ROLE_CREATE
+    )
+    before = served.records()
+    one = f"{USERS}/{above}"
+    for method, path, body in (
+        ("PUT", one, {"name": "x"}),
+        ("PUT", f"{one}/enabled", {"enabled": False}),
+        ("PUT", f"{one}/password", {"password": "now it is mine"}),
+        ("POST", f"{one}/force-logout", None),
+        ("DELETE", one, None),
+        ("POST", USERS, {**NEW, "roleIds": ["super_admin"]}),
+        ("POST", ROLES, {"code": "more", "name": "More", "permissions": ["audit.read"]}),
+    ):
+        refused(await api.call(method, path, body), 403, "A0403")
+    assert served.records() == before
+
+
+async def test_a_deleted_user_is_gone_and_the_names_are_free(served: Served) -> None:
+    api = await served.administrator()
+    made = succeeded(await api.call("POST", USERS, NEW), 201)
+    succeeded(await api.call("DELETE", f"{USERS}/{made['id']}"))
+    for method, path, body in (
+        ("GET", "", None),
+        ("PUT", "/enabled", {"enabled": True}),
+        ("PUT", "/password", {"password": "a good password"}),
+        ("POST", "/force-logout", None),
+    ):
+        refused(await api.call(method, f"{USERS}/{made['id']}{path}", body), 404, "A0404")
+    served.clock.wait(2)
+    again = succeeded(await api.call("POST", USERS, NEW), 201)
+    assert again["id"] != made["id"]
+
+
+async def test_actions_without_a_body_take_none_of_another_kind(served: Served) -> None:
+    """READINGS 29."""
+    api = await served.administrator()
+    user_id = await served.user("ben")
+    path = f"{USERS}/{user_id}/force-logout"
+    response = await api.call("POST", path, content=b"x=1", headers={"Content-Type": "text/plain"})
+    refused(response, 415, "A0415")
+    succeeded(await api.call("POST", path, {}))
+    succeeded(await api.call("POST", path))
+
+
+# --- roles
+
+
+async def test_what_a_role_allows_its_holders_may_from_the_next_request_on(served: Served) -> None:
+    admin = await served.administrator()
+    api = await holder_of(served, Permission.ROLE_LIST)
+    refused(await api.call("GET", USERS), 403, "A0403")
+    body = {"permissions": ["iam.role.list", "iam.user.list"]}
+    succeeded(await admin.call("PUT", f"{ROLES}/role-of-holder", body))
+    succeeded(await api.call("GET", USERS))
+    succeeded(await admin.call("PUT", f"{ROLES}/role-of-holder", {"permissions": []}))
+    refused(await api.call("GET", USERS), 403, "A0403")
+
+
+@row("General envelope and status codes", "422")
+async def test_the_built_in_role_cannot_be_changed(served: Served) -> None:
+    api = await served.administrator()
+    before = served.records()
+    refused(await api.call("PUT", f"{ROLES}/super_admin", {"name": "x"}), 422, "B1002")
+    refused(await api.call("DELETE", f"{ROLES}/super_admin"), 422, "B1002")
+    refused(await api.call("POST", f"{ROLES}/batch-delete", {"ids": ["super_admin"]}), 422, "B1002")
+    assert served.records() == before
+    shown = succeeded(await api.call("GET", f"{ROLES}/super_admin"))
+    assert shown["permissions"] == [permission.value for permission in Permission]
+
+
+@row("General envelope and status codes", "409")
+async def test_a_role_that_somebody_holds_cannot_be_deleted(served: Served) -> None:
+    api = await served.administrator()
+    await holder_of(served, Permission.ROLE_LIST)
+    refused(await api.call("DELETE", f"{ROLES}/role-of-holder"), 409, "A0409")
+    batch = {"ids": ["role-of-holder"]}
+    failure = refused(await api.call("POST", f"{ROLES}/batch-delete", batch), 409, "A0409")
+    assert failure["errors"] == [{"path": "ids.0", "msg": "The record is still referenced."}]
+    [holder] = succeeded(await api.call("GET", USERS, params={"username": "holder"}))["items"]
+    succeeded(await api.call("PUT", f"{USERS}/{holder['id']}", {"roleIds": []}))
+    succeeded(await api.call("DELETE", f"{ROLES}/role-of-holder"))
+
+
+async def test_permissions_are_listed_with_what_they_mean(served: Served) -> None:
+    api = await served.administrator()
+    listed = succeeded(await api.call("GET", "/api/iam/permissions"))
+    assert [each["code"] for each in listed] == [permission.value for permission in Permission]
+    described = listed[0]["description"]
+    assert described == {"en-US": "See clients and their sessions", "zh-CN": "查看客户端及其会话"}

@@ -1,0 +1,272 @@
+"""Sheets written and read: text comes back and is no formula; nothing that a file holds does harm."""
+
+import re
+import struct
+from io import BytesIO
+from zipfile import ZipFile
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ostiary_core.decision import FieldRule
+from ostiary_core.http.language import Language
+from ostiary_core.instant import Instant
+from ostiary_web.resources.declaration import Column, Field, Kind, Words
+from ostiary_web.resources.sheet_reading import MOST_ROWS, Row, read_sheet
+from ostiary_web.resources.sheets import TOO_LONG, SheetWriter
+from tests.net.rooms import START
+from tests.web.resources.sheets import rows_of, sheet_of, zip_of
+
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+DANGEROUS = (
+    *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"),
+    *('=HYPERLINK("http://x","y")', "=cmd|' /C calc'!A0"),
+)
+
+# What XML 1.0 can hold. Of two escapes that share an underscore (_x0041_x0041_) XlsxWriter sees only one.
+texts = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\ufffe\uffff"), max_size=40
+).filter(lambda text: re.search("_x[0-9A-Fa-f]{4}_x[0-9A-Fa-f]{4}_", text) is None)
+
+
+def field(name: str, kind: Kind, place: int) -> Field[tuple[object, ...]]:
+    return Field(
+        name=name, kind=kind, heading=Words(name, name), read=lambda item: item[place], column=Column.TAKEN
+    )
+
+
+def written(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: int = 1_000) -> bytes:
+    file = BytesIO()
+    fields = [field(f"f{place}", kind, place) for place, kind in enumerate(columns)]
+    writer = SheetWriter(
+        file, fields, Words("S", "S"), Language.EN, SHANGHAI, START, rows_a_sheet=rows_a_sheet
+    )
+    writer.write(items)
+    writer.close()
+    return file.getvalue()
+
+
+def xml_of(content: bytes, name: str = "xl/worksheets/sheet1.xml") -> str:
+    return ZipFile(BytesIO(content)).read(name).decode()
+
+
+# --- written
+
+
+@given(texts)
+@example("=1+1")
+@example("_x000D_")
+@example("a\r\nb")
+@example(" x ")
+@example("\x01\x1f")
+def test_a_text_comes_back_as_it_was(text: str) -> None:
+    rows = read_sheet(written(Kind.TEXT, items=[(text + "|",)]))
+    assert isinstance(rows, tuple)
+    assert [row.cells for row in rows] == [["f0"], [text + "|"]]
+
+
+@pytest.mark.parametrize("text", DANGEROUS)
+def test_no_text_becomes_a_formula(text: str) -> None:
+    content = written(Kind.TEXT, items=[(text,), ("harmless",)])
+    assert rows_of(content)[1:] == [[text], ["harmless"]]
+    sheet, styles = xml_of(content), xml_of(content, "xl/styles.xml")
+    assert "<f>" not in sheet
+    assert "hyperlink" not in sheet
+    # The cell's own format has the quote prefix, so that it stays text when somebody edits it.
+    formats = re.findall(r"<xf [^>]*>", styles.partition("<cellXfs")[2].partition("</cellXfs>")[0])
+    [dangerous, harmless] = [int(found) for found in re.findall(r'r="A[23]" s="([0-9]+)"', sheet)]
+    assert 'quotePrefix="1"' in formats[dangerous]
+    assert 'quotePrefix="1"' not in formats[harmless]
+    assert 'numFmtId="49"' in formats[dangerous]
+    assert 'numFmtId="49"' in formats[harmless]
+
+
+def test_values_have_their_kinds() -> None:
+    items: list[tuple[object, ...]] = [
+        ("+8613800000000", ("a", "b"), 1800, True, START),
+        ("13800000000", (), 0, False, None),
+        (None, (), None, None, Instant(-1)),
+    ]
+    kinds = (Kind.TEXT, Kind.CODES, Kind.INTEGER, Kind.TRUTH, Kind.TIME)
+    rows = rows_of(written(*kinds, items=items))
+    assert rows[0] == ["f0", "f1", "f2", "f3", "f4 (Asia/Shanghai)"]
+    assert [row[:4] for row in rows[1:]] == [
+        ["+8613800000000", "a\nb", 1800, True],
+        ["13800000000", "", 0, False],
+        ["", "", "", ""],
+    ]
+    times = ["2027-01-15 16:00:00.123000", "", "1970-01-01 07:59:59.999000"]
+    assert [str(row[4]) for row in rows[1:]] == times
+
+
+def test_what_no_cell_can_hold_is_no_value_at_all() -> None:
+    rows = rows_of(written(Kind.TEXT, items=[("x" * 32_767,), ("x" * 32_768,)]))
+    assert rows[1:] == [["x" * 32_767], [TOO_LONG]]
+
+
+def test_a_full_sheet_is_followed_by_another_with_the_headings() -> None:
+    content = written(Kind.INTEGER, items=[(number,) for number in range(5)], rows_a_sheet=3)
+    assert [rows_of(content, place) for place in range(3)] == [
+        [["f0"], [0], [1]],
+        [["f0"], [2], [3]],
+        [["f0"], [4]],
+    ]
+
+
+def test_two_sheets_of_the_same_are_the_same() -> None:
+    """No clock but the one that was handed in."""
+    one = ZipFile(BytesIO(written(Kind.TEXT, items=[("a",)])))
+    two = ZipFile(BytesIO(written(Kind.TEXT, items=[("a",)])))
+    assert {name: one.read(name) for name in one.namelist()} == {
+        name: two.read(name) for name in two.namelist()
+    }
+
+
+# --- read
+
+
+def test_rows_have_the_numbers_beside_them_and_empty_ones_are_left_out() -> None:
+    content = sheet_of([["a", "b"], [None, None], ["", "  "], ["x", 1], [None, True]])
+    assert read_sheet(content) == (Row(1, ["a", "b"]), Row(4, ["x", 1.0]), Row(5, ["", True]))
+
+
+def test_as_many_rows_as_are_allowed_and_no_more() -> None:
+    rows = [["a"], *([[number] for number in range(MOST_ROWS)])]
+    assert isinstance(read_sheet(sheet_of(rows)), tuple)
+    assert read_sheet(sheet_of([*rows, ["one more"]])) is FieldRule.SHEET_TOO_LARGE
+
+
+RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+def book_around(sheet: bytes, **more: bytes) -> bytes:
+    """The least that is a sheet, with this in it."""
+    return zip_of(
+        {
+            "_rels/.rels": f'<Relationships xmlns="{PACKAGE}"><Relationship Id="rId1" '
+            f'Type="{RELATIONSHIPS}/officeDocument" Target="xl/workbook.xml"/></Relationships>'.encode(),
+            "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONSHIPS}"><sheets>'
+            '<sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>'.encode(),
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}"><Relationship Id="rId1" '
+            f'Type="{RELATIONSHIPS}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>'.encode(),
+            "xl/worksheets/sheet1.xml": sheet,
+            **more,
+        }
+    )
+
+
+def cells(inside: str, before: str = "") -> bytes:
+    return f'{before}<worksheet xmlns="{MAIN}"><sheetData>{inside}</sheetData></worksheet>'.encode()
+
+
+def test_the_least_that_is_a_sheet_is_read() -> None:
+    """So that what follows is refused for what is hostile in it, and not for something else."""
+    content = book_around(cells('<row r="1"><c r="A1"><v>7</v></c></row>'))
+    assert read_sheet(content) == (Row(1, [7.0]),)
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        cells('<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),
+        cells('<row r="1"><c r="A1"><v>1</v></c><c r="XFD1"><v>1</v></c></row>'),
+        cells('<row r="1"><c r="A1"><v>1</v></c></row><row r="4294967295"><c><v>1</v></c></row>'),
+        cells("<row r='1'><c r='A1'><v>1</v></c><c r = 'ZZZZZ99999999999'><v>1</v></c></row>"),
+        cells('<row r="1"><c r="A1"><v>1</v></c><c r="&#88;FD1048576"><v>1</v></c></row>'),
+        cells('<row r="1"><c t="a>b" r="XFD1048576"><v>1</v></c></row>'),
+        cells("<row><c><v>1</v></c></row>" * 10_001),
+        cells("<row>" + "<c><v>1</v></c>" * 201 + "</row>"),
+    ],
+    ids=["corner", "wide", "long", "longer", "by entity", "past a bracket", "many rows", "many columns"],
+)
+def test_a_cell_far_out_makes_no_table_of_everything_between(sheet: bytes) -> None:
+    assert read_sheet(book_around(sheet)) is FieldRule.SHEET_TOO_LARGE
+
+
+ENTITY = '<!DOCTYPE x [<!ENTITY x SYSTEM "/etc/passwd">]>'
+LAUGHS = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no sheet",
+        b"PK\x03\x04",
+        b"PK\x05\x06" + bytes(18),
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096),
+        b"a,b\n1,2\n",
+        zip_of({}),
+        zip_of({"xl/workbook.xml": b""}),
+        zip_of({"xl/workbook.xml": b"<workbook/>"}),
+        zip_of({"content.xml": b"<office:document/>", "mimetype": b"application/vnd.oasis.opendocument"}),
+        zip_of({"xl/workbook.bin": b"\x83\x01\x00"}),
+        sheet_of([["a"], ["b"]])[:-40],
+        sheet_of([["a"], ["b"]])[40:],
+        sheet_of([]),
+        book_around(b""),
+        book_around(b"<worksheet>"),
+        book_around(cells('<row r="1"><c r="A1"><v>&b;</v></c></row>', LAUGHS)),
+        book_around(cells('<row r="1"><c r="A1"><v>7</v></c></row>', LAUGHS)),
+        book_around(cells('<row r="1"><c r="A1"><v>&x;</v></c></row>', ENTITY)),
+        book_around(b"\xff\xfe" + cells("").decode().encode("utf-16-le")[:-2]),
+        book_around(cells('<row r="1"><c r="A1" t="s"><v>5</v></c></row>')[:-3]),
+        sheet_of([["a"]]) + b"\x00" * 70_000,
+    ],
+)
+def test_what_is_no_sheet_is_refused(content: bytes) -> None:
+    assert read_sheet(content) is FieldRule.SHEET
+
+
+def test_what_unpacks_to_more_than_is_taken_is_left_packed() -> None:
+    bomb = cells(" " * 70_000_000)
+    content = book_around(bomb)
+    assert len(content) < 200_000
+    assert read_sheet(content) is FieldRule.SHEET_TOO_LARGE
+
+
+def test_a_size_that_is_a_lie_is_not_believed() -> None:
+    """The headers say 10 bytes; what is packed goes on for 70 million."""
+    packed = bytearray(book_around(cells(" " * 70_000_000)))
+    size = struct.pack("<I", len(cells(" " * 70_000_000)))
+    assert packed.count(size) >= 2
+    assert read_sheet(bytes(packed.replace(size, struct.pack("<I", 10)))) is FieldRule.SHEET
+
+
+def test_many_members_and_members_of_one_name_are_refused() -> None:
+    many = {f"xl/worksheets/sheet{number}.xml": b"<x/>" for number in range(2, 1_100)}
+    assert read_sheet(book_around(cells(""), **many)) is FieldRule.SHEET_TOO_LARGE
+    file = BytesIO(book_around(cells("")))
+    with ZipFile(file, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
+        packed.writestr("xl/workbook.xml", b"<workbook/>")
+    assert read_sheet(file.getvalue()) is FieldRule.SHEET
+
+
+def test_an_encrypted_sheet_is_refused() -> None:
+    content = bytearray(book_around(cells("")))
+    for mark in (b"PK\x03\x04", b"PK\x01\x02"):
+        place = content.find(mark)
+        flags = place + (6 if mark == b"PK\x03\x04" else 8)
+        content[flags] |= 1
+    assert read_sheet(bytes(content)) is FieldRule.SHEET
+
+
+@given(st.binary(max_size=300), st.integers(0, 10_000))
+def test_whatever_is_broken_in_a_sheet_it_is_read_or_refused(junk: bytes, place: int) -> None:
+    content = sheet_of([["username", "name"], ["anna", "Anna"]])
+    place %= len(content)
+    inserted = content[:place] + junk + content[place:]
+    replaced = content[:place] + junk + content[place + len(junk) :]
+    for broken in (inserted, replaced):
+        found = read_sheet(broken)
+        assert isinstance(found, tuple | FieldRule)
+
+
+@given(st.text(st.sampled_from('<>/="rc vsiABXFD0123456789&;!-[]'), max_size=60))
+def test_whatever_is_in_the_xml_of_a_sheet_it_is_read_or_refused(inside: str) -> None:
+    found = read_sheet(book_around(cells(f'<row r="1"><c r="A1"><v>7</v></c>{inside}</row>')))
+    assert isinstance(found, tuple | FieldRule)

@@ -1,0 +1,420 @@
+"""The application behind its front door, over a store of the test's own, without sockets.
+
+    served.api()        somebody's program: Bearer tokens, JSON, client secrets
+    served.browser()    somebody's browser: cookies, pages, forms
+
+Time stands still until `served.clock` is set on, and passwords cost next to nothing.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+
+from ostiary_core.audit import AuditEntry
+from ostiary_core.decision import UserKnown
+from ostiary_core.events import Event, Operator, UserRegistered
+from ostiary_core.guesses import Guesses
+from ostiary_core.rate import RateWindows
+from ostiary_core.records import Record, Table
+from ostiary_net.authentications import Authentications
+from ostiary_net.files import Files
+from ostiary_net.front_door import guard
+from ostiary_net.passwords import Passwords
+from ostiary_net.service import Service
+from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.text_messages import Outbox, open_text_messages
+from ostiary_net.threads import run_inline
+from ostiary_net.turns import ReadingStore, open_turns
+from ostiary_web.app import Application, Backing, OpenBacking
+from ostiary_web.database import SQLiteFile
+from ostiary_web.entrance import door_rules
+from ostiary_web.first_administrator import ensure_administrator
+from ostiary_web.settings import Settings
+from ostiary_web.storage import policy_of
+from tests.core.asks import VERIFIER, challenge_of
+from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
+from tests.web.doors import Answers, Door, OpenTransport, opened_door
+
+__all__ = [
+    "ADMIN_PASSWORD",
+    "BASE",
+    "REDIRECT_URI",
+    "SOURCE",
+    "VERIFIER",
+    "Api",
+    "Browser",
+    "Form",
+    "Registered",
+    "Served",
+    "authorization",
+    "exchange_of",
+    "forms_in",
+    "in_memory",
+    "in_query",
+    "on_disk",
+    "serving",
+    "sso",
+]
+
+BASE: Final = "http://id.example"
+SOURCE: Final = "203.0.113.7"
+ADMIN_PASSWORD: Final = "correct horse battery"
+REDIRECT_URI: Final = "https://app.example/callback"
+
+OpenStore = Callable[[Settings], AbstractContextManager[Any]]
+
+
+def on_disk(settings: Settings) -> AbstractContextManager[Any]:
+    """The real store on its file."""
+    assert isinstance(settings.database, SQLiteFile)
+    return SQLiteStore(settings.database.path, policy=policy_of(settings))
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A client and its secret."""
+
+    client_id: str
+    secret: str
+
+    @property
+    def basic(self) -> httpx.BasicAuth:
+        return httpx.BasicAuth(self.client_id, self.secret)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return {"client_id": self.client_id, "client_secret": self.secret}
+
+
+class Api(httpx.AsyncClient):
+    """A program that calls the interface from one address."""
+
+    token: str | None = None
+
+    async def service(self, operation: str, client: Registered, /, **form: str) -> httpx.Response:
+        """`token`, `introspect` or `revoke`, authenticated by Basic."""
+        return await self.post(f"/api/oauth2/{operation}", data=form, auth=client.basic)
+
+    async def call(
+        self, method: str, path: str, json: object = None, *, token: str | None = None, **options: Any
+    ) -> httpx.Response:
+        """A call of the backend's own interface, with the Bearer token of whoever signed in here."""
+        bearer = token or self.token
+        headers = {**options.pop("headers", {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
+        if json is not None:
+            options["json"] = json
+        return await self.request(method, path, headers=headers, **options)
+
+    async def sign_in(self, username: str = "admin", password: str = ADMIN_PASSWORD) -> dict[str, Any]:
+        """Sign in, and keep the token."""
+        response = await self.post("/api/auth/login", json={"username": username, "password": password})
+        assert response.status_code == 200, response.text
+        data: dict[str, Any] = response.json()["data"]
+        self.token = data["accessToken"]
+        self.cookies.clear()
+        return data
+
+
+@dataclass
+class Form:
+    """A form of a page: where it goes and what it carries."""
+
+    action: str
+    method: str
+    fields: dict[str, str] = field(default_factory=dict)
+    buttons: list[tuple[str, str]] = field(default_factory=list)
+
+
+class _Forms(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[Form] = []
+        self.scripts = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append(Form(given.get("action", ""), given.get("method", "get").lower()))
+        elif tag == "input" and self.forms and "name" in given:
+            self.forms[-1].fields[given["name"]] = given.get("value", "")
+        elif tag == "button" and self.forms and "name" in given:
+            self.forms[-1].buttons.append((given["name"], given.get("value", "")))
+
+
+def forms_in(page: httpx.Response) -> list[Form]:
+    """The forms of a page, in order."""
+    parser = _Forms()
+    parser.feed(page.text)
+    return parser.forms
+
+
+class Browser(httpx.AsyncClient):
+    """A browser without JavaScript. Our pages send no referrer, so it names its origin `null`."""
+
+    async def submit(
+        self,
+        page: httpx.Response,
+        values: Mapping[str, str] | None = None,
+        /,
+        *,
+        to: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Fill in the form of a page (the one that goes to `to`) and send it."""
+        (form,) = [form for form in forms_in(page) if to is None or urlsplit(form.action).path == to]
+        assert form.method == "post"
+        sent = {"Origin": "null", "Sec-Fetch-Site": "same-origin", **(headers or {})}
+        return await self.post(form.action, data={**form.fields, **(values or {})}, headers=sent)
+
+    async def follow(self, response: httpx.Response) -> httpx.Response:
+        """Go where a redirect within the site leads."""
+        assert response.status_code == 303, response.text
+        assert response.headers["location"].startswith("/")
+        return await self.get(response.headers["location"])
+
+    async def sign_in(
+        self, username: str = "admin", password: str = ADMIN_PASSWORD, *, onward: str = "/"
+    ) -> httpx.Response:
+        """Through the sign-in page."""
+        page = await self.get("/login", params={"next": onward})
+        return await self.submit(page, {"username": username, "password": password}, to="/login")
+
+
+def authorization(client_id: str | None = "app", **asked: str | None) -> dict[str, str]:
+    """The query of `/sso` with everything right, `asked` in place of some of it; None leaves one out."""
+    right: dict[str, str | None] = {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": REDIRECT_URI,
+        "code_challenge": challenge_of(VERIFIER),
+        "code_challenge_method": "S256",
+        "state": "some state",
+        **asked,
+    }
+    return {name: value for name, value in right.items() if value is not None}
+
+
+def in_query(address: str, name: str) -> str:
+    """The one value of a parameter in an address."""
+    (value,) = parse_qs(urlsplit(address).query, strict_parsing=True)[name]
+    return value
+
+
+@dataclass
+class Served:
+    """A running application and all that a test may want to lay hands on."""
+
+    app: Any
+    application: Application
+    backing: Backing
+    store: Any
+    clock: HandClock
+    entropy_source: SeededEntropy
+    open_transport: OpenTransport
+
+    @property
+    def service(self) -> Service:
+        return self.backing.service
+
+    def api(self, source: str = SOURCE, *, base: str = BASE, **headers: str) -> Api:
+        return Api(transport=self.open_transport(source), base_url=base, headers=headers)
+
+    def browser(self, source: str = SOURCE, *, base: str = BASE, **headers: str) -> Browser:
+        return Browser(
+            transport=self.open_transport(source),
+            base_url=base,
+            headers={"Accept": "text/html,*/*;q=0.8", "Accept-Language": "en-US", **headers},
+        )
+
+    async def administrator(self) -> Api:
+        """A program that the first administrator signed in."""
+        api = self.api()
+        await api.sign_in()
+        return api
+
+    async def decide(self, event: Event) -> Any:
+        """What happens behind the interface; the reply."""
+        return (await self.service.decide(event, origin())).reply
+
+    async def user(
+        self, username: str = "anna", password: str = "anna's password", *, must_change: bool = False
+    ) -> str:
+        """An account without any role; its identifier."""
+        event = UserRegistered(
+            caller=Operator(),
+            fields={"username": username, "name": "Anna Ng", "mustChangePassword": must_change},
+            password_hash=await self.backing.passwords.hash(password),
+            entropy=self.entropy_source.draw(),
+        )
+        reply = await self.decide(event)
+        assert isinstance(reply, UserKnown), reply
+        return reply.user.user_id
+
+    async def client(self, client_id: str = "app", **fields: object) -> Registered:
+        """A client that may do everything, registered over the interface."""
+        api = await self.administrator()
+        body = {
+            "clientId": client_id,
+            "name": "The App",
+            "redirectUris": [REDIRECT_URI],
+            "grantTypes": ["authorization_code", "refresh_token", "client_credentials"],
+            "scopes": ["user.read"],
+            "autoApproveScopes": [],
+            **fields,
+        }
+        response = await api.call("POST", "/api/oauth/clients", body)
+        assert response.status_code == 201, response.text
+        return Registered(client_id, response.json()["data"]["secret"])
+
+    async def code(self, api: Api, client_id: str = "app", **asked: str | None) -> str:
+        """A code for whoever is signed in at `api`, approved over the interface."""
+        body = {**authorization(client_id, **asked), "approve": True}
+        response = await api.call("POST", "/api/oauth2/authorize", body)
+        assert response.status_code == 200, response.text
+        return in_query(response.json()["data"]["redirectTo"], "code")
+
+    async def tokens(self, client: Registered, username: str = "admin", password: str = "") -> dict[str, Any]:
+        """A session of the client for a user: its token response."""
+        api = self.api()
+        await api.sign_in(username, password or ADMIN_PASSWORD)
+        code = await self.code(api, client.client_id)
+        response = await api.service("token", client, **exchange_of(code))
+        assert response.status_code == 200, response.text
+        issued: dict[str, Any] = response.json()
+        return issued
+
+    def audit(self) -> tuple[AuditEntry, ...]:
+        """The audit trail, the oldest first."""
+        entries: tuple[AuditEntry, ...] = self.store.audit()
+        return entries
+
+    def records(self) -> dict[Table, frozenset[Record]]:
+        """Everything that is stored."""
+        return {table: frozenset(self.store.records(table)) for table in Table}
+
+
+def exchange_of(code: str) -> dict[str, str]:
+    """The fields of a right exchange of a code."""
+    return {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": REDIRECT_URI,
+        "code_verifier": VERIFIER,
+    }
+
+
+def sso(client_id: str | None = "app", **asked: str | None) -> str:
+    """The address of a consent page."""
+    return "/sso?" + urlencode(authorization(client_id, **asked))
+
+
+class _Applications:
+    """One application for each environment: to compile its routes and pages takes longer than most tests.
+
+    An application holds nothing but its settings and what its backing is opened by.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[frozenset[tuple[str, str]], Application] = {}
+        self._open: dict[Settings, OpenBacking] = {}
+
+    def __call__(
+        self, settings: Settings, environment: Mapping[str, str], open_backing: OpenBacking
+    ) -> Application:
+        self._open = {settings: open_backing}
+        kind = frozenset(environment.items())
+        if kind not in self._made:
+            self._made[kind] = Application(
+                settings, open_backing=lambda settings: self._open[settings](settings)
+            )
+        application = self._made[kind]
+        application.settings = settings
+        application.quart.extensions["ostiary.settings"] = settings
+        return application
+
+
+_application = _Applications()
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path,
+    *,
+    open_store: OpenStore = on_disk,
+    clock: HandClock | None = None,
+    door: Door = "guard",
+    answers: Answers | None = None,
+    **environment: str,
+) -> AsyncIterator[Served]:
+    """The application with these settings, and an administrator whose password is known."""
+    settings = Settings.from_environment(
+        {
+            "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
+            "DATA_DIR": str(folder),
+            "ADMIN_PASSWORD": ADMIN_PASSWORD,
+            **environment,
+        }
+    )
+    set_by_hand, entropy_source = clock or HandClock(), SeededEntropy()
+    opened: list[ReadingStore] = []
+
+    @asynccontextmanager
+    async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
+        with open_store(settings) as store:
+            opened.append(store)
+            passwords = Passwords(CHEAP, entropy_source=entropy_source, run_sync=run_inline)
+            async with (
+                open_turns(store, set_by_hand, run_inline) as turns,
+                open_text_messages(Outbox(settings.sms_outbox, run_inline)) as text_messages,
+            ):
+                new_administrator = await ensure_administrator(
+                    turns,
+                    passwords,
+                    entropy_source,
+                    username=settings.admin_username,
+                    password=settings.admin_password,
+                )
+                service = Service(
+                    turns=turns,
+                    clock=set_by_hand,
+                    entropy_source=entropy_source,
+                    rate_windows=RateWindows(scale=settings.rate_limit_scale),
+                    guesses=Guesses(scale=settings.rate_limit_scale),
+                    authentications=Authentications(scale=settings.rate_limit_scale),
+                )
+                files = Files(folder / "files", entropy_source=entropy_source, run_sync=run_inline)
+                yield Backing(
+                    service=service,
+                    passwords=passwords,
+                    text_messages=text_messages,
+                    files=files,
+                    new_administrator=new_administrator,
+                    check_ready=getattr(store, "check_ready", lambda: None),
+                )
+
+    application = _application(settings, environment, open_backing)
+    guarded = guard(application, door_rules(settings))
+    async with (
+        application.backed() as backing,
+        opened_door(door, guarded, backing.service, answers) as open_transport,
+    ):
+        yield Served(
+            app=guarded,
+            application=application,
+            backing=backing,
+            store=opened[0],
+            clock=set_by_hand,
+            entropy_source=entropy_source,
+            open_transport=open_transport,
+        )
+
+
+def in_memory(store: PlainStore | None = None) -> OpenStore:
+    """The reference store."""
+    return lambda settings: nullcontext(store or PlainStore())

@@ -1,0 +1,348 @@
+"""`/api/auth/*`: signing in and out, the pair of login tokens, the caller's account and password."""
+
+import pytest
+
+from tests.rows import row
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.served import ADMIN_PASSWORD, Api, Served, exchange_of
+
+TOKEN_LENGTH = 43
+
+
+async def signed_in(served: Served, username: str = "anna", password: str = "anna's password") -> Api:
+    api = served.api()
+    await api.sign_in(username, password)
+    return api
+
+
+# --- signing in
+
+
+async def test_signing_in_gives_a_pair_and_says_how_long_it_lasts(served: Served) -> None:
+    response = await served.api().post(
+        "/api/auth/login", json={"username": "admin", "password": ADMIN_PASSWORD}
+    )
+    data = succeeded(response)
+    assert set(data) == {"accessToken", "refreshToken", "expiresIn", "mustChangePassword"}
+    assert len(data["accessToken"]) == len(data["refreshToken"]) == TOKEN_LENGTH
+    assert data["accessToken"] != data["refreshToken"]
+    assert (data["expiresIn"], data["mustChangePassword"]) == (1800, False)
+
+
+@pytest.mark.parametrize("username", ["admin", "ADMIN", "ａｄｍｉｎ"], ids=["as is", "case", "full width"])
+async def test_one_name_however_it_is_written(served: Served, username: str) -> None:
+    await served.api().sign_in(username, ADMIN_PASSWORD)
+
+
+async def test_wrong_name_wrong_password_and_disabled_account_answer_alike(served: Served) -> None:
+    await served.user("anna")
+    answers = []
+    for username, password in (("nobody", "anna's password"), ("anna", "wrong"), ("anna", "anna's Password")):
+        response = await served.api().post(
+            "/api/auth/login", json={"username": username, "password": password}
+        )
+        answers.append({**refused(response, 401, "A1002"), "traceId": None})
+    assert all(answer == answers[0] for answer in answers)
+
+
+@pytest.mark.parametrize(
+    "body, bad",
+    [
+        ({}, ["username", "password"]),
+        ({"username": "anna"}, ["password"]),
+        ({"username": "", "password": ""}, ["username", "password"]),
+        ({"username": None, "password": None}, ["username", "password"]),
+        ({"username": 1, "password": ["a"]}, ["username", "password"]),
+        ({"username": {"a": 1}, "password": True}, ["username", "password"]),
+        ({"username": "a\x00b", "password": "p\x00"}, ["username", "password"]),
+        ({"username": "a" * 257, "password": "b" * 257}, ["username", "password"]),
+    ],
+)
+async def test_every_bad_field_of_a_sign_in_is_named(served: Served, body: object, bad: list[str]) -> None:
+    before = served.records()
+    response = await served.api().post("/api/auth/login", json=body)
+    assert fields_of(refused(response, 400, "A0401")) == bad
+    assert served.records() == before
+
+
+async def test_failed_sign_ins_slow_the_account_down_and_never_lock_it(served: Served) -> None:
+    await served.user("anna")
+    wrong = {"username": "anna", "password": "wrong"}
+    right = {"username": "anna", "password": "anna's password"}
+    api = served.api()
+    for _ in range(5):
+        refused(await api.post("/api/auth/login", json=wrong), 401, "A1002")
+    refused(await api.post("/api/auth/login", json=wrong), 429, "A1003")
+    refused(await api.post("/api/auth/login", json=right), 429, "A1003")
+    succeeded(await api.post("/api/auth/login", json={"username": "admin", "password": ADMIN_PASSWORD}))
+    served.clock.wait(1)
+    refused(await api.post("/api/auth/login", json=wrong), 401, "A1002")
+    served.clock.wait(1)
+    refused(await api.post("/api/auth/login", json=right), 429, "A1003")
+    served.clock.wait(1)
+    succeeded(await api.post("/api/auth/login", json=right))
+    refused(await api.post("/api/auth/login", json=wrong), 401, "A1002")
+
+
+# --- refreshing
+
+
+async def test_refreshing_gives_a_new_pair_and_ends_the_old_access_token(served: Served) -> None:
+    api = served.api()
+    first = await api.sign_in()
+    second = succeeded(await api.post("/api/auth/refresh", json={"refreshToken": first["refreshToken"]}))
+    assert {second["accessToken"], second["refreshToken"]}.isdisjoint(first.values())
+    refused(await api.call("GET", "/api/auth/me", token=first["accessToken"]), 401, "A1001")
+    succeeded(await api.call("GET", "/api/auth/me", token=second["accessToken"]))
+
+
+async def test_a_refresh_is_safely_retried_for_thirty_seconds(served: Served) -> None:
+    api = served.api()
+    spent = {"refreshToken": (await api.sign_in())["refreshToken"]}
+    first = succeeded(await api.post("/api/auth/refresh", json=spent))
+    served.clock.wait(30)
+    again = succeeded(await api.post("/api/auth/refresh", json=spent))
+    assert again == {**first, "expiresIn": 1770}
+    served.clock.wait(0.001)
+    refused(await api.post("/api/auth/refresh", json=spent), 401, "A1001")
+    refused(await api.call("GET", "/api/auth/me", token=first["accessToken"]), 401, "A1001")
+
+
+async def test_a_stolen_refresh_token_ends_the_session(served: Served) -> None:
+    api = served.api()
+    spent = {"refreshToken": (await api.sign_in())["refreshToken"]}
+    first = succeeded(await api.post("/api/auth/refresh", json=spent))
+    thief = served.api(**{"User-Agent": "thief/1.0"})
+    refused(await thief.post("/api/auth/refresh", json=spent), 401, "A1001")
+    refused(await api.call("GET", "/api/auth/me", token=first["accessToken"]), 401, "A1001")
+
+
+async def test_a_login_session_lasts_thirty_minutes_and_seven_days(served: Served) -> None:
+    api = served.api()
+    pair = await api.sign_in()
+    served.clock.wait(1800 - 0.001)
+    succeeded(await api.call("GET", "/api/auth/me"))
+    served.clock.wait(0.001)
+    refused(await api.call("GET", "/api/auth/me"), 401, "A1001")
+    served.clock.wait(7 * 24 * 3600 - 1800 - 1)
+    pair = succeeded(await api.post("/api/auth/refresh", json={"refreshToken": pair["refreshToken"]}))
+    assert pair["expiresIn"] == 1
+    served.clock.wait(1)
+    refused(await api.post("/api/auth/refresh", json={"refreshToken": pair["refreshToken"]}), 401, "A1001")
+
+
+@row("Authentication rules", "2 any other backend endpoint answers 401")
+async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> None:
+    """READINGS 12: five namespaces, each value tried in every other's place."""
+    client = await served.client()
+    api = served.api()
+    login = await api.sign_in()
+    code = await served.code(api)
+    unspent = await served.code(api)
+    issued = (await api.service("token", client, **exchange_of(code))).json()
+    machine = (await api.service("token", client, grant_type="client_credentials")).json()["access_token"]
+    before = served.records()
+
+    values = {
+        "code": unspent,
+        "access": issued["access_token"],
+        "refresh": issued["refresh_token"],
+        "login access": login["accessToken"],
+        "login refresh": login["refreshToken"],
+        "machine": machine,
+        "secret": client.secret,
+    }
+    for name, value in values.items():
+        if name != "login access":
+            refused(await api.call("GET", "/api/auth/me", token=value), 401, "A1001")
+        if name != "login refresh":
+            refused(await api.post("/api/auth/refresh", json={"refreshToken": value}), 401, "A1001")
+        if name != "refresh":
+            refreshed = await api.service("token", client, grant_type="refresh_token", refresh_token=value)
+            assert (refreshed.status_code, refreshed.json()["error"]) == (400, "invalid_grant"), name
+        if name != "code":
+            redeemed = await api.service("token", client, **exchange_of(value))
+            assert (redeemed.status_code, redeemed.json()["error"]) == (400, "invalid_grant"), name
+        if name not in ("access", "login access", "machine"):
+            refused(await api.call("GET", "/api/oauth2/userinfo", token=value), 401, "A1001")
+        if name not in ("access", "refresh", "machine"):
+            inactive = await api.service("introspect", client, token=value)
+            assert inactive.json() == {"active": False}, name
+            assert (await api.service("revoke", client, token=value)).status_code == 200
+    assert served.records() == before
+
+
+# --- signing out, and who is there
+
+
+async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -> None:
+    api, other = served.api(), served.api()
+    pair = await api.sign_in()
+    await other.sign_in()
+    assert succeeded(await api.call("POST", "/api/auth/logout")) is None
+    refused(await api.call("GET", "/api/auth/me"), 401, "A1001")
+    refused(await api.post("/api/auth/refresh", json={"refreshToken": pair["refreshToken"]}), 401, "A1001")
+    refused(await api.call("POST", "/api/auth/logout"), 401, "A1001")
+    succeeded(await other.call("GET", "/api/auth/me"))
+
+
+async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Served) -> None:
+    api = await served.administrator()
+    me = succeeded(await api.call("GET", "/api/auth/me"))
+    assert set(me) == {
+        "id",
+        "username",
+        "name",
+        "phone",
+        "avatarUrl",
+        "locale",
+        "timezone",
+        "roles",
+        "permissions",
+        "mustChangePassword",
+    }
+    assert (me["username"], me["roles"], me["mustChangePassword"]) == ("admin", ["super_admin"], False)
+    assert "oauth.client.create" in me["permissions"]
+
+    user_id = await served.user("anna")
+    anna = succeeded(await (await signed_in(served)).call("GET", "/api/auth/me"))
+    assert (anna["id"], anna["name"], anna["roles"], anna["permissions"]) == (user_id, "Anna Ng", [], [])
+
+
+# --- the password
+
+
+async def test_a_changed_password_ends_everything_but_the_session_it_was_changed_in(served: Served) -> None:
+    await served.user("anna")
+    client = await served.client()
+    issued = await served.tokens(client, "anna", "anna's password")
+    elsewhere, here = await signed_in(served), await signed_in(served)
+    code = await served.code(elsewhere)
+
+    body = {"oldPassword": "anna's password", "newPassword": "a better one"}
+    assert succeeded(await here.call("PUT", "/api/auth/password", body)) is None
+
+    succeeded(await here.call("GET", "/api/auth/me"))
+    refused(await elsewhere.call("GET", "/api/auth/me"), 401, "A1001")
+    refused(await here.call("GET", "/api/oauth2/userinfo", token=issued["access_token"]), 401, "A1001")
+    redeemed = await here.service("token", client, **exchange_of(code))
+    assert redeemed.json()["error"] == "invalid_grant"
+    refused(
+        await here.post("/api/auth/login", json={"username": "anna", "password": "anna's password"}),
+        401,
+        "A1002",
+    )
+    await served.api().sign_in("anna", "a better one")
+
+
+@pytest.mark.parametrize(
+    "body, bad",
+    [
+        ({}, ["oldPassword", "newPassword"]),
+        ({"oldPassword": "anna's password"}, ["newPassword"]),
+        ({"oldPassword": "anna's password", "newPassword": "7 chars"}, ["newPassword"]),
+        ({"oldPassword": "anna's password", "newPassword": "x" * 257}, ["newPassword"]),
+        ({"oldPassword": "anna's password", "newPassword": "anna's password"}, ["newPassword"]),
+        ({"oldPassword": "x" * 257, "newPassword": 12345678}, ["oldPassword", "newPassword"]),
+    ],
+)
+async def test_a_new_password_is_checked_before_anything_is_counted(
+    served: Served, body: dict[str, object], bad: list[str]
+) -> None:
+    await served.user("anna")
+    api = await signed_in(served)
+    before = served.records()
+    response = await api.call("PUT", "/api/auth/password", body)
+    assert fields_of(refused(response, 400, "A0401")) == bad
+    assert served.records() == before
+
+
+async def test_five_wrong_current_passwords_end_everything(served: Served) -> None:
+    await served.user("anna")
+    client = await served.client()
+    issued = await served.tokens(client, "anna", "anna's password")
+    api, elsewhere = await signed_in(served), await signed_in(served)
+    code = await served.code(elsewhere)
+    wrong = {"oldPassword": "wrong", "newPassword": "a better one"}
+    for _ in range(4):
+        refused(await api.call("PUT", "/api/auth/password", wrong), 422, "A1005")
+    succeeded(await elsewhere.call("GET", "/api/auth/me"))
+
+    refused(await api.call("PUT", "/api/auth/password", wrong), 401, "A1001")
+
+    for each in (api, elsewhere):
+        refused(await each.call("GET", "/api/auth/me"), 401, "A1001")
+    refused(await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"]), 401, "A1001")
+    refreshed = await api.service(
+        "token", client, grant_type="refresh_token", refresh_token=issued["refresh_token"]
+    )
+    assert refreshed.json()["error"] == "invalid_grant"
+    redeemed = await api.service("token", client, **exchange_of(code))
+    assert redeemed.json()["error"] == "invalid_grant"
+    await served.api().sign_in("anna", "anna's password")
+
+
+@row("General envelope and status codes", "422")
+async def test_wrong_current_passwords_are_forgotten_after_fifteen_minutes(served: Served) -> None:
+    await served.user("anna")
+    api = await signed_in(served)
+    wrong = {"oldPassword": "wrong", "newPassword": "a better one"}
+    for _ in range(4):
+        refused(await api.call("PUT", "/api/auth/password", wrong), 422, "A1005")
+    served.clock.wait(15 * 60)
+    refused(await api.call("PUT", "/api/auth/password", wrong), 422, "A1005")
+    succeeded(await api.call("GET", "/api/auth/me"))
+
+
+# --- a password that must be changed
+
+
+@row("General envelope and status codes", "403")
+async def test_who_must_change_the_password_can_do_nothing_else_first(served: Served) -> None:
+    await served.user("anna", must_change=True)
+    api = served.api()
+    assert (await api.sign_in("anna", "anna's password"))["mustChangePassword"] is True
+    assert succeeded(await api.call("GET", "/api/auth/me"))["mustChangePassword"] is True
+    before = served.records()
+    query = {"response_type": "code", "client_id": "app"}
+    refused(await api.call("GET", "/api/oauth2/authorize", params=query), 403, "A1004")
+    refused(await api.call("POST", "/api/oauth2/authorize", {**query, "approve": True}), 403, "A1004")
+    refused(await api.call("POST", "/api/oauth/clients", {"clientId": "x"}), 403, "A1004")
+    assert served.records() == before
+
+    body = {"oldPassword": "anna's password", "newPassword": "a better one"}
+    succeeded(await api.call("PUT", "/api/auth/password", body))
+    assert succeeded(await api.call("GET", "/api/auth/me"))["mustChangePassword"] is False
+    refused(await api.call("GET", "/api/oauth2/authorize", params=query), 400, "A0401")
+
+
+# --- who is not signed in
+
+
+@row("General envelope and status codes", "401")
+@pytest.mark.parametrize(
+    "method, path",
+    [
+        ("GET", "/api/auth/me"),
+        ("POST", "/api/auth/logout"),
+        ("PUT", "/api/auth/password"),
+        ("GET", "/api/oauth2/authorize"),
+        ("POST", "/api/oauth2/authorize"),
+        ("POST", "/api/oauth/clients"),
+    ],
+)
+async def test_who_is_not_signed_in_gets_401(served: Served, method: str, path: str) -> None:
+    for authorization in (
+        None,
+        "Bearer",
+        "Bearer ",
+        "Bearer " + "x" * 43,
+        "Bearer a b",
+        "Basic YWRtaW46YWRtaW4=",
+        "bearer\tx",
+        "Bearer " + "x" * 8000,
+        "Bearer \xe9",
+    ):
+        headers = [] if authorization is None else [(b"Authorization", authorization.encode("latin-1"))]
+        response = await served.api().request(method, path, headers=headers, json={})
+        refused(response, 401, "A1001")

@@ -1,0 +1,286 @@
+"""`GET` and `POST /api/oauth2/authorize`: what the consent page asks and what it records."""
+
+import pytest
+
+from ostiary_core.events import ClientDisabled, Operator
+from ostiary_core.records import Table
+from tests.rows import row
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.served import (
+    REDIRECT_URI,
+    Api,
+    Browser,
+    Served,
+    authorization,
+    exchange_of,
+    in_query,
+)
+
+PATH = "/api/oauth2/authorize"
+
+
+async def check(api: Api, **asked: str | None) -> object:
+    return succeeded(await api.call("GET", PATH, params=authorization(**asked)))
+
+
+@row("Summary", "GET /api/oauth2/authorize")
+async def test_the_page_is_told_who_asks_for_what_and_of_whom(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    before = served.records()
+    response = await api.call("GET", PATH, params=authorization())
+    assert succeeded(response) == {
+        "client": {"clientId": "app", "name": "The App"},
+        "scopes": [
+            {
+                "scope": "user.read",
+                "description": "Read your basic profile: user name, display name, picture and language",
+                "autoApproved": False,
+            }
+        ],
+        "user": {"username": "admin", "name": "admin"},
+        "consentRequired": True,
+        "redirectTo": None,
+    }
+    assert "set-cookie" not in response.headers
+    assert served.records() == before, "asking records nothing"
+
+
+async def test_scopes_are_described_in_the_language_of_the_request(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    response = await api.call(
+        "GET", PATH, params=authorization(), headers={"Accept-Language": "zh-CN,zh;q=0.9"}
+    )
+    assert succeeded(response)["scopes"][0]["description"].startswith("读取")
+
+
+@row("Summary", "POST /api/oauth2/authorize")
+async def test_a_yes_gives_an_address_with_a_code_that_works_once(served: Served) -> None:
+    client = await served.client()
+    api = await served.administrator()
+    data = succeeded(await api.call("POST", PATH, {**authorization(), "approve": True}))
+    assert set(data) == {"redirectTo"}
+    assert data["redirectTo"].startswith(REDIRECT_URI + "?code=")
+    assert in_query(data["redirectTo"], "state") == "some state"
+
+    fields = exchange_of(in_query(data["redirectTo"], "code"))
+    assert (await api.service("token", client, **fields)).status_code == 200
+    again = await api.service("token", client, **fields)
+    assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
+
+
+async def test_a_no_gives_an_address_with_access_denied_and_no_code(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    data = succeeded(await api.call("POST", PATH, {**authorization(), "approve": False}))
+    assert data == {"redirectTo": f"{REDIRECT_URI}?error=access_denied&state=some%20state"}
+    assert served.records()[Table.CODE] == frozenset()
+    without = {**authorization(state=None), "approve": False}
+    assert succeeded(await api.call("POST", PATH, without)) == {
+        "redirectTo": f"{REDIRECT_URI}?error=access_denied"
+    }
+
+
+async def test_a_consent_once_given_is_remembered(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    await served.code(api)
+    data = succeeded(await api.call("GET", PATH, params=authorization()))
+    assert (data["consentRequired"], data["redirectTo"]) == (False, None)
+
+
+@pytest.mark.parametrize("state", ["", "a b&c=d#e", "中文", "x" * 1500, "%00", "+"])
+async def test_state_comes_back_as_it_was_sent(served: Served, state: str) -> None:
+    await served.client()
+    api = await served.administrator()
+    data = succeeded(await api.call("POST", PATH, {**authorization(state=state), "approve": True}))
+    if state:
+        assert in_query(data["redirectTo"], "state") == state
+    else:
+        assert "state" not in data["redirectTo"]
+
+
+WRONG: list[tuple[dict[str, str | None], str]] = [
+    ({"client_id": "nobody"}, "B4001"),
+    ({"client_id": ""}, "B4001"),
+    ({"client_id": "console"}, "B4001"),
+    ({"client_id": "mobile"}, "B4001"),
+    ({"client_id": "APP"}, "B4001"),
+    ({"client_id": "machine"}, "B4001"),
+    ({"redirect_uri": REDIRECT_URI + "/"}, "B4001"),
+    ({"redirect_uri": REDIRECT_URI + "?a=b"}, "B4001"),
+    ({"redirect_uri": REDIRECT_URI.upper()}, "B4001"),
+    ({"redirect_uri": "javascript:alert(1)"}, "B4001"),
+    ({"response_type": "token"}, "B4002"),
+    ({"response_type": ""}, "B4002"),
+    ({"response_type": None}, "B4002"),
+    ({"scope": ""}, "B4002"),
+    ({"scope": "user.write"}, "B4002"),
+    ({"scope": "user.read user.write"}, "B4002"),
+    ({"redirect_uri": None}, "A0401"),
+    ({"redirect_uri": ""}, "A0401"),
+    ({"code_challenge": None}, "A0401"),
+    ({"code_challenge": "x" * 42}, "A0401"),
+    ({"code_challenge": "x" * 44}, "A0401"),
+    ({"code_challenge": "+" * 43}, "A0401"),
+    ({"code_challenge_method": None}, "A0401"),
+    ({"code_challenge_method": "plain"}, "A0401"),
+    ({"code_challenge_method": "s256"}, "A0401"),
+]
+
+
+@row("General envelope and status codes", "400")
+@pytest.mark.parametrize("asked, code", WRONG)
+async def test_a_wrong_request_is_told_so_by_its_code(
+    served: Served, asked: dict[str, str | None], code: str
+) -> None:
+    await served.client()
+    await served.client("machine", grantTypes=["client_credentials"])
+    api = await served.administrator()
+    before = served.records()
+    refused(await api.call("GET", PATH, params=authorization(**asked)), 400, code)
+    for approve in (True, False):
+        refused(await api.call("POST", PATH, {**authorization(**asked), "approve": approve}), 400, code)
+    assert served.records() == before
+
+
+async def test_a_missing_or_disabled_client_is_b4001(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    query = authorization()
+    del query["client_id"]
+    refused(await api.call("GET", PATH, params=query), 400, "B4001")
+    await served.decide(ClientDisabled(caller=Operator(), client_id="app"))
+    refused(await api.call("GET", PATH, params=authorization()), 400, "B4001")
+
+
+@pytest.mark.parametrize("name", ["state", "client_id", "scope", "redirect_uri", "code_challenge"])
+async def test_a_repeated_parameter_is_a0401(served: Served, name: str) -> None:
+    await served.client()
+    api = await served.administrator()
+    query = [*authorization(scope="user.read").items(), (name, authorization(scope="user.read")[name])]
+    refused(await api.call("GET", PATH, params=query), 400, "A0401")
+
+
+@pytest.mark.parametrize(
+    "body, bad",
+    [
+        ({}, ["approve"]),
+        ({"approve": None}, ["approve"]),
+        ({"approve": "true"}, ["approve"]),
+        ({"approve": 1}, ["approve"]),
+        ({"approve": True, "client_id": 1, "state": ["x"]}, ["client_id", "state"]),
+    ],
+)
+async def test_every_bad_field_of_a_decision_is_named(
+    served: Served, body: dict[str, object], bad: list[str]
+) -> None:
+    await served.client()
+    api = await served.administrator()
+    before = served.records()
+    response = await api.call("POST", PATH, {**authorization(), "approve": True, **body} if body else body)
+    assert fields_of(refused(response, 400, "A0401")) == bad
+    assert served.records() == before
+
+
+async def test_messages_are_in_the_language_of_the_request(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    for language, message in (
+        ("en-US", "response_type must be code."),
+        ("zh-CN", "response_type 必须为 code"),
+        ("fr, zh;q=0.5", "response_type 必须为 code"),
+        ("de", "response_type must be code."),
+        ("\x00;;q=,", "response_type must be code."),
+    ):
+        response = await api.call(
+            "GET", PATH, params=authorization(response_type="x"), headers={"Accept-Language": language}
+        )
+        assert refused(response, 400, "B4002")["msg"] == message
+
+
+# --- a browser's cookie must prove where the request comes from (READINGS 25)
+
+
+async def signed_in_browser(served: Served) -> Browser:
+    browser = served.browser()
+    await browser.sign_in()
+    return browser
+
+
+async def test_a_page_with_the_form_token_may_decide(served: Served) -> None:
+    await served.client()
+    browser = await signed_in_browser(served)
+    checked = await browser.get(PATH, params=authorization())
+    succeeded(checked)
+    form_token = checked.headers["x-form-token"]
+    body = {**authorization(), "approve": True}
+    sent = await browser.post(
+        PATH, json=body, headers={"X-Form-Token": form_token, "Origin": "http://id.example"}
+    )
+    assert succeeded(sent)["redirectTo"].startswith(REDIRECT_URI)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Form-Token": ""},
+        {"X-Form-Token": "x" * 43},
+        {"X-Form-Token": "right", "Origin": "https://evil.example"},
+        {"X-Form-Token": "right", "Origin": "https://id.example"},
+        {"X-Form-Token": "right", "Origin": "http://id.example.evil.example"},
+        {"X-Form-Token": "right", "Origin": "http://id.example:8080"},
+        {"X-Form-Token": "right", "Sec-Fetch-Site": "cross-site"},
+        {"X-Form-Token": "right", "Sec-Fetch-Site": "same-site"},
+    ],
+)
+async def test_a_cookie_without_proof_decides_nothing(served: Served, headers: dict[str, str]) -> None:
+    await served.client()
+    browser = await signed_in_browser(served)
+    form_token = (await browser.get(PATH, params=authorization())).headers["x-form-token"]
+    sent = {name: form_token if value == "right" else value for name, value in headers.items()}
+    before = served.records()
+    for path, method in ((PATH, "POST"), ("/api/auth/logout", "POST"), ("/api/auth/password", "PUT")):
+        response = await browser.request(
+            method, path, json={**authorization(), "approve": True}, headers=sent
+        )
+        refused(response, 403, "A0403")
+    assert served.records() == before
+
+
+async def test_a_form_token_of_another_browser_proves_nothing(served: Served) -> None:
+    await served.client()
+    browser, other = await signed_in_browser(served), await signed_in_browser(served)
+    form_token = (await other.get(PATH, params=authorization())).headers["x-form-token"]
+    body = {**authorization(), "approve": True}
+    refused(await browser.post(PATH, json=body, headers={"X-Form-Token": form_token}), 403, "A0403")
+
+
+async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(served: Served) -> None:
+    await served.client()
+    browser = await signed_in_browser(served)
+    token = (await served.api().sign_in())["accessToken"]
+    body = {**authorization(), "approve": True}
+    bearer = {"Authorization": f"Bearer {token}", "Origin": "https://elsewhere.example"}
+    succeeded(await browser.post(PATH, json=body, headers=bearer))
+    refused(
+        await browser.get(PATH, params=authorization(), headers={"Authorization": "Bearer x"}), 401, "A1001"
+    )
+
+
+# --- who may not
+
+
+async def test_third_parties_get_401_whatever_they_send(served: Served) -> None:
+    client = await served.client()
+    issued = await served.tokens(client)
+    api = served.api()
+    before = served.records()
+    for token in (issued["access_token"], issued["refresh_token"]):
+        refused(await api.call("GET", PATH, params=authorization(), token=token), 401, "A1001")
+        bodies: tuple[object, ...] = ({**authorization(), "approve": True}, {}, [])
+        for body in bodies:
+            refused(await api.call("POST", PATH, body, token=token), 401, "A1001")
+    refused(await api.get(PATH, params=authorization(), auth=client.basic), 401, "A1001")
+    assert served.records() == before

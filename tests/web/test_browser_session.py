@@ -1,0 +1,257 @@
+"""A browser's login session: cookies, signing in and out by forms, and where a page may lead."""
+
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.web.envelopes import refused, succeeded
+from tests.web.served import ADMIN_PASSWORD, Served, serving, sso
+
+FOREIGN = [
+    "https://evil.example",
+    "//evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "///evil.example",
+    "https:evil.example",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "evil.example",
+    " //evil.example",
+    "\t//evil.example",
+    "/\t/evil.example",
+    "/%0d%0aSet-Cookie: a=b\r\nSet-Cookie: c=d",
+    "/x\x00y",
+    "/\u2028",
+    "",
+]
+
+
+def cookies_of(response: httpx.Response) -> dict[str, dict[str, str]]:
+    """The attributes of every cookie that is set."""
+    found = {}
+    for header in response.headers.get_list("set-cookie"):
+        for name, morsel in SimpleCookie(header).items():
+            found[name] = {key: value for key, value in morsel.items() if value} | {"value": morsel.value}
+    return found
+
+
+@pytest.mark.parametrize("way", ["page", "interface"])
+async def test_the_pair_is_in_cookies_that_no_script_reads(served: Served, way: str) -> None:
+    browser = served.browser()
+    if way == "page":
+        response = await browser.sign_in()
+    else:
+        body = {"username": "admin", "password": ADMIN_PASSWORD}
+        response = await browser.post("/api/auth/login", json=body)
+    cookies = cookies_of(response)
+    assert set(cookies) == {"ostiary_access", "ostiary_refresh"}
+    for cookie in cookies.values():
+        assert cookie["httponly"]
+        assert (cookie["samesite"], cookie["path"]) == ("Lax", "/")
+        assert "domain" not in cookie
+        assert "secure" not in cookie
+    assert cookies["ostiary_access"]["max-age"] == "1800"
+    assert cookies["ostiary_refresh"]["max-age"] == "604800"
+
+
+async def test_the_cookie_of_the_form_token_is_kept_from_scripts_too(served: Served) -> None:
+    cookies = cookies_of(await served.browser().get("/login"))
+    assert set(cookies) == {"ostiary_form"}
+    assert cookies["ostiary_form"]["httponly"]
+    assert cookies["ostiary_form"]["samesite"] == "Lax"
+
+
+@pytest.mark.parametrize(
+    "environment, peer, headers, base",
+    [
+        ({}, "203.0.113.7", {}, "https://id.example"),
+        ({"PUBLIC_URL": "https://id.example"}, "203.0.113.7", {}, "http://inside:8000"),
+        ({"TRUST_PROXY": "10.0.0.1"}, "10.0.0.1", {"X-Forwarded-Proto": "https"}, "http://id.example"),
+    ],
+    ids=["https", "PUBLIC_URL", "X-Forwarded-Proto"],
+)
+async def test_over_https_cookies_go_over_nothing_else(
+    tmp_path: Path, environment: dict[str, Any], peer: str, headers: dict[str, str], base: str
+) -> None:
+    async with serving(tmp_path, **environment) as served:
+        browser = served.browser(peer, base=base, **headers)
+        page = await browser.get("/login")
+        body = {"username": "admin", "password": ADMIN_PASSWORD}
+        response = await browser.post("/api/auth/login", json=body)
+        cookies = cookies_of(page) | cookies_of(response)
+        assert set(cookies) == {"ostiary_access", "ostiary_refresh", "ostiary_form"}
+        assert all(cookie["secure"] for cookie in cookies.values())
+
+
+async def test_a_stranger_cannot_say_that_it_is_https(served: Served) -> None:
+    page = await served.browser(**{"X-Forwarded-Proto": "https"}).get("/login")
+    assert "secure" not in cookies_of(page)["ostiary_form"]
+
+
+@pytest.mark.parametrize(
+    "public_url, origin",
+    [
+        ("https://id.example", "https://id.example"),
+        ("https://id.example/", "https://id.example"),
+        ("https://ID.Example", "https://id.example"),
+        ("HTTPS://id.example:443", "https://id.example"),
+        ("https://id.example:8443", "https://id.example:8443"),
+        ("http://id.example:80", "http://id.example"),
+    ],
+)
+async def test_a_form_from_the_public_address_is_one_of_ours(
+    tmp_path: Path, public_url: str, origin: str
+) -> None:
+    async with serving(tmp_path, PUBLIC_URL=public_url) as served:
+        browser = served.browser(base=origin)
+        page = await browser.get("/login")
+        values = {"username": "admin", "password": ADMIN_PASSWORD}
+        foreign = await browser.submit(page, values, to="/login", headers={"Origin": "https://evil.example"})
+        assert foreign.status_code == 403
+        ours = await browser.submit(page, values, to="/login", headers={"Origin": origin})
+        assert ours.status_code == 303
+
+
+# --- signing in
+
+
+@pytest.mark.parametrize("onward", FOREIGN)
+async def test_a_sign_in_leads_only_to_a_path_of_this_server(served: Served, onward: str) -> None:
+    """READINGS 27."""
+    browser = served.browser()
+    response = await browser.sign_in(onward=onward)
+    assert (response.status_code, response.headers["location"]) == (303, "/")
+    again = await browser.get("/login", params={"next": onward})
+    assert (again.status_code, again.headers["location"]) == (303, "/")
+    assert "set-cookie" not in again.headers
+
+
+async def test_a_form_that_was_tampered_with_leads_nowhere_foreign_either(served: Served) -> None:
+    browser = served.browser()
+    page = await browser.get("/login")
+    for onward in FOREIGN:
+        response = await browser.submit(
+            page, {"username": "admin", "password": ADMIN_PASSWORD, "next": onward}, to="/login"
+        )
+        assert response.headers["location"] == "/"
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"username": "admin"}, {"password": "x"}, {"username": "x" * 257, "password": "x"}]
+)
+async def test_half_a_sign_in_is_a_wrong_one(served: Served, values: dict[str, str]) -> None:
+    browser = served.browser()
+    response = await browser.submit(await browser.get("/login"), values, to="/login")
+    assert response.status_code == 401
+    assert "ostiary_access" not in browser.cookies
+
+
+async def test_a_sign_in_of_another_site_is_refused(served: Served) -> None:
+    """Or somebody could be signed in as somebody else without noticing."""
+    browser = served.browser()
+    page = await browser.get("/login")
+    values = {"username": "admin", "password": ADMIN_PASSWORD}
+    for sent, headers in (
+        ({"form_token": ""}, {}),
+        ({}, {"Origin": "https://evil.example"}),
+        ({}, {"Sec-Fetch-Site": "cross-site"}),
+    ):
+        response = await browser.submit(page, {**values, **sent}, to="/login", headers=headers)
+        assert response.status_code == 403
+    stranger = served.browser()
+    assert (await stranger.post("/login", data=values)).status_code == 403
+    assert "ostiary_access" not in {*browser.cookies, *stranger.cookies}
+
+
+async def test_failed_sign_ins_slow_down_on_the_page_too(served: Served) -> None:
+    await served.user("anna")
+    browser = served.browser()
+    page = await browser.get("/login")
+    for _ in range(5):
+        page = await browser.submit(page, {"username": "anna", "password": "wrong"}, to="/login")
+        assert page.status_code == 401
+    page = await browser.submit(page, {"username": "anna", "password": "anna's password"}, to="/login")
+    assert page.status_code == 429
+    assert "Too many failed sign-ins" in page.text
+    assert int(page.headers["retry-after"]) >= 1
+
+
+# --- the interface by cookie
+
+
+async def test_the_interface_knows_a_browser_by_its_cookie(served: Served) -> None:
+    browser = served.browser()
+    refused(await browser.get("/api/auth/me"), 401, "A1001")
+    await browser.sign_in()
+    assert succeeded(await browser.get("/api/auth/me"))["username"] == "admin"
+
+
+async def test_a_browser_refreshes_by_its_cookie_if_it_proves_where_it_is(served: Served) -> None:
+    browser = served.browser()
+    await browser.sign_in()
+    (form, *_) = [await browser.get("/password")]
+    form_token = form.text.partition('name="form_token" value="')[2].partition('"')[0]
+    before = browser.cookies["ostiary_refresh"]
+    refused(await browser.post("/api/auth/refresh"), 403, "A0403")
+    succeeded(await browser.post("/api/auth/refresh", headers={"X-Form-Token": form_token}))
+    assert browser.cookies["ostiary_refresh"] != before
+    succeeded(await browser.get("/api/auth/me"))
+
+
+# --- signing out
+
+
+async def test_signing_out_ends_the_session_and_forgets_the_cookies(served: Served) -> None:
+    browser = served.browser()
+    await browser.sign_in()
+    kept = dict(browser.cookies)
+    home = await browser.get("/")
+    response = await browser.submit(home, to="/logout")
+    assert (response.status_code, response.headers["location"]) == (303, "/login")
+    assert {"ostiary_access", "ostiary_refresh"}.isdisjoint(browser.cookies)
+
+    thief = served.browser()
+    thief.cookies.update(kept)
+    refused(await thief.get("/api/auth/me"), 401, "A1001")
+    assert "/login" in (await thief.get(sso())).headers["location"]
+
+
+async def test_signing_in_as_somebody_else_signs_out_who_was_here(served: Served) -> None:
+    await served.user("anna")
+    browser = served.browser()
+    await browser.sign_in()
+    kept = dict(browser.cookies)
+    page = await browser.get("/login?switch=1")
+    await browser.submit(page, {"username": "anna", "password": "anna's password"}, to="/login")
+    assert succeeded(await browser.get("/api/auth/me"))["username"] == "anna"
+    before = served.browser()
+    before.cookies.update(kept)
+    refused(await before.get("/api/auth/me"), 401, "A1001")
+
+
+async def test_signing_out_takes_the_form_of_our_own_page(served: Served) -> None:
+    browser = served.browser()
+    await browser.sign_in()
+    home = await browser.get("/")
+    for values, headers in (({"form_token": "x"}, {}), ({}, {"Origin": "https://evil.example"})):
+        response = await browser.submit(home, values, to="/logout", headers=headers)
+        assert response.status_code == 403
+    succeeded(await browser.get("/api/auth/me"))
+
+
+async def test_five_wrong_current_passwords_on_the_page_end_everything(served: Served) -> None:
+    await served.user("anna")
+    browser, elsewhere = served.browser(), served.browser()
+    await browser.sign_in("anna", "anna's password")
+    await elsewhere.sign_in("anna", "anna's password")
+    page = await browser.get("/password")
+    values = {"old_password": "wrong", "new_password": "a better one", "new_password_again": "a better one"}
+    for status in (422, 422, 422, 422, 401):
+        response = await browser.submit(page, values, to="/password")
+        assert response.status_code == status
+    for each in (browser, elsewhere):
+        refused(await each.get("/api/auth/me"), 401, "A1001")

@@ -1,0 +1,321 @@
+"""`/sso` and the pages on the way to it, as a browser without JavaScript meets them ("Browser behaviour")."""
+
+from urllib.parse import quote, urlsplit
+
+import httpx
+import pytest
+
+from ostiary_core.records import Table
+from tests.rows import row
+from tests.web.served import (
+    ADMIN_PASSWORD,
+    REDIRECT_URI,
+    Browser,
+    Served,
+    authorization,
+    exchange_of,
+    forms_in,
+    in_query,
+    sso,
+)
+from tests.web.test_authorization import WRONG
+
+
+def led_away(response: httpx.Response, address: str = REDIRECT_URI) -> str:
+    """Where the browser is sent with a result; 303, so that no form goes along (RFC 9700 §4.12)."""
+    assert response.status_code == 303, response.text
+    location = response.headers["location"]
+    assert location.startswith(address)
+    assert response.headers["cache-control"] == "no-store"
+    assert response.headers["referrer-policy"] == "no-referrer"
+    return str(location)
+
+
+def stays(response: httpx.Response, status: int, code: str) -> None:
+    """A page of ours that shows the reason, and leads nowhere."""
+    assert response.status_code == status, response.text
+    assert "location" not in response.headers
+    assert "refresh" not in response.headers
+    assert "http-equiv" not in response.text
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert code in response.text
+    assert 'role="alert"' in response.text
+
+
+async def at_consent(served: Served, **asked: str | None) -> tuple[Browser, httpx.Response]:
+    """A browser that is asked for consent."""
+    browser = served.browser()
+    await browser.sign_in()
+    page = await browser.get(sso(**asked))
+    assert page.status_code == 200, page.text
+    return browser, page
+
+
+# --- the seven behaviours
+
+
+@row("Summary", "GET /sso")
+@row("/sso browser behaviour", "1 not logged in: login page and back")
+async def test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page(served: Served) -> None:
+    client = await served.client()
+    browser = served.browser()
+    address = sso(state="a&b=c d/é", scope="user.read")
+
+    sent_on = await browser.get(address)
+    sign_in = await browser.follow(sent_on)
+    assert urlsplit(sent_on.headers["location"]).path == "/login"
+    signed_in = await browser.submit(sign_in, {"username": "admin", "password": ADMIN_PASSWORD}, to="/login")
+    assert (signed_in.status_code, signed_in.headers["location"]) == (303, address)
+
+    consent = await browser.follow(signed_in)
+    assert "The App" in consent.text
+    assert "Read your basic profile" in consent.text
+    result = led_away(await browser.submit(consent, {"decision": "approve"}, to="/sso"))
+    assert in_query(result, "state") == "a&b=c d/é"
+    issued = await served.api().service("token", client, **exchange_of(in_query(result, "code")))
+    assert issued.status_code == 200
+
+
+@row("/sso browser behaviour", "1 not logged in: login page and back")
+async def test_a_wrong_password_on_the_way_keeps_the_way(served: Served) -> None:
+    await served.client()
+    browser = served.browser()
+    page = await browser.follow(await browser.get(sso()))
+    wrong = await browser.submit(page, {"username": "admin", "password": "wrong"}, to="/login")
+    stays(wrong, 401, "The user name or password is wrong.")
+    right = await browser.submit(wrong, {"username": "admin", "password": ADMIN_PASSWORD}, to="/login")
+    assert right.headers["location"] == sso()
+
+
+async def test_a_yes_sends_code_and_state(served: Served) -> None:
+    await served.client()
+    browser, page = await at_consent(served)
+    result = led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"))
+    code = in_query(result, "code")
+    assert len(code) == 43
+    assert result == f"{REDIRECT_URI}?code={code}&state=some%20state"
+
+
+async def test_a_no_sends_access_denied_and_state_only_if_there_was_one(served: Served) -> None:
+    await served.client()
+    browser, page = await at_consent(served)
+    denied = await browser.submit(page, {"decision": "deny"}, to="/sso")
+    assert led_away(denied) == f"{REDIRECT_URI}?error=access_denied&state=some%20state"
+    page = await browser.get(sso(state=None))
+    denied = await browser.submit(page, {"decision": "deny"}, to="/sso")
+    assert led_away(denied) == f"{REDIRECT_URI}?error=access_denied"
+    assert served.records()[Table.CODE] == served.records()[Table.CONSENT] == frozenset()
+
+
+async def test_nobody_is_asked_where_every_scope_is_approved_beforehand(served: Served) -> None:
+    await served.client(autoApproveScopes=["user.read"])
+    browser = served.browser()
+    await browser.sign_in()
+    assert len(in_query(led_away(await browser.get(sso())), "code")) == 43
+
+
+async def test_nobody_is_asked_twice(served: Served) -> None:
+    await served.client()
+    browser, page = await at_consent(served)
+    first = led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"))
+    second = led_away(await browser.get(sso()))
+    assert in_query(first, "code") != in_query(second, "code")
+
+
+@row("/sso browser behaviour", "5 invalid request stays on /sso")
+@row("/sso browser behaviour", "7 only the two results reach the redirect address")
+@pytest.mark.parametrize("asked, code", WRONG)
+async def test_an_invalid_request_stays_with_its_reason(
+    served: Served, asked: dict[str, str | None], code: str
+) -> None:
+    await served.client(autoApproveScopes=["user.read"])
+    await served.client("machine", grantTypes=["client_credentials"])
+    browser = served.browser()
+    await browser.sign_in()
+    before = served.records()
+    stays(await browser.get(sso(**asked)), 400, code)
+    assert served.records() == before
+
+
+async def test_what_a_page_shows_of_a_request_is_text(served: Served) -> None:
+    await served.client(name="<script>alert(1)</script>")
+    browser, page = await at_consent(served, state='"><script>alert(2)</script>')
+    assert "<script>" not in page.text
+    assert "&lt;script&gt;alert(1)" in page.text
+    result = led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"))
+    assert in_query(result, "state") == '"><script>alert(2)</script>'
+
+
+@pytest.mark.parametrize(
+    "registered, joint",
+    [
+        ("https://app.example/cb?tenant=1&x=%20", "&"),
+        ("https://app.example/cb?", ""),
+        ("https://app.example", "?"),
+        ("http://localhost:8080/cb", "?"),
+        ("http://127.0.0.1/cb?code=old&state=old", "&"),
+    ],
+)
+async def test_the_query_of_the_registered_address_stays_in_front(
+    served: Served, registered: str, joint: str
+) -> None:
+    await served.client(redirectUris=[registered])
+    browser, page = await at_consent(served, redirect_uri=registered)
+    result = led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"), registered)
+    code = result.removeprefix(f"{registered}{joint}code=").partition("&")[0]
+    assert len(code) == 43
+    assert result == f"{registered}{joint}code={code}&state=some%20state"
+
+
+# --- around them
+
+
+async def test_a_consent_page_lets_its_form_end_at_the_redirect_address_and_nowhere_else(
+    served: Served,
+) -> None:
+    """Browsers hold the redirects of a form to `form-action` as well."""
+    await served.client()
+    browser = served.browser()
+    sign_in = await browser.follow(await browser.get(sso()))
+    _, consent = await at_consent(served)
+    for page in (sign_in, consent):
+        (directive,) = [
+            part.strip()
+            for part in page.headers["content-security-policy"].split(";")
+            if part.strip().startswith("form-action")
+        ]
+        assert directive == "form-action 'self' https://app.example"
+
+
+@pytest.mark.parametrize("decision", [None, "", "yes", "APPROVE"])
+async def test_neither_yes_nor_no_records_nothing(served: Served, decision: str | None) -> None:
+    await served.client()
+    browser, page = await at_consent(served)
+    before = served.records()
+    sent = await browser.submit(page, {} if decision is None else {"decision": decision}, to="/sso")
+    assert (sent.status_code, "location" in sent.headers) == (400, False)
+    assert served.records() == before
+
+
+@pytest.mark.parametrize(
+    "values, headers",
+    [
+        ({"form_token": ""}, {}),
+        ({"form_token": "x" * 43}, {}),
+        ({}, {"Origin": "https://evil.example"}),
+        ({}, {"Sec-Fetch-Site": "cross-site"}),
+        ({}, {"Sec-Fetch-Site": "same-site"}),
+    ],
+)
+async def test_a_form_of_another_site_decides_nothing(
+    served: Served, values: dict[str, str], headers: dict[str, str]
+) -> None:
+    await served.client()
+    browser, page = await at_consent(served)
+    before = served.records()
+    for decision in ("approve", "deny"):
+        sent = await browser.submit(page, {"decision": decision, **values}, to="/sso", headers=headers)
+        stays(sent, 403, "")
+    assert served.records() == before
+
+
+async def test_a_session_that_ended_meanwhile_leads_back_to_the_same_consent(served: Served) -> None:
+    await served.client()
+    browser, page = await at_consent(served)
+    served.clock.wait(8 * 24 * 3600)
+    sent = await browser.submit(page, {"decision": "approve"}, to="/sso")
+    assert sent.headers["location"] == f"/login?next={quote(sso(), safe='')}"
+    sign_in = await browser.follow(sent)
+    back = await browser.submit(sign_in, {"username": "admin", "password": ADMIN_PASSWORD}, to="/login")
+    assert back.headers["location"] == sso()
+
+
+async def test_an_access_token_that_ran_out_is_renewed_on_the_way(served: Served) -> None:
+    await served.client()
+    browser, page = await at_consent(served)
+    access = browser.cookies["ostiary_access"]
+    served.clock.wait(1801)
+    led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"))
+    assert browser.cookies["ostiary_access"] != access
+    assert (await browser.get("/api/auth/me")).status_code == 200
+
+
+async def test_two_tabs_that_renew_at_once_both_stay_signed_in(served: Served) -> None:
+    browser = served.browser()
+    await browser.sign_in()
+    tab = served.browser()
+    tab.cookies.update(browser.cookies)
+    served.clock.wait(1801)
+    for each in (browser, tab):
+        assert "Sign out" in (await each.get("/")).text
+    assert browser.cookies["ostiary_access"] == tab.cookies["ostiary_access"]
+
+
+async def test_another_account_can_be_used(served: Served) -> None:
+    client = await served.client()
+    await served.user("anna")
+    browser, _ = await at_consent(served)
+    sign_in = await browser.get(f"/login?next={quote(sso(), safe='')}&switch=1")
+    back = await browser.submit(sign_in, {"username": "anna", "password": "anna's password"}, to="/login")
+    consent = await browser.follow(back)
+    result = led_away(await browser.submit(consent, {"decision": "approve"}, to="/sso"))
+    api = served.api()
+    issued = (await api.service("token", client, **exchange_of(in_query(result, "code")))).json()
+    profile = await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"])
+    assert profile.json()["data"]["username"] == "anna"
+
+
+async def test_who_must_change_the_password_does_so_and_comes_back(served: Served) -> None:
+    await served.client()
+    await served.user("anna", must_change=True)
+    browser = served.browser()
+    sign_in = await browser.follow(await browser.get(sso()))
+    at_password = await browser.submit(
+        sign_in, {"username": "anna", "password": "anna's password"}, to="/login"
+    )
+    assert urlsplit(at_password.headers["location"]).path == "/password"
+    assert urlsplit((await browser.get(sso())).headers["location"]).path == "/password"
+
+    page = await browser.follow(at_password)
+    values = {"old_password": "anna's password", "new_password": "a better one"}
+    differ = await browser.submit(page, {**values, "new_password_again": "other"}, to="/password")
+    assert differ.status_code == 400
+    wrong = await browser.submit(
+        page, {**values, "old_password": "wrong", "new_password_again": "a better one"}, to="/password"
+    )
+    stays(wrong, 422, "The current password is wrong.")
+    changed = await browser.submit(page, {**values, "new_password_again": "a better one"}, to="/password")
+    assert changed.headers["location"] == sso()
+    consent = await browser.follow(changed)
+    led_away(await browser.submit(consent, {"decision": "approve"}, to="/sso"))
+
+
+async def test_the_page_is_in_the_language_the_browser_asks_for(served: Served) -> None:
+    await served.client()
+    for language, button in (("zh-CN,zh;q=0.9", "同意"), ("en-GB", "Agree"), ("fr", "Agree")):
+        browser = served.browser(**{"Accept-Language": language})
+        await browser.sign_in()
+        page = await browser.get(sso())
+        tag = "zh-CN" if language.startswith("zh") else "en-US"
+        assert f'lang="{tag}"' in page.text
+        assert page.headers["content-language"] == tag
+        assert button in page.text
+
+
+async def test_pages_need_no_script(served: Served) -> None:
+    """Every decision is a button of a form that goes by POST."""
+    await served.client()
+    _, page = await at_consent(served)
+    (form,) = [form for form in forms_in(page) if form.buttons]
+    assert form.method == "post"
+    assert form.buttons == [("decision", "approve"), ("decision", "deny")]
+
+
+async def test_a_repeated_parameter_stays_too(served: Served) -> None:
+    await served.client(autoApproveScopes=["user.read"])
+    browser = served.browser()
+    await browser.sign_in()
+    for name in authorization():
+        stays(await browser.get(f"{sso()}&{name}=x"), 400, "A0401")
+    stays(await browser.get("/sso?%ff"), 400, "A0401")
+    stays(await browser.get("/sso"), 400, "A0401")

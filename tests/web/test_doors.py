@@ -1,0 +1,60 @@
+"""That the doors of the tests are the doors they say they are."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.web.doors import DOORS, Answers, Door
+from tests.web.envelopes import succeeded
+from tests.web.served import Registered, Served, in_memory, serving
+
+pytestmark = pytest.mark.parametrize("door", DOORS)
+
+
+async def asked(served: Served) -> httpx.Response:
+    return await served.api().service("introspect", Registered("nobody", "x"), token="x")
+
+
+async def test_hypercorn_says_the_date_and_the_guard_alone_does_not(served: Served, door: Door) -> None:
+    assert ("date" in (await asked(served)).headers) is (door != "guard")
+
+
+async def test_the_lane_alone_answers_without_the_application(tmp_path: Path, door: Door) -> None:
+    async with serving(tmp_path, open_store=in_memory(), door=door) as served:
+        called = []
+        application = served.app.app
+
+        async def told(*asgi: object) -> None:
+            called.append(asgi)
+            await application(*asgi)
+
+        served.app.app = told
+        assert (await asked(served)).status_code == 401
+    assert len(called) == (0 if door == "lane" else 1)
+
+
+async def test_a_connection_is_kept_and_one_that_was_closed_is_opened_again(
+    served: Served, door: Door
+) -> None:
+    api = await served.administrator()
+    for path, status in (("/api/oauth2/token", 413), ("/api/auth/me", 200), ("/api/auth/me", 200)):
+        method, content = ("POST", bytes(1024 * 1024)) if status == 413 else ("GET", b"")
+        assert (await api.call(method, path, content=content)).status_code == status
+    succeeded(await api.call("GET", "/api/oauth2/userinfo"))
+
+
+async def test_what_the_token_service_says_is_heard_without_what_was_drawn(
+    tmp_path: Path, door: Door
+) -> None:
+    answers = Answers()
+    async with serving(tmp_path, open_store=in_memory(), door=door, answers=answers) as served:
+        client = await served.client()
+        await served.api().service("token", client, grant_type="client_credentials")
+        await asked(served)
+    (issued, refused) = answers.heard
+    assert isinstance(issued, tuple)
+    assert isinstance(refused, tuple)
+    assert '"access_token":"drawn"' in issued[-1]
+    assert ("content-type", "application/json; charset=utf-8") in issued[2]
+    assert (refused[1], '"invalid_client"' in refused[-1]) == (401, True)

@@ -1,0 +1,222 @@
+"""What holds for every route there is: who it is open to, how it fails, what it lets others keep."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from ostiary_web.app import create_app
+from ostiary_web.settings import Settings
+from tests.net.rooms import BreakingStore
+from tests.rows import row
+from tests.web.envelopes import refused
+from tests.web.served import Served, in_memory, serving
+
+OPEN = {
+    ("POST", "/api/auth/login"),
+    ("POST", "/api/auth/refresh"),
+    ("POST", "/api/auth/sms-code"),
+    ("POST", "/api/auth/reset-password"),
+    ("GET", "/api/docs"),
+    ("GET", "/api/docs-json"),
+    ("GET", "/api/oauth2/userinfo"),
+    ("POST", "/api/oauth2/token"),
+    ("POST", "/api/oauth2/introspect"),
+    ("POST", "/api/oauth2/revoke"),
+}
+"""What the interface lets be asked without a login session; each has its own credentials."""
+
+
+def routes(prefix: str) -> Iterator[tuple[str, str]]:
+    """Every method and path there is, with a value for each variable part."""
+    for rule in create_app(Settings.from_environment({})).url_map.iter_rules():
+        path = re.sub(r"<[^>]+>", "1", str(rule.rule))
+        if path.startswith(prefix):
+            for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+                yield method, path
+
+
+INTERFACE = sorted(set(routes("/api/")) - OPEN)
+PAGES = sorted({path for method, path in routes("/") if method == "GET" and not path.startswith("/api/")})
+
+
+def test_the_walk_meets_what_the_specification_names() -> None:
+    found = set(routes("/"))
+    assert found >= {
+        ("GET", "/sso"),
+        ("GET", "/api/oauth2/authorize"),
+        ("POST", "/api/oauth2/authorize"),
+        ("POST", "/api/oauth2/token"),
+        ("POST", "/api/oauth2/introspect"),
+        ("POST", "/api/oauth2/revoke"),
+        ("GET", "/api/oauth2/userinfo"),
+        ("POST", "/api/oauth/clients"),
+    }
+    assert ("GET", "/api/auth/me") in INTERFACE
+
+
+@row("Authentication rules", "2 any other backend endpoint answers 401")
+async def test_a_third_partys_token_opens_nothing_but_user_info(served: Served) -> None:
+    client = await served.client()
+    issued = await served.tokens(client)
+    api = served.api()
+    machine = (await api.service("token", client, grant_type="client_credentials")).json()["access_token"]
+    before = served.records()
+    for method, path in INTERFACE:
+        for token in (issued["access_token"], issued["refresh_token"], machine):
+            response = await api.call(method, path, token=token)
+            refused(response, 401, "A1001")
+            by_cookie = {"Cookie": f"ostiary_access={token}"}
+            response = await api.request(method, path, headers=by_cookie)
+            assert response.status_code in (401, 403), (method, path)
+    assert served.records() == before
+
+
+@pytest.mark.parametrize("method, path", INTERFACE)
+async def test_nobody_gets_401_everywhere(served: Served, method: str, path: str) -> None:
+    refused(await served.api().request(method, path), 401, "A1001")
+
+
+@row("General envelope and status codes", "404")
+@pytest.mark.parametrize(
+    "language, message", [("en", "There is nothing at this address."), ("zh", "地址不存在")]
+)
+async def test_what_is_not_there_is_404_in_the_envelope(served: Served, language: str, message: str) -> None:
+    api = served.api(**{"Accept-Language": language})
+    for path in (
+        "/api",
+        "/api/",
+        "/api/nothing",
+        "/api/oauth2",
+        "/api/oauth2/token/",
+        "/api/oauth2/TOKEN",
+        "/api//oauth2/token",
+        "//api/oauth2/token",
+        "/api/oauth2/token%00",
+        "/api/oauth2/%2e%2e/token",
+        "/api/.well-known/openid-configuration",
+    ):
+        for method in ("GET", "POST"):
+            failure = refused(await api.request(method, httpx.URL(path)), 404, "A0404")
+            assert failure["msg"] == message
+            assert failure["errors"] == []
+
+
+@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/static/../app.py", "/static/", "/x"])
+async def test_nothing_else_is_served(served: Served, path: str) -> None:
+    response = await served.api().get(path)
+    assert response.status_code == 404
+
+
+async def test_a_method_that_is_not_there_is_405_and_the_others_are_named(served: Served) -> None:
+    api = await served.administrator()
+    map_of_routes = served.application.quart.url_map.bind("id.example")
+    for path in {path for _, path in routes("/api/")}:
+        # A word in a path may also be somebody's identifier: /users/options, /users/:id.
+        methods = set(map_of_routes.allowed_methods(path)) - {"HEAD"}
+        for method in {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"} - methods:
+            response = await api.call(method, path)
+            refused(response, 405, "A0405")
+            assert {name.strip() for name in response.headers["allow"].split(",")} >= methods, path
+
+
+@pytest.mark.parametrize(
+    "method, path",
+    [
+        ("POST", "/api/auth/login"),
+        ("POST", "/api/auth/refresh"),
+        ("PUT", "/api/auth/password"),
+        ("POST", "/api/oauth2/authorize"),
+        ("POST", "/api/oauth/clients"),
+    ],
+)
+async def test_bodies_of_the_administration_are_json_only(served: Served, method: str, path: str) -> None:
+    """READINGS 29."""
+    api = await served.administrator()
+    before = served.records()
+    for content_type in ("", "text/plain", "application/x-www-form-urlencoded", "text/json"):
+        headers = {"Content-Type": content_type} if content_type else {}
+        refused(await api.call(method, path, content=b'{"a": 1}', headers=headers), 415, "A0415")
+    assert served.records() == before
+
+
+async def test_json_may_name_its_charset(served: Served) -> None:
+    api = served.api()
+    response = await api.post(
+        "/api/auth/login",
+        content=b'{"username": "admin", "password": "correct horse battery"}',
+        headers={"Content-Type": "application/json; charset=utf-8"},
+    )
+    assert response.status_code == 200
+
+
+async def test_every_answer_of_the_interface_is_kept_by_nobody(served: Served) -> None:
+    api = await served.administrator()
+    for method, path in routes("/api/"):
+        for asking in (api, served.api()):
+            response = await asking.call(method, path)
+            if "docs" not in path:
+                assert response.headers["cache-control"] == "no-store", (method, path)
+            assert not any(name.startswith("access-control") for name in response.headers)
+            assert response.status_code not in (301, 302, 307, 308)
+            assert "server" not in response.headers
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_every_page_may_be_framed_by_nobody_and_loads_nothing_foreign(
+    served: Served, path: str
+) -> None:
+    browser = served.browser()
+    await browser.sign_in()
+    for visitor in (browser, served.browser()):
+        response = await visitor.get(path)
+        assert response.status_code in (200, 303, 400, 403, 404), response.status_code
+        assert response.headers["cache-control"] == "no-store" or path.startswith("/static")
+        if "text/html" not in response.headers.get("content-type", ""):
+            continue
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "base-uri 'none'" in policy
+        assert "unsafe" not in policy
+        assert "form-action 'self'" in policy
+        assert response.headers["x-frame-options"] == "DENY"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        assert "<script>" not in response.text
+        assert not re.search(r"""(?:src|href|action)=["']?(?:https?:)?//""", response.text)
+        assert not re.search(r"""\son[a-z]+=|\sstyle=|javascript:""", response.text)
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path not in ("/", "/login")])
+async def test_no_page_shows_anything_to_a_third_partys_token(served: Served, path: str) -> None:
+    client = await served.client()
+    issued = await served.tokens(client)
+    browser = served.browser()
+    browser.cookies.set("ostiary_access", issued["access_token"])
+    browser.cookies.set("ostiary_refresh", issued["refresh_token"])
+    before = served.records()
+    stranger = await served.browser().get(path)
+    response = await browser.get(path)
+    assert (response.status_code, response.headers.get("location")) == (
+        stranger.status_code,
+        stranger.headers.get("location"),
+    )
+    assert served.records() == before
+
+
+async def test_a_page_whose_store_fails_says_so_under_a_trace_id(tmp_path: Path) -> None:
+    store = BreakingStore()
+    async with serving(tmp_path, open_store=in_memory(store)) as served:
+        browser = served.browser()
+        await browser.sign_in()
+        store.broken = True
+        with capture_logs() as log:
+            response = await browser.get("/")
+    assert response.status_code == 500
+    traces = [entry["trace_id"] for entry in log]
+    assert any(trace_id in response.text for trace_id in traces)
+    assert "secret detail" not in response.text

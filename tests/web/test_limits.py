@@ -1,0 +1,150 @@
+"""Per-address limits at the endpoints, and what counts as an address ("Limits", READINGS 30)."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from ostiary_core.rate import Operation
+from tests.rows import row
+from tests.web.conftest import Serve
+from tests.web.doors import DOORS
+from tests.web.served import SOURCE, Api, Registered, Served, authorization
+
+pytestmark = pytest.mark.parametrize("door", DOORS)
+
+NOBODY = Registered("nobody", "x")
+
+LIMITED = [
+    ("GET", "/api/oauth2/authorize", Operation.AUTHORIZE_CHECK, 120),
+    ("POST", "/api/oauth2/authorize", Operation.AUTHORIZE_DECIDE, 120),
+    ("POST", "/api/oauth2/token", Operation.TOKEN, 600),
+    ("POST", "/api/oauth2/introspect", Operation.INTROSPECT, 1200),
+    ("POST", "/api/oauth2/revoke", Operation.REVOKE, 1200),
+]
+
+
+def over(response: httpx.Response, language: str = "en") -> None:
+    """The 429 of a full window."""
+    assert response.status_code == 429, response.text
+    content = response.json()
+    assert set(content) == {"code", "msg", "data", "traceId"}
+    assert (content["code"], content["data"]) == ("A0429", None)
+    message = {"en": "Too many requests. Try again in a moment.", "zh": "请求过于频繁，请稍后再试"}
+    assert content["msg"] == message[language]
+    assert response.headers["content-type"] == "application/json; charset=utf-8"
+    assert response.headers["cache-control"] == "no-store"
+    assert 1 <= int(response.headers["retry-after"]) <= 60
+
+
+async def asked(api: Api, method: str, path: str) -> httpx.Response:
+    options: dict[str, Any] = {"params": authorization()} if method == "GET" else {"data": {"token": "x"}}
+    return await api.request(method, path, auth=NOBODY.basic, **options)
+
+
+def counted(served: Served, operation: Operation, times: int, source: str = SOURCE) -> None:
+    """So many requests that already came in this minute."""
+    for _ in range(times):
+        assert served.service.seconds_to_wait(operation, source) == 0
+
+
+@row("Envelope errors on the token-service endpoints", "429 A0429")
+@row("Consent endpoint errors", "A0429: more than 120 a minute")
+@row("Limits rules", "1 over the limit: 429 in the envelope")
+@pytest.mark.parametrize("method, path, operation, limit", LIMITED)
+async def test_one_more_than_the_limit_is_429_in_the_envelope(
+    served: Served, method: str, path: str, operation: Operation, limit: int
+) -> None:
+    api = served.api()
+    counted(served, operation, limit - 1)
+    assert (await asked(api, method, path)).status_code in (400, 401)
+    before = served.records()
+    over(await asked(api, method, path))
+    over(await asked(served.api(**{"Accept-Language": "zh-CN"}), method, path), "zh")
+    assert served.records() == before
+
+    assert (await asked(served.api("203.0.113.8"), method, path)).status_code != 429
+    for other_method, other_path, _, _ in LIMITED:
+        if (other_method, other_path) != (method, path):
+            assert (await asked(api, other_method, other_path)).status_code != 429
+    served.clock.wait(60)
+    assert (await asked(api, method, path)).status_code != 429
+
+
+async def test_the_limit_is_met_by_requests_alone(served: Served) -> None:
+    """The one count that is made of nothing but requests."""
+    api = served.api()
+    statuses = [(await asked(api, "GET", "/api/oauth2/authorize")).status_code for _ in range(121)]
+    assert statuses == [401] * 120 + [429]
+
+
+async def test_user_info_has_no_limit(served: Served) -> None:
+    api = served.api()
+    statuses = {
+        (await api.call("GET", "/api/oauth2/userinfo", token="x" * 43)).status_code for _ in range(150)
+    }
+    assert statuses == {401}
+
+
+async def test_signing_in_has_a_limit_of_its_own(served: Served) -> None:
+    counted(served, Operation.SIGN_IN, 120)
+    api, browser = served.api(), served.browser()
+    over(await api.post("/api/auth/login", json={"username": "admin", "password": "x"}))
+    page = await browser.sign_in()
+    assert page.status_code == 429
+    assert "ostiary_access" not in browser.cookies
+
+
+# --- whose address it is
+
+
+@row("Limits rules", "2 per source IP, TRUST_PROXY")
+async def test_without_the_setting_nobody_is_believed(serve: Serve) -> None:
+    async with serve() as served:
+        counted(served, Operation.TOKEN, 600, "10.0.0.1")
+        for forwarded in ("198.51.100.1", "198.51.100.2", "garbage", ""):
+            api = served.api("10.0.0.1", **{"X-Forwarded-For": forwarded})
+            over(await asked(api, "POST", "/api/oauth2/token"))
+
+
+@row("Limits rules", "2 per source IP, TRUST_PROXY")
+@pytest.mark.parametrize(
+    "peer, forwarded_for, source",
+    [
+        ("10.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ("10.0.0.1", "6.6.6.6, 198.51.100.1", "198.51.100.1"),
+        ("10.0.0.1", "198.51.100.1, 10.9.9.9", "198.51.100.1"),
+        ("10.0.0.1", "198.51.100.1, 192.0.2.5", "198.51.100.1"),
+        ("10.0.0.1", "10.2.2.2, 10.3.3.3", "10.2.2.2"),
+        ("10.0.0.1", "6.6.6.6, garbage", "10.0.0.1"),
+        ("10.0.0.1", "", "10.0.0.1"),
+        ("10.0.0.1", "2001:db8::7", "2001:db8::7"),
+        ("198.51.100.9", "6.6.6.6", "198.51.100.9"),
+        ("192.0.2.6", "6.6.6.6", "192.0.2.6"),
+    ],
+)
+async def test_behind_a_trusted_proxy_the_first_untrusted_address_counts(
+    serve: Serve, peer: str, forwarded_for: str, source: str
+) -> None:
+    async with serve(TRUST_PROXY="10.0.0.0/8, 192.0.2.5") as served:
+        counted(served, Operation.TOKEN, 600, source)
+        api = served.api(peer, **{"X-Forwarded-For": forwarded_for})
+        over(await asked(api, "POST", "/api/oauth2/token"))
+        elsewhere = served.api("10.0.0.1", **{"X-Forwarded-For": "198.51.100.77"})
+        assert (await asked(elsewhere, "POST", "/api/oauth2/token")).status_code == 401
+
+
+async def test_the_source_of_a_session_is_the_address_behind_the_proxy(serve: Serve) -> None:
+    async with serve(TRUST_PROXY="10.0.0.1") as served:
+        api = served.api("10.0.0.1", **{"X-Forwarded-For": "198.51.100.1"})
+        await api.sign_in()
+        assert [entry.source for entry in served.audit()[-1:]] == ["198.51.100.1"]
+
+
+@pytest.mark.parametrize("scale, limit", [("0.05", 6), ("0.0001", 1), ("2", 240)])
+async def test_limits_are_scaled(serve: Serve, scale: str, limit: int) -> None:
+    async with serve(RATE_LIMIT_SCALE=scale) as served:
+        api = served.api()
+        counted(served, Operation.AUTHORIZE_CHECK, limit - 1)
+        assert (await asked(api, "GET", "/api/oauth2/authorize")).status_code == 401
+        over(await asked(api, "GET", "/api/oauth2/authorize"))

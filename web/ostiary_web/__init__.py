@@ -1,0 +1,1 @@
+"""The faces of Ostiary: the web application, its pages, and the command line."""

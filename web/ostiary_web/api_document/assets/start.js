@@ -1,0 +1,9 @@
+// Shows the document of this server in the page beside this file. Nothing is asked of any other host.
+SwaggerUIBundle({
+  url: "/api/docs-json",
+  dom_id: "#docs",
+  deepLinking: true,
+  validatorUrl: null,
+  presets: [SwaggerUIBundle.presets.apis],
+  layout: "BaseLayout",
+});

@@ -1,0 +1,74 @@
+"""`/api/docs` and `/api/docs-json`, there only where the setting allows them ("Common conventions").
+
+The page is Swagger UI, shipped with the package: it asks no other host for anything, and its policy lets it
+run no script and no style but the files here.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+from quart import Blueprint, Response, current_app
+
+from ostiary_core.why import Why
+from ostiary_web.api_document.document import api_document
+from ostiary_web.exchange import exchange
+
+__all__ = ["FILES", "docs"]
+
+docs = Blueprint("docs", __name__)
+
+FILES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "swagger-ui.css": "text/css; charset=utf-8",
+        "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+        "start.js": "text/javascript; charset=utf-8",
+        "LICENSE": "text/plain; charset=utf-8",
+        "NOTICE": "text/plain; charset=utf-8",
+        "swagger-ui-bundle.js.LICENSE.txt": "text/plain; charset=utf-8",
+    }
+)
+"""What is given out, with its type."""
+
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@docs.get("/api/docs")
+async def show_docs() -> Response:
+    """The page."""
+    return _answer(_asset("page.html"), "text/html; charset=utf-8")
+
+
+@docs.get("/api/docs/<name>")
+async def show_file(name: str) -> Response:
+    """What the page is made of."""
+    media_type = FILES.get(name)
+    return exchange().refuse(Why.NOT_FOUND) if media_type is None else _answer(_asset(name), media_type)
+
+
+@docs.get("/api/docs-json")
+async def show_document() -> Response:
+    """The document."""
+    document = api_document(current_app.url_map.iter_rules(), version("ostiary"))
+    return _answer(msgspec.json.encode(document), "application/json; charset=utf-8")
+
+
+@cache
+def _asset(name: str) -> bytes:
+    return files("ostiary_web.api_document").joinpath("assets", name).read_bytes()
+
+
+def _answer(content: bytes, media_type: str) -> Response:
+    response = Response(content, content_type=media_type)
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["Content-Security-Policy"] = _POLICY
+    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

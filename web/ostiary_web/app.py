@@ -1,0 +1,293 @@
+"""The web application: the routes, what errors look like, and the life of what stands behind them."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import structlog
+import trio
+from quart import Response, request
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException, NotFound
+
+from ostiary_core.guesses import Guesses
+from ostiary_core.http import token_service
+from ostiary_core.http.envelope import service_failure
+from ostiary_core.rate import RateWindows
+from ostiary_core.why import Why
+from ostiary_net.authentications import Authentications, keep_uses
+from ostiary_net.clock import Clock, SystemClock
+from ostiary_net.entropy import EntropySource, SystemEntropy
+from ostiary_net.files import Files
+from ostiary_net.front_door.listening import AddressError
+from ostiary_net.front_door.rules import Receive, Scope, Send
+from ostiary_net.metrics import Metrics
+from ostiary_net.passwords import Passwords
+from ostiary_net.scraping import metrics_listeners, serve_metrics
+from ostiary_net.service import Service, where_raised
+from ostiary_net.sweeping import Clearing, sweep
+from ostiary_net.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
+from ostiary_net.turns import TurnFailed, Turns, open_turns
+from ostiary_web.account import account
+from ostiary_web.api_document.routes import docs
+from ostiary_web.auth import auth
+from ostiary_web.avatars import avatars
+from ostiary_web.exchange import exchange, respond
+from ostiary_web.first_administrator import NewAdministrator, ensure_administrator
+from ostiary_web.health import Readiness, health
+from ostiary_web.oauth2 import oauth2
+from ostiary_web.pages import PAGES
+from ostiary_web.pages.problem import is_for_a_person, problem_page
+from ostiary_web.recovery import recovery
+from ostiary_web.resources.audit import audit
+from ostiary_web.resources.clients import clients
+from ostiary_web.resources.online import online_users
+from ostiary_web.resources.roles import roles
+from ostiary_web.resources.routes import RecordId
+from ostiary_web.resources.submissions import Submissions
+from ostiary_web.resources.users import users
+from ostiary_web.settings import SettingError, Settings
+from ostiary_web.storage import DAY_SECONDS, open_store
+
+__all__ = ["Application", "Backing", "create_app", "open_backing"]
+
+_log = structlog.get_logger("ostiary")
+
+_SWEEP_SECONDS: Final = 30.0
+_USES_SECONDS: Final = 60.0
+"""How often it is written down which client secrets were used."""
+_CLEAR_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """What stands behind the application while it runs."""
+
+    service: Service
+    passwords: Passwords
+    text_messages: TextMessages
+    files: Files
+    new_administrator: NewAdministrator | None
+    check_ready: Callable[[], None]
+    """Raises unless a change would be kept now; it may block for a while."""
+
+
+OpenBacking = Callable[[Settings], AbstractAsyncContextManager[Backing]]
+
+
+@asynccontextmanager
+async def open_delivery(settings: Settings, entropy_source: EntropySource) -> AsyncIterator[Delivery]:
+    """Where text messages go: to the gateway, or to the outbox while none is named (READINGS 28)."""
+    if settings.sms_gateway_url is None:
+        yield Outbox(settings.sms_outbox)
+        return
+    async with open_gateway(settings.sms_gateway_url, settings.sms_gateway_token, entropy_source) as gateway:
+        yield gateway
+
+
+@asynccontextmanager
+async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
+    """The store, the queue of turns, the sweeper, the way out for text messages; the first
+    administrator if there is none."""
+    clock: Clock = SystemClock()
+    entropy_source: EntropySource = SystemEntropy()
+    passwords, metrics = Passwords(), Metrics()
+    async with (
+        open_store(settings) as store,
+        _measured(settings, metrics),
+        open_turns(store, clock, metrics=metrics) as turns,
+        open_delivery(settings, entropy_source) as delivery,
+        open_text_messages(delivery) as text_messages,
+        trio.open_nursery() as nursery,
+    ):
+        new_administrator = await ensure_administrator(
+            turns,
+            passwords,
+            entropy_source,
+            username=settings.admin_username,
+            password=settings.admin_password,
+        )
+        _watch(metrics, turns, passwords, text_messages)
+        authentications = Authentications(scale=settings.rate_limit_scale)
+        nursery.start_soon(keep_uses, authentications, turns, _USES_SECONDS)
+        nursery.start_soon(sweep, turns, store, clock, _SWEEP_SECONDS)
+        clearing = Clearing(
+            turns,
+            store,
+            clock,
+            audit_seconds=settings.retention_audit_days * DAY_SECONDS,
+            metrics=metrics,
+        )
+        nursery.start_soon(clearing.run, entropy_source.draw()[:16].hex(), _CLEAR_SECONDS)
+        yield Backing(
+            service=Service(
+                turns=turns,
+                clock=clock,
+                entropy_source=entropy_source,
+                rate_windows=RateWindows(scale=settings.rate_limit_scale),
+                guesses=Guesses(scale=settings.rate_limit_scale),
+                authentications=authentications,
+                metrics=metrics,
+            ),
+            passwords=passwords,
+            text_messages=text_messages,
+            files=Files(settings.data_dir / "files"),
+            new_administrator=new_administrator,
+            check_ready=store.check_ready,
+        )
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _measured(settings: Settings, metrics: Metrics) -> AsyncIterator[None]:
+    """`/metrics` on its own address, where the settings name one."""
+    with ExitStack() as stack:
+        try:
+            listeners = stack.enter_context(metrics_listeners(settings.metrics_bind))
+        except AddressError as error:
+            allowed = "an address that is free, as 127.0.0.1:9464"
+            raise SettingError("METRICS_BIND", str(error), allowed) from error
+        if not listeners:
+            yield
+            return
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve_metrics, listeners, metrics)
+            yield
+            nursery.cancel_scope.cancel()
+
+
+def _watch(metrics: Metrics, turns: Turns, passwords: Passwords, text_messages: TextMessages) -> None:
+    """What is looked at whenever the metrics are asked for."""
+    metrics.gauge(
+        "ostiary_turns_waiting",
+        "Events that wait for their turn.",
+        lambda: [({"queue": name}, number) for name, number in turns.waiting().items()],
+    )
+    metrics.gauge(
+        "ostiary_hashes_waiting",
+        "Password checks that wait for a place.",
+        lambda: [({}, passwords.waiting())],
+    )
+    metrics.gauge(
+        "ostiary_text_messages_unfinished",
+        "Text messages on their way to the gateway.",
+        lambda: [({}, text_messages.unfinished())],
+    )
+
+
+class Application:
+    """The ASGI application: Quart's, with its backing opened before the first request and closed after
+    the last."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        open_backing: OpenBacking = open_backing,
+        ready: Callable[[Backing], None] = lambda backing: None,
+    ) -> None:
+        self.settings = settings
+        self.quart = create_app(settings)
+        self._open_backing = open_backing
+        self._ready = ready
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        quart: Any = self.quart
+        if scope["type"] != "lifespan":
+            await quart(scope, receive, send)
+            return
+        async with self.backed():
+            await quart(scope, receive, send)
+
+    @asynccontextmanager
+    async def backed(self) -> AsyncIterator[Backing]:
+        """The application with its backing; `lifespan` does this, and so do tests without a server."""
+        async with self._open_backing(self.settings) as backing:
+            if self.settings.sms_gateway_url is None:
+                outbox = str(self.settings.sms_outbox)
+                _log.warning("text messages go to a file, as SMS_GATEWAY_URL is not set", file=outbox)
+            self.quart.extensions["ostiary"] = backing.service
+            self.quart.extensions["ostiary.passwords"] = backing.passwords
+            self.quart.extensions["ostiary.text_messages"] = backing.text_messages
+            self.quart.extensions["ostiary.files"] = backing.files
+            self.quart.extensions["ostiary.submissions"] = Submissions(backing.service.clock)
+            look = partial(trio.to_thread.run_sync, backing.check_ready, abandon_on_cancel=True)
+            self.quart.extensions["ostiary.readiness"] = Readiness(look)
+            self._ready(backing)
+            yield backing
+
+
+_LONGEST_STATIC_NAME: Final = 255
+
+
+class _App(QuartTrio):
+    async def send_static_file(self, filename: str) -> Response:
+        """A name that no file can have is not found; Quart would let the file system raise."""
+        if len(filename) > _LONGEST_STATIC_NAME:
+            raise NotFound
+        return await super().send_static_file(filename)
+
+
+def create_app(settings: Settings) -> QuartTrio:
+    """The routes and error handlers. Quart's own sessions are not used, so it has no secret key."""
+    app = _App("ostiary_web")
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    # Or "/api//auth/me" is answered with a redirect that keeps method and body.
+    app.url_map.merge_slashes = False
+    app.url_map.converters["record"] = RecordId
+    app.jinja_env.trim_blocks = True
+    app.jinja_env.lstrip_blocks = True
+    app.extensions["ostiary.settings"] = settings
+    accounts = (auth, account, recovery, avatars)
+    resources = (clients, users, roles, online_users, audit)
+    described = (docs,) if settings.api_docs_enabled else ()
+    for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
+        app.register_blueprint(blueprint)
+    app.register_error_handler(HTTPException, _http_failure)
+    app.register_error_handler(TurnFailed, _turn_failure)
+    app.register_error_handler(Exception, _unexpected_failure)
+    return app
+
+
+_OF_STATUS: Final = {
+    404: Why.ROUTE_UNKNOWN,
+    405: Why.METHOD_NOT_ALLOWED,
+    413: Why.BODY_TOO_LARGE,
+    415: Why.MEDIA_TYPE_UNSUPPORTED,
+}
+
+
+async def _http_failure(error: Exception) -> Response:
+    """What Quart and Werkzeug refuse by themselves, in the envelope or, to a person, on a page."""
+    code = error.code if isinstance(error, HTTPException) else None
+    client_fault = code is not None and code < 500
+    why = _OF_STATUS.get(code or 500, Why.REQUEST_MALFORMED if client_fault else Why.INTERNAL_ERROR)
+    response = await _refused(why)
+    if isinstance(error, HTTPException) and code == 405:
+        response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
+    return response
+
+
+async def _turn_failure(error: Exception) -> Response:
+    """A turn that was not taken; the service has told the log."""
+    return await _refused(Why.INTERNAL_ERROR)
+
+
+async def _unexpected_failure(error: Exception) -> Response:
+    """A fault of ours: the client is told a trace id and nothing else."""
+    here = exchange()
+    _log.error(
+        "unexpected error", trace_id=here.trace_id, cause=type(error).__name__, where=where_raised(error)
+    )
+    return await _refused(Why.INTERNAL_ERROR)
+
+
+async def _refused(why: Why) -> Response:
+    if is_for_a_person():
+        return await problem_page(why)
+    here = exchange()
+    if why is Why.INTERNAL_ERROR and request.path in token_service.PATHS:
+        return respond(service_failure(why, here.language, here.trace_id))
+    return here.refuse(why)

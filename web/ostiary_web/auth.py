@@ -1,0 +1,213 @@
+"""`/api/auth/*`: signing in and out, the pair of login tokens, the caller's own account and password."""
+
+from quart import Blueprint, Response, current_app, request
+
+from ostiary_core.decision import LoginIssued, PasswordOnFile, Refused
+from ostiary_core.events import (
+    LoginRefreshed,
+    PasswordChanged,
+    PasswordHashRequested,
+    SignedIn,
+    SignedOut,
+    SignInAttempted,
+)
+from ostiary_core.http.token_service import user_agent_of
+from ostiary_core.identifiers import canonical_username
+from ostiary_core.passwords import LONGEST_PASSWORD, new_password_faults
+from ostiary_core.rate import Operation
+from ostiary_core.secret import Secret
+from ostiary_core.why import Why
+from ostiary_net.passwords import Passwords
+from ostiary_web.browser import (
+    FORM_HEADER,
+    caller,
+    forget_login,
+    keep_login,
+    proves_origin,
+    refresh_cookie,
+)
+from ostiary_web.exchange import Exchange, exchange, wait_refusal
+from ostiary_web.own import longest, new_password, open_own_call, texts
+
+__all__ = ["LONGEST_USERNAME", "auth", "change_password", "renew_login", "sign_in"]
+
+auth = Blueprint("auth", __name__)
+
+LONGEST_USERNAME = 256
+
+
+def _passwords() -> Passwords:
+    found: Passwords = current_app.extensions["ostiary.passwords"]
+    return found
+
+
+# --- what the pages do too
+
+
+async def sign_in(here: Exchange, username: str, password: str) -> LoginIssued | Refused:
+    """A login session for a user name and password; every wrong pair costs and answers the same.
+
+    An address that guesses is made to wait, and so is a name that is tried too often, whether or not there
+    is an account of that name (docs/decisions/0012-guesses-by-address.md).
+    """
+    service, account = here.service, canonical_username(username)
+    wait = service.guesses.seconds_to_wait(here.source, account, service.clock.now())
+    if wait:
+        return Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait)
+    while True:
+        on_file = (await here.decide(PasswordHashRequested(of=username))).reply
+        password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
+        matches = await _passwords().verify(password_hash, password)
+        if password_hash is None:
+            wait = service.unknown_names.seconds_to_wait(account, service.clock.now())
+            if wait:
+                return Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait)
+        decision = await here.decide(
+            SignInAttempted(
+                username=username,
+                verified_against=password_hash,
+                password_matches=matches,
+                user_agent=user_agent_of(here.headers),
+                source=here.source,
+                entropy=here.entropy(),
+            )
+        )
+        match decision.reply:
+            case Refused(why=Why.CREDENTIAL_MOVED_ON):
+                continue
+            case LoginIssued() as issued:
+                service.guesses.succeeded(here.source, account, service.clock.now())
+                return issued
+            case Refused() as reply:
+                return reply
+            case _:
+                return Refused(Why.INTERNAL_ERROR)
+
+
+async def renew_login(here: Exchange, refresh_token: Secret) -> LoginIssued | Refused:
+    """The next pair of a login session."""
+    decision = await here.decide(
+        LoginRefreshed(
+            refresh_token=refresh_token,
+            user_agent=user_agent_of(here.headers),
+            entropy=here.entropy(),
+        )
+    )
+    match decision.reply:
+        case LoginIssued() | Refused() as reply:
+            return reply
+        case _:
+            return Refused(Why.INTERNAL_ERROR)
+
+
+async def change_password(here: Exchange, who: SignedIn, old: str, new: str) -> Refused | None:
+    """A new password for a signed-in user; None when it is done."""
+    on_file = (await here.decide(PasswordHashRequested(of=who))).reply
+    if not isinstance(on_file, PasswordOnFile):
+        return on_file if isinstance(on_file, Refused) else Refused(Why.INTERNAL_ERROR)
+    faults = new_password_faults("newPassword", new, old)
+    if faults:
+        return Refused(Why.FIELDS_INVALID, faults)
+    decision = await here.decide(
+        PasswordChanged(
+            caller=who,
+            verified_against=on_file.password_hash,
+            password_matches=await _passwords().verify(on_file.password_hash, old),
+            new_password_hash=await _passwords().hash(new),
+        )
+    )
+    return decision.reply if isinstance(decision.reply, Refused) else None
+
+
+# --- the interface
+
+
+@auth.post("/api/auth/login")
+async def login() -> Response:
+    """`{username, password}` for a pair of tokens."""
+    here = exchange()
+    wait = here.service.seconds_to_wait(Operation.SIGN_IN, here.source)
+    if wait:
+        return wait_refusal(here, wait)
+    fields = await texts(here, username=longest(LONGEST_USERNAME), password=longest(LONGEST_PASSWORD))
+    if isinstance(fields, Response):
+        return fields
+    return _signed_in(here, await sign_in(here, fields["username"], fields["password"]))
+
+
+@auth.post("/api/auth/refresh")
+async def refresh() -> Response:
+    """`{refreshToken}` for the next pair; a browser may leave it to its cookie."""
+    here = exchange()
+    by_cookie = refresh_cookie()
+    if by_cookie is not None and not request.mimetype:
+        if not proves_origin(request.headers.get(FORM_HEADER, "")):
+            return here.refuse(Why.ORIGIN_UNPROVEN)
+        return _signed_in(here, await renew_login(here, by_cookie))
+    fields = await texts(here, refreshToken=longest(1024))
+    if isinstance(fields, Response):
+        return fields
+    return _signed_in(here, await renew_login(here, Secret(fields["refreshToken"])))
+
+
+@auth.post("/api/auth/logout")
+async def logout() -> Response:
+    """The end of the caller's login session."""
+    here = exchange()
+    who = caller(here)
+    if isinstance(who, Why):
+        return here.refuse(who)
+    reply = (await here.decide(SignedOut(caller=who))).reply
+    response = here.refused(reply) if isinstance(reply, Refused) else here.success(None)
+    return forget_login(response)
+
+
+@auth.get("/api/auth/me")
+async def me() -> Response:
+    """Who is calling, and what they may do."""
+    call = await open_own_call(before_password_change=True)
+    if isinstance(call, Response):
+        return call
+    user = call.user
+    return call.here.success(
+        {
+            "id": user.user_id,
+            "username": user.username,
+            "name": user.name,
+            "phone": user.phone,
+            "avatarUrl": user.avatar_url,
+            "locale": user.locale,
+            "timezone": user.timezone,
+            "roles": [role.role_id for role in call.known.roles],
+            "permissions": list(call.known.permissions),
+            "mustChangePassword": user.must_change_password,
+        }
+    )
+
+
+@auth.put("/api/auth/password")
+async def put_password() -> Response:
+    """`{oldPassword, newPassword}`; ends every other session of the user."""
+    call = await open_own_call(before_password_change=True)
+    if isinstance(call, Response):
+        return call
+    fields = await texts(call.here, oldPassword=longest(LONGEST_PASSWORD), newPassword=new_password)
+    if isinstance(fields, Response):
+        return fields
+    reply = await change_password(call.here, call.who, fields["oldPassword"], fields["newPassword"])
+    return call.here.success(None) if reply is None else call.here.refused(reply)
+
+
+def _signed_in(here: Exchange, reply: LoginIssued | Refused) -> Response:
+    if isinstance(reply, Refused):
+        return here.refused(reply)
+    tokens = reply.tokens
+    response = here.success(
+        {
+            "accessToken": tokens.access_token.reveal(),
+            "refreshToken": tokens.refresh_token and tokens.refresh_token.reveal(),
+            "expiresIn": tokens.expires_in_seconds,
+            "mustChangePassword": reply.must_change_password,
+        }
+    )
+    return keep_login(response, reply)

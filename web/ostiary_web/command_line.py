@@ -1,0 +1,164 @@
+"""The command line: `ostiary serve` and `ostiary migrate`; `commands` has those that work on records."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+
+import click
+import structlog
+import trio
+
+from ostiary_net.front_door import AddressError, ServerFailed, supervise
+from ostiary_net.front_door import serve as serve_http
+from ostiary_net.lane import open_lane
+from ostiary_web.app import Backing, open_backing
+from ostiary_web.commands import (
+    audit,
+    backup,
+    check,
+    client,
+    copy,
+    demo,
+    explain_session,
+    replay_trail,
+    restore,
+    sweep,
+    user,
+)
+from ostiary_web.entrance import entrance, first_password_line, settings_or_exit
+from ostiary_web.first_administrator import NewAdministrator
+from ostiary_web.logs import configure_logs
+from ostiary_web.settings import SettingError, Settings
+
+__all__ = ["main"]
+
+_GRACEFUL_SECONDS = 10.0
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("ostiary"), prog_name="ostiary")
+def main() -> None:
+    """An OAuth 2.0 authorization server. Settings come from the environment; see the README."""
+
+
+@main.command()
+@click.option("--plain", is_flag=True, help="Serve everything through ASGI, without the token lane.")
+def serve(plain: bool) -> None:
+    """Serve HTTP until SIGTERM or SIGINT."""
+    settings = _prepared()
+    if settings.workers == 1:
+        _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
+        return
+    # The store is made ready once, so that no two workers make the first administrator.
+    administrator = _made_ready(settings)
+    sys.exit(
+        supervise(
+            [sys.executable, "-m", "ostiary_web", "work", *(["--plain"] if plain else [])],
+            bind=settings.bind,
+            workers=settings.workers,
+            graceful_seconds=_GRACEFUL_SECONDS,
+            started=lambda addresses: _greet(settings, administrator, addresses),
+        )
+    )
+
+
+@main.command(hidden=True)
+@click.option("--plain", is_flag=True)
+@click.argument("bind")
+def work(bind: str, plain: bool) -> None:
+    """One worker of `ostiary serve`, on the socket it inherits."""
+    _serve_here(_prepared(), bind, lambda administrator, addresses: None, plain=plain)
+
+
+@main.command()
+def migrate() -> None:
+    """Bring the store's schema up to date, and make the first administrator where there is none."""
+    administrator = _made_ready(_prepared())
+    if administrator is not None:
+        click.echo(first_password_line(administrator))
+
+
+main.add_command(client)
+main.add_command(user)
+main.add_command(explain_session)
+main.add_command(audit)
+main.add_command(replay_trail)
+for _command in (check, sweep, backup, restore, copy):
+    main.add_command(_command)
+main.add_command(demo)
+
+
+def _prepared() -> Settings:
+    settings = settings_or_exit(os.environ)
+    configure_logs(settings.log_level, settings.log_format)
+    if settings.rate_limit_scale != 1:
+        structlog.get_logger("ostiary").warning(
+            "rate limits are not the specification's", rate_limit_scale=settings.rate_limit_scale
+        )
+    return settings
+
+
+def _made_ready(settings: Settings) -> NewAdministrator | None:
+    """The store with its schema and an administrator; one that cannot be used ends it with one line."""
+
+    async def make_ready() -> NewAdministrator | None:
+        # A server that runs beside it has the address of the metrics.
+        async with open_backing(replace(settings, metrics_bind=None)) as backing:
+            return backing.new_administrator
+
+    try:
+        return trio.run(make_ready)
+    except SettingError as error:
+        sys.exit(f"ostiary: {error}")
+
+
+def _serve_here(
+    settings: Settings,
+    bind: str,
+    greet: Callable[[NewAdministrator | None, list[str]], None],
+    *,
+    plain: bool,
+) -> None:
+    """Serve in this process; a start that fails ends it with one line."""
+    backings: list[Backing] = []
+
+    def ready(backing: Backing) -> None:
+        backings.append(backing)
+        if not plain:
+            open_lane(guarded, backing.service)
+
+    guarded = entrance(settings, ready)
+
+    def started(addresses: list[str]) -> None:
+        greet(backings[0].new_administrator if backings else None, addresses)
+
+    serving = partial(
+        serve_http,
+        guarded,
+        bind=bind,
+        graceful_seconds=_GRACEFUL_SECONDS,
+        started=started,
+    )
+    try:
+        trio.run(serving)
+    except (AddressError, ServerFailed) as error:
+        sys.exit(f"ostiary: {error}")
+
+
+def _greet(settings: Settings, administrator: NewAdministrator | None, addresses: list[str]) -> None:
+    """The address, the first password where there is one, and one line to try."""
+    address = settings.public_url or addresses[0]
+    click.echo(f"Ostiary serves {address}")
+    if administrator is not None:
+        click.echo(first_password_line(administrator))
+    shown = administrator and administrator.drawn_password
+    username = administrator.username if administrator is not None else settings.admin_username
+    password = shown.reveal() if shown else "YOUR-PASSWORD"
+    click.echo(
+        "Try it:\n"
+        f"  curl {address}/api/auth/login -H 'Content-Type: application/json' "
+        f'-d \'{{"username":"{username}","password":"{password}"}}\''
+    )

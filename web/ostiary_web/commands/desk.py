@@ -1,0 +1,157 @@
+"""Where a command does its work: the store of the settings, a caller who may do everything, the way out."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
+
+import outcome
+import trio
+
+from ostiary_core.decision import FieldFault, Refused, Reply
+from ostiary_core.events import Event, Operator
+from ostiary_core.identifiers import username_key
+from ostiary_core.instant import Instant
+from ostiary_core.keys import Keys
+from ostiary_core.listing import Listing, ListingStore
+from ostiary_core.secret import Entropy
+from ostiary_core.snapshot import load
+from ostiary_core.why import Why
+from ostiary_net.clock import Clock, SystemClock
+from ostiary_net.entropy import SystemEntropy
+from ostiary_net.turns import TurnFailed, Turns, open_turns
+from ostiary_web.database import SQLiteFile
+from ostiary_web.entrance import settings_or_exit
+from ostiary_web.resources.declaration import as_json
+from ostiary_web.resources.declared import Declared
+from ostiary_web.settings import SettingError, Settings
+from ostiary_web.storage import ServerStore, first_line, open_store
+
+__all__ = ["OPERATOR", "Desk", "PageOfRecords", "Record", "RefusedHere", "invalid", "run"]
+
+T = TypeVar("T")
+
+OPERATOR: Final = Operator()
+"""Who every command asks as."""
+
+
+_PATIENCE_SECONDS: Final = 5.0
+"""Somebody sits there and waits."""
+
+Record = dict[str, object]
+"""A record as the interface shows it."""
+
+
+class PageOfRecords(NamedTuple):
+    """Some records of a list: how many come before them, and how many there are."""
+
+    records: list[Record]
+    offset: int
+    total: int
+
+
+class RefusedHere(Exception):
+    """The rules said no."""
+
+    def __init__(self, reply: Refused) -> None:
+        super().__init__(reply.why.value)
+        self.reply = reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """A store, a clock and a random source, for one command."""
+
+    turns: Turns
+    store: ServerStore
+    clock: Clock
+    settings: Settings
+
+    async def decide(self, event: Event) -> Reply:
+        """The reply to `event`, durable; raises `RefusedHere`."""
+        reply = (await self.turns.decide(event)).reply
+        if isinstance(reply, Refused):
+            raise RefusedHere(reply)
+        return reply
+
+    async def page(self, declared: Declared[T, Any], listing: Listing[T]) -> PageOfRecords:
+        """One page of a list, as the interface shows it."""
+
+        def look(store: ListingStore, now: Instant) -> PageOfRecords:
+            page = store.page(listing, now)
+            shown = declared.listed.shown(store, page.items)
+            records = [as_json(declared.fields, item) for item in shown]
+            return PageOfRecords(records, listing.offset, page.total)
+
+        return await self.turns.look(look)
+
+    async def record(self, declared: Declared[T, Any], item: T) -> Record:
+        """One item, as the interface shows it."""
+
+        def look(store: ListingStore, now: Instant) -> Record:
+            [shown] = declared.listed.shown(store, [item])
+            return as_json(declared.fields, shown)
+
+        return await self.turns.look(look)
+
+    def entropy(self) -> Entropy:
+        """32 bytes for one event."""
+        return SystemEntropy().draw()
+
+    def user_id_of(self, username: str) -> str:
+        """Whose name this is, however it is spelt; raises `RefusedHere`, `TurnFailed`."""
+        key = username_key(username)
+        try:
+            identifier = load([Keys((key,))], self.store.fetch).identifier(key)
+        except Exception as cause:
+            raise TurnFailed from cause
+        if identifier is None:
+            raise RefusedHere(Refused(Why.NOT_FOUND))
+        return identifier.user_id
+
+
+def invalid(*faults: FieldFault) -> RefusedHere:
+    """Fields that are wrong, in the envelope's words."""
+    return RefusedHere(Refused(Why.FIELDS_INVALID, faults))
+
+
+def run(work: Callable[[Desk], Awaitable[T]]) -> T:
+    """Do `work` on the store that the environment names; one that cannot be used ends it with one line."""
+    settings = settings_or_exit(os.environ)
+    try:
+        return trio.run(_at_desk, settings, work)
+    except SettingError as error:
+        _exit(str(error))
+    except TurnFailed as failure:
+        _exit(f"the store could not be used: {first_line(failure.__cause__ or failure)}")
+
+
+def _exit(words: str) -> NoReturn:
+    sys.exit(f"ostiary: {words}")
+
+
+async def _at_desk(settings: Settings, work: Callable[[Desk], Awaitable[T]]) -> T:
+    async with _open_desk(settings) as desk:
+        # Held back past the nursery of the turns, which would make a group of what is raised in it.
+        done: outcome.Outcome[T] = await outcome.acapture(work, desk)
+    return done.unwrap()
+
+
+@asynccontextmanager
+async def _open_desk(settings: Settings) -> AsyncIterator[Desk]:
+    """The store there is; none is made, as whoever mistypes its name would be told that nothing is in it."""
+    match settings.database:
+        case SQLiteFile(path) if not path.exists():
+            raise SettingError(
+                "DATABASE_URL",
+                f"there is no database at {path}",
+                "the address of one that `ostiary serve` or `ostiary migrate` has made",
+            )
+    clock = SystemClock()
+    async with (
+        open_store(settings, start_seconds=_PATIENCE_SECONDS) as store,
+        open_turns(store, clock) as turns,
+    ):
+        yield Desk(turns=turns, store=store, clock=clock, settings=settings)

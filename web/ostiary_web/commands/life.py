@@ -1,0 +1,41 @@
+"""`ostiary explain SESSION`: what became of a session, and why."""
+
+import click
+
+from ostiary_core.decision import Refused, Reply
+from ostiary_core.events import UserRequested
+from ostiary_core.explain import Explanation, explain
+from ostiary_core.life_texts import near_misses_text, step_text, time_text
+from ostiary_core.why import Why
+from ostiary_web.commands.desk import Desk, RefusedHere, run
+from ostiary_web.commands.printing import Printer, asking
+from ostiary_web.life_record import life_record, names_of
+
+__all__ = ["explain_session"]
+
+
+@click.command("explain")
+@click.argument("session_id", metavar="SESSION")
+@asking
+def explain_session(printer: Printer, session_id: str) -> None:
+    """Tell the life of SESSION in order, and how and why it ended."""
+
+    async def work(desk: Desk) -> tuple[Explanation, dict[str, str]]:
+        life = await desk.turns.session_life(session_id)
+        if life is None:
+            raise RefusedHere(Refused(Why.NOT_FOUND))
+        explanation = explain(life, desk.clock.now())
+
+        async def ask(event: UserRequested) -> Reply:
+            return (await desk.turns.decide(event)).reply
+
+        return explanation, await names_of(explanation.actor_ids, ask)
+
+    explanation, names = run(work)
+    if printer.for_scripts:
+        printer.document(life_record(explanation, printer.language, names))
+        return
+    for step in explanation.steps:
+        when = time_text(step.at, printer.language)
+        click.echo(f"{when}  {step_text(step, explanation, printer.language, names)}")
+    click.echo(near_misses_text(explanation, printer.language))

@@ -1,0 +1,75 @@
+"""Where the records are, as `DATABASE_URL` names it: a SQLite file or a PostgreSQL database."""
+
+import re
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from ostiary_core.secret import Secret
+
+__all__ = ["ALLOWED", "Database", "PostgreSQLDatabase", "SQLiteFile", "read_database"]
+
+ALLOWED: Final = "sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+
+_SQLITE: Final = "sqlite:///"
+_POSTGRESQL: Final = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, slots=True)
+class SQLiteFile:
+    """A file on this machine."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{_SQLITE}{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class PostgreSQLDatabase:
+    """A database that several machines may share. Printed, it shows where it is and no password."""
+
+    url: Secret = field(repr=False)
+    place: str
+    """Host, port and name, for an operator."""
+
+    def __str__(self) -> str:
+        return f"postgresql://{self.place}"
+
+
+Database = SQLiteFile | PostgreSQLDatabase
+
+
+def read_database(value: str) -> Database:
+    """The database that `value` names; raises `ValueError` with what is wrong, which quotes none of it.
+
+    >>> str(read_database("sqlite:////var/lib/ostiary/ostiary.db"))
+    'sqlite:////var/lib/ostiary/ostiary.db'
+    """
+    if value.startswith(_POSTGRESQL):
+        return _postgresql(value)
+    path = value.removeprefix(_SQLITE)
+    if path == value or not path or any(mark in path for mark in "?#\x00"):
+        raise ValueError("names neither a SQLite file nor a PostgreSQL database")
+    return SQLiteFile(Path(path))
+
+
+def _postgresql(value: str) -> PostgreSQLDatabase:
+    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+        raise ValueError("asks for PostgreSQL's driver, which is missing: pip install 'ostiary[postgres]'")
+    from psycopg import Error
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        parts = conninfo_to_dict(value)
+    except (Error, ValueError):
+        # What the driver says of it may quote the password.
+        raise ValueError("is no address of a PostgreSQL database") from None
+    hosts, ports = str(parts.get("host", "")), str(parts.get("port", ""))
+    if any(mark in value for mark in "\x00\r\n") or not re.fullmatch(r"[0-9,]*", ports, re.ASCII):
+        raise ValueError("is no address of a PostgreSQL database")
+    if not hosts or not parts.get("dbname"):
+        raise ValueError("names no host or no database")
+    place = f"{hosts}:{ports}" if ports else hosts
+    return PostgreSQLDatabase(Secret(value), f"{place}/{parts['dbname']}")

@@ -1,0 +1,189 @@
+"""The demonstration's third-party backend: one page, and a button for each thing such a backend does."""
+
+import hmac
+import secrets
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from quart import Response, redirect, render_template, request
+from quart_trio import QuartTrio
+
+from ostiary_core.http.language import preferred_language
+from ostiary_web.demo.protocol import Authorization, OAuthClient, Sent, shortened
+from ostiary_web.demo.sample import PASSWORD
+from ostiary_web.demo.texts import DEMO_TEXTS
+
+__all__ = ["third_party"]
+
+_COOKIE: Final = "demo_shop"
+_MOST_SHOPPERS: Final = 1_000
+_LONGEST_LOG: Final = 12
+_GRACE_SECONDS: Final = 30
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+@dataclass(slots=True)
+class _Shopper:
+    """What the backend keeps of one browser, on its own side."""
+
+    authorization: Authorization | None = None
+    access_token: str | None = field(default=None, repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+    spent_token: str | None = field(default=None, repr=False)
+    spent_at: float = 0.0
+    machine_token: str | None = field(default=None, repr=False)
+    name: str | None = None
+    notice: str | None = None
+    log: list[Sent] = field(default_factory=list)
+
+    def sent(self, sent: Sent, note: str = "") -> None:
+        self.log.insert(0, Sent(sent.what, sent.request, sent.status, sent.answer, note))
+        del self.log[_LONGEST_LOG:]
+
+
+def third_party(oauth: OAuthClient, server: str) -> QuartTrio:
+    """The backend as a Quart-Trio application; `server` is where its users find Ostiary."""
+    app = QuartTrio("ostiary_web", static_folder="static")
+    shoppers: dict[str, _Shopper] = {}
+
+    def shopper() -> _Shopper | None:
+        return shoppers.get(request.cookies.get(_COOKIE, ""))
+
+    def text(name: str, /, **values: object) -> str:
+        language = preferred_language(request.headers.get("Accept-Language"))
+        return DEMO_TEXTS[language][name].format(**values)
+
+    @app.get("/")
+    async def shop() -> Response:
+        found = shopper() or _Shopper()
+        tokens = [
+            (text(name), shortened(token), await _state(oauth, token, text))
+            for name, token in (
+                ("access_token", found.access_token),
+                ("refresh_token", found.refresh_token),
+                ("machine_token", found.machine_token),
+            )
+            if token is not None
+        ]
+        if found.spent_token is not None:
+            used, ends = _clock(found.spent_at), _clock(found.spent_at + _GRACE_SECONDS)
+            state = text("grace", used=used, ends=ends)
+            tokens.append((text("spent_token"), shortened(found.spent_token), state))
+        notice, found.notice = found.notice, None
+        language = preferred_language(request.headers.get("Accept-Language"))
+        body = await render_template(
+            "demo.html",
+            language=language.value,
+            text=text,
+            shopper=found,
+            tokens=tokens,
+            notice=notice,
+            server=server,
+            password=PASSWORD,
+        )
+        response = Response(body, content_type="text/html; charset=utf-8")
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Content-Security-Policy"] = f"{_POLICY}; form-action 'self' {server}"
+        return response
+
+    @app.post("/start")
+    async def start() -> Any:
+        key = secrets.token_urlsafe(24)
+        while len(shoppers) >= _MOST_SHOPPERS:
+            del shoppers[next(iter(shoppers))]
+        shoppers.pop(request.cookies.get(_COOKIE, ""), None)
+        shoppers[key] = _Shopper(authorization=Authorization())
+        authorization = shoppers[key].authorization
+        assert authorization is not None
+        response = redirect(oauth.address_to_ask_at(authorization), 303)
+        response.set_cookie(_COOKIE, key, httponly=True, samesite="Lax")
+        return response
+
+    @app.get("/callback")
+    async def callback() -> Any:
+        found = shopper()
+        authorization = None if found is None else found.authorization
+        given = request.args.get("state", "")
+        if (
+            found is None
+            or authorization is None
+            or not hmac.compare_digest(authorization.state.encode(), given.encode("utf-8", "replace"))
+        ):
+            if found is not None:
+                found.notice = text("wrong_state")
+            return redirect("/", 303)
+        found.authorization = None
+        if "code" not in request.args:
+            found.notice = text("denied")
+            return redirect("/", 303)
+        sent, content = await oauth.redeem(request.args["code"], authorization)
+        found.sent(sent)
+        found.access_token, found.refresh_token = content.get("access_token"), content.get("refresh_token")
+        if found.access_token is not None:
+            await _read_profile(oauth, found)
+        return redirect("/", 303)
+
+    @app.post("/do/<action>")
+    async def act(action: str) -> Any:
+        found = shopper()
+        if found is None:
+            return redirect("/", 303)
+        match action:
+            case "refresh" if found.refresh_token is not None:
+                await _refresh(oauth, found, found.refresh_token, text)
+            case "retry" if found.spent_token is not None:
+                await _retry(oauth, found, found.spent_token, None, text)
+            case "steal" if found.spent_token is not None:
+                await _retry(oauth, found, found.spent_token, "curl/8.0 (somebody else)", text)
+            case "userinfo" if found.access_token is not None:
+                await _read_profile(oauth, found)
+            case "machine":
+                sent, content = await oauth.machine_token()
+                found.sent(sent)
+                found.machine_token = content.get("access_token")
+            case "revoke" if found.access_token is not None:
+                sent, _ = await oauth.revoke(found.access_token)
+                found.sent(sent, text("ended"))
+            case _:
+                pass
+        return redirect("/", 303)
+
+    return app
+
+
+async def _read_profile(oauth: OAuthClient, found: _Shopper) -> None:
+    sent, content = await oauth.userinfo(found.access_token or "")
+    found.sent(sent)
+    found.name = (content.get("data") or {}).get("name") or found.name
+
+
+async def _refresh(oauth: OAuthClient, found: _Shopper, token: str, text: Any) -> None:
+    sent, content = await oauth.refresh(token)
+    if "access_token" not in content:
+        found.sent(sent)
+        return
+    found.sent(sent, text("new_pair"))
+    found.spent_token, found.spent_at = token, time.time()
+    found.access_token, found.refresh_token = content["access_token"], content.get("refresh_token")
+
+
+async def _retry(oauth: OAuthClient, found: _Shopper, token: str, user_agent: str | None, text: Any) -> None:
+    sent, content = await oauth.refresh(token, user_agent)
+    same = content.get("access_token") == found.access_token
+    found.sent(sent, text("same_pair") if same else text("ended"))
+
+
+async def _state(oauth: OAuthClient, token: str, text: Any) -> str:
+    _, content = await oauth.introspect(token)
+    if not content.get("active"):
+        return str(text("inactive"))
+    return str(text("active", until=_clock(content["exp"])))
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%H:%M:%S")

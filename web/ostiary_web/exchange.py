@@ -1,0 +1,137 @@
+"""One request and its answer: who asks, in which language, under which trace id, and the way back out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import trio
+from quart import Response, current_app, g, request
+
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Decision, FieldFault, Refused
+from ostiary_core.events import Event
+from ostiary_core.http.answer import NO_STORE, Answer, Headers
+from ostiary_core.http.envelope import failure, service_failure, success
+from ostiary_core.http.language import Language
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.http.service import language_of
+from ostiary_core.secret import Entropy
+from ostiary_core.why import Why
+from ostiary_net.files import Files
+from ostiary_net.service import Service
+from ostiary_web.uploads import left_behind
+
+__all__ = [
+    "JSON_MEDIA_TYPE",
+    "Exchange",
+    "body",
+    "exchange",
+    "json_object",
+    "respond",
+    "wait_refusal",
+]
+
+JSON_MEDIA_TYPE = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What every handler of one request needs."""
+
+    service: Service
+    headers: Sequence[tuple[bytes, bytes]]
+    language: Language
+    origin: Origin
+
+    @property
+    def trace_id(self) -> str:
+        """Under which the log and the audit trail have this request."""
+        return self.origin.trace_id
+
+    @property
+    def source(self) -> str:
+        """The address the request came from."""
+        return self.origin.source
+
+    def entropy(self) -> Entropy:
+        """32 bytes for one event."""
+        return self.service.entropy()
+
+    async def decide(self, event: Event) -> Decision:
+        """The decision on `event`; raises `TurnFailed`, which the app answers as a 500.
+
+        A picture that an account lets go of by it is removed, whoever decided so.
+        """
+        decision = await self.service.decide(event, self.origin)
+        with trio.CancelScope(shield=True):
+            for name in left_behind(decision.changes):
+                files: Files = current_app.extensions["ostiary.files"]
+                await files.remove(name)
+        return decision
+
+    def success(self, data: object, status: int = 200) -> Response:
+        """Code 0."""
+        return respond(success(data, status=status))
+
+    def refuse(self, why: Why, faults: Sequence[FieldFault] = (), headers: Headers = NO_STORE) -> Response:
+        """A failure in the envelope; a 401 says how to authenticate (RFC 9110 §11.6.1)."""
+        if MEANINGS[why].status == 401:
+            headers = (*headers, (b"www-authenticate", b'Bearer realm="ostiary"'))
+        return respond(failure(why, self.language, self.trace_id, faults=faults, headers=headers))
+
+    def refused(self, reply: Refused) -> Response:
+        """The envelope of a refusal that the rules decided; one that passes says when (RFC 9110 §10.2.3)."""
+        if reply.wait_seconds is None:
+            return self.refuse(reply.why, reply.faults)
+        wait = (b"retry-after", str(reply.wait_seconds).encode("ascii"))
+        return self.refuse(reply.why, reply.faults, headers=(*NO_STORE, wait))
+
+
+def exchange() -> Exchange:
+    """The exchange of the request being handled; one a request."""
+    if "exchange" not in g:
+        service: Service = current_app.extensions["ostiary"]
+        headers = tuple(request.scope["headers"])
+        client = request.scope.get("client")
+        source = str(request.scope.get("ostiary.source") or (client[0] if client else ""))
+        g.exchange = Exchange(
+            service=service,
+            headers=headers,
+            language=language_of(headers),
+            origin=service.origin(headers, source),
+        )
+    found: Exchange = g.exchange
+    return found
+
+
+def respond(answer: Answer) -> Response:
+    """An answer of the core as Quart sends it: its header fields and no others."""
+    response = Response(answer.body, answer.status)
+    response.headers.clear()
+    for name, value in answer.headers:
+        response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+    return response
+
+
+def wait_refusal(here: Exchange, wait_seconds: int) -> Response:
+    """The 429 of a full rate window ("Limits", rule 1)."""
+    return respond(
+        service_failure(Why.TOO_MANY_REQUESTS, here.language, here.trace_id, retry_after_seconds=wait_seconds)
+    )
+
+
+async def body() -> bytes:
+    """The request's body, whole; the front door has bounded it."""
+    read: bytes = await request.body
+    return read
+
+
+async def json_object() -> dict[str, object] | Why:
+    """The request's JSON object; else what is wrong with the body (READINGS 29)."""
+    if request.mimetype != JSON_MEDIA_TYPE:
+        return Why.MEDIA_TYPE_UNSUPPORTED
+    try:
+        content = msgspec.json.decode(await body())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Why.BODY_NOT_JSON
+    return content if isinstance(content, dict) else Why.BODY_NOT_JSON

@@ -1,0 +1,92 @@
+"""What the routes of one's own account share: who is calling, and the texts that a body must hold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quart import Response
+
+from ostiary_core.decision import AccountKnown, FieldFault, FieldRule, Refused
+from ostiary_core.events import AccountRequested, Event, SignedIn
+from ostiary_core.identifiers import is_phone
+from ostiary_core.passwords import new_password_faults
+from ostiary_core.records import User
+from ostiary_core.why import Why
+from ostiary_web.browser import caller
+from ostiary_web.exchange import Exchange, exchange, json_object
+
+__all__ = ["Check", "OwnCall", "longest", "new_password", "open_own_call", "phone", "texts"]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """A request of somebody about their own account."""
+
+    here: Exchange
+    who: SignedIn
+    known: AccountKnown
+    user: User
+
+    async def done(self, event: Event) -> Response:
+        """Have `event` decided: null, or why not."""
+        reply = (await self.here.decide(event)).reply
+        return self.here.refused(reply) if isinstance(reply, Refused) else self.here.success(None)
+
+
+async def open_own_call(*, before_password_change: bool = False) -> OwnCall | Response:
+    """The caller's account. Whoever has to change the password first is sent away, unless the route is one
+    of the few for that (READINGS 23)."""
+    here = exchange()
+    who = caller(here)
+    if isinstance(who, Why):
+        return here.refuse(who)
+    match (await here.decide(AccountRequested(caller=who))).reply:
+        case AccountKnown(user=User() as user) as known:
+            if user.must_change_password and not before_password_change:
+                return here.refuse(Why.PASSWORD_MUST_CHANGE)
+            return OwnCall(here, who, known, user)
+        case Refused() as reply:
+            return here.refused(reply)
+        case _:
+            return here.refuse(Why.INTERNAL_ERROR)
+
+
+# --- texts
+
+Check = Callable[[str], FieldRule | None]
+"""The rule that a text breaks, if any."""
+
+
+async def texts(here: Exchange, **checks: Check) -> dict[str, str] | Response:
+    """The texts of a JSON body, all of them required; else an answer that names every bad one."""
+    content = await json_object()
+    if isinstance(content, Why):
+        return here.refuse(content)
+    found: dict[str, str] = {}
+    faults = []
+    for name, check in checks.items():
+        value = content.get(name)
+        if value is None or value == "":
+            rule: FieldRule | None = FieldRule.REQUIRED
+        elif not isinstance(value, str) or "\x00" in value:
+            rule = FieldRule.STRING
+        else:
+            rule = check(value)
+            found[name] = value
+        if rule is not None:
+            faults.append(FieldFault(name, rule))
+    return here.refuse(Why.FIELDS_INVALID, faults) if faults else found
+
+
+def longest(characters: int) -> Check:
+    """No more than so many characters."""
+    return lambda text: FieldRule.TOO_LONG if len(text) > characters else None
+
+
+def phone(text: str) -> FieldRule | None:
+    """A telephone number."""
+    return None if is_phone(text) else FieldRule.PHONE
+
+
+def new_password(text: str) -> FieldRule | None:
+    """A password that may be chosen, whatever it replaces."""
+    return FieldRule.PASSWORD if new_password_faults("", text) else None

@@ -1,0 +1,35 @@
+"""The pages people meet. Each works without JavaScript, asks no other host for anything, and is in two
+languages; what it shows and does is decided by the same events as the interface."""
+
+from quart import Blueprint
+
+from ostiary_web.pages.account import account_pages
+from ostiary_web.pages.administration.audit import audit_pages
+from ostiary_web.pages.administration.clients import client_pages
+from ostiary_web.pages.administration.online import online_pages
+from ostiary_web.pages.administration.people import people_pages
+from ostiary_web.pages.administration.roles import role_pages
+from ostiary_web.pages.applications import application_pages
+from ostiary_web.pages.consent import consent
+from ostiary_web.pages.home import home
+from ostiary_web.pages.recovery import recovery_pages
+from ostiary_web.pages.sign_in import sign_in_pages
+from ostiary_web.pages.telephone import telephone_pages
+
+__all__ = ["PAGES"]
+
+PAGES: tuple[Blueprint, ...] = (
+    home,
+    sign_in_pages,
+    recovery_pages,
+    consent,
+    account_pages,
+    telephone_pages,
+    application_pages,
+    client_pages,
+    people_pages,
+    role_pages,
+    online_pages,
+    audit_pages,
+)
+"""Every blueprint of pages."""

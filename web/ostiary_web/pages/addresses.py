@@ -1,0 +1,70 @@
+"""Where a page may lead: local paths, and the one origin that a consent may end at."""
+
+import re
+from typing import Final
+from urllib.parse import parse_qs, quote, urlsplit
+
+from quart import Response, request
+
+from ostiary_core.client_fields import is_redirect_uri
+
+__all__ = [
+    "local_path",
+    "onward_origin",
+    "origin_of",
+    "password_page",
+    "see_other",
+    "sign_in_page",
+    "this_address",
+]
+
+_LOCAL_PATH: Final = re.compile(r"/(?![/\\])[\x21-\x7e]*", re.ASCII)
+
+
+def local_path(text: str) -> str:
+    """`text` if it is a path of this server, else the home page (READINGS 27).
+
+    >>> local_path("/sso?a=b"), local_path("//evil.example"), local_path("https://evil.example")
+    ('/sso?a=b', '/', '/')
+    """
+    return text if _LOCAL_PATH.fullmatch(text) else "/"
+
+
+def this_address() -> str:
+    """The path and query of this request, as they came."""
+    query = request.query_string.decode("latin-1")
+    return local_path(f"{request.path}?{query}" if query else request.path)
+
+
+def sign_in_page(onward: str) -> str:
+    """The sign-in page, which leads on to `onward`."""
+    return f"/login?next={quote(onward, safe='')}"
+
+
+def password_page(onward: str) -> str:
+    """The page for a new password, which leads on to `onward`."""
+    return f"/password?next={quote(onward, safe='')}"
+
+
+def origin_of(redirect_uri: str) -> str:
+    """The origin a form may be led on to; browsers hold redirects of a form to its `form-action` too."""
+    if not is_redirect_uri(redirect_uri):
+        return ""
+    parts = urlsplit(redirect_uri)
+    return f"{parts.scheme}://{parts.netloc}" if re.fullmatch(r"[A-Za-z0-9.:\[\]-]+", parts.netloc) else ""
+
+
+def onward_origin(onward: str) -> str:
+    """Where a sign-in may end up: at the redirect address of the consent request it is for."""
+    return origin_of(parse_qs(urlsplit(onward).query).get("redirect_uri", [""])[0])
+
+
+def see_other(address: str) -> Response:
+    """303, never 307: the browser must not send its form on (RFC 9700 §4.12)."""
+    response = Response(b"", 303)
+    response.headers.clear()
+    response.headers["Location"] = address
+    response.headers["Content-Length"] = "0"
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response

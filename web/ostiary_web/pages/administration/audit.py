@@ -1,0 +1,103 @@
+"""The audit trail, and a session's life as a timeline."""
+
+from typing import Final
+
+from quart import Blueprint, Response
+
+from ostiary_core.audit import AuditEntry
+from ostiary_core.decision import FactKind
+from ostiary_core.explain import Step, explain
+from ostiary_core.http.envelope import text_of
+from ostiary_core.http.language import Language
+from ostiary_core.instant import Instant
+from ostiary_core.life import SessionLife
+from ostiary_core.life_texts import near_misses_text, step_text
+from ostiary_core.listing import ListingStore
+from ostiary_core.permissions import Permission
+from ostiary_core.records import SessionKind
+from ostiary_core.why import Why
+from ostiary_web.life_record import names_of
+from ostiary_web.pages.administration.admission import admitted
+from ostiary_web.pages.administration.tables import Table, show_table
+from ostiary_web.pages.problem import problem
+from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
+from ostiary_web.pages.visit import Visit, page
+from ostiary_web.resources.audit import AUDIT_EVENTS
+
+__all__ = ["audit_pages"]
+
+audit_pages = Blueprint("audit_pages", __name__)
+
+_PLACE = "/admin/audit"
+
+
+def _actions(entry: AuditEntry) -> list[tuple[str, str]]:
+    if entry.session_id is None:
+        return []
+    return [(f"{_PLACE}/sessions/{entry.session_id}", "online_life")]
+
+
+def _kind_in_words(kind: str, language: Language) -> str:
+    english, chinese = FACT_TEXTS[FactKind(kind)]
+    return chinese if language is Language.ZH else english
+
+
+def _why_in_words(why: str, language: Language) -> str:
+    if Why(why) in ENDING_TEXTS:
+        english, chinese = ENDING_TEXTS[Why(why)]
+        return chinese if language is Language.ZH else english
+    return text_of(Why(why), language)
+
+
+_TABLE: Final = Table(
+    listed=AUDIT_EVENTS,
+    place=_PLACE,
+    heading="audit",
+    columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
+    words={"kind": _kind_in_words, "why": _why_in_words},
+    filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
+    actions=_actions,
+)
+
+
+@audit_pages.get(_PLACE)
+async def show_audit() -> Response:
+    """What happened, the latest first."""
+    found = await admitted(Permission.AUDIT_READ)
+    if isinstance(found, Response):
+        return found
+    return await show_table(*found, _TABLE)
+
+
+@audit_pages.get(f"{_PLACE}/sessions/<session_id>")
+async def show_life(session_id: str) -> Response:
+    """How a session was issued, what happened to it, and how and why it ended."""
+    found = await admitted(Permission.AUDIT_READ)
+    if isinstance(found, Response):
+        return found
+    visit, call = found
+
+    def look(store: ListingStore, now: Instant) -> tuple[SessionLife | None, Instant]:
+        return store.session_life(session_id), now
+
+    life, now = await call.look(look)
+    if life is None or (
+        life.session.kind is SessionKind.CLIENT_CREDENTIALS and not call.is_super_administrator
+    ):
+        return await problem(visit, Why.NOT_FOUND)
+    told = explain(life, now)
+    names = await names_of(told.actor_ids, call.decide)
+    return await page(
+        visit,
+        "administration/life.html",
+        place=_PLACE,
+        told=told,
+        steps=[
+            (step, step_text(step, told, visit.language, names), _when(visit, step)) for step in told.steps
+        ],
+        near_misses=near_misses_text(told, visit.language),
+    )
+
+
+def _when(visit: Visit, step: Step) -> object:
+    return "—" if step.at is None else visit.moment(step.at, seconds=True)

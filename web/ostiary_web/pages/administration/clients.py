@@ -1,0 +1,164 @@
+"""The pages of clients: registration with the secret shown once, and what their developers need to know."""
+
+from typing import Any, Final
+
+from ostiary_core.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
+from ostiary_core.client_secret import KEEP_OLD_FOR
+from ostiary_core.decision import Refused
+from ostiary_core.events import (
+    ClientDeleted,
+    ClientDisabled,
+    ClientEnabled,
+    ClientSecretReset,
+    Event,
+    OldSecretEnded,
+)
+from ostiary_core.permissions import Permission
+from ostiary_core.records import Client, GrantType
+from ostiary_core.scopes import SCOPES
+from ostiary_web.browser import own_origin
+from ostiary_web.pages.administration.records import Deed, Form, Pages, pages_of
+from ostiary_web.pages.administration.running import running_of
+from ostiary_web.pages.administration.snippets import snippets_for
+from ostiary_web.pages.administration.tables import Table
+from ostiary_web.pages.posted import Posted
+from ostiary_web.pages.visit import Visit
+from ostiary_web.resources.access import Call
+from ostiary_web.resources.clients import DECLARED
+
+__all__ = ["client_pages"]
+
+_PLACE: Final = "/admin/clients"
+
+
+def _fields_of(form: Form, new: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "name": form.get("name", "").strip(),
+        "redirectUris": [line.strip() for line in form.get("redirectUris", "").splitlines() if line.strip()],
+        "grantTypes": form.getlist("grantTypes"),
+        "scopes": form.getlist("scopes"),
+        "autoApproveScopes": form.getlist("autoApproveScopes"),
+    }
+    for name in ("accessTokenTtl", "refreshTokenTtl"):
+        text = form.get(name, "").strip()
+        if text:
+            fields[name] = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
+    if new:
+        fields["clientId"] = form.get("clientId", "").strip()
+    return fields
+
+
+def _values_of(client: Client) -> dict[str, Any]:
+    return {
+        "clientId": client.client_id,
+        "name": client.name,
+        "redirectUris": list(client.redirect_uris),
+        "grantTypes": [grant.value for grant in client.grant_types],
+        "scopes": list(client.scopes),
+        "autoApproveScopes": list(client.auto_approve_scopes),
+        "accessTokenTtl": client.access_token_seconds,
+        "refreshTokenTtl": client.refresh_token_seconds,
+    }
+
+
+async def _more(visit: Visit, call: Call, client: Client | None) -> dict[str, Any]:
+    return {
+        "grants": [grant.value for grant in GrantType],
+        "scopes": SCOPES,
+        "access": ACCESS_TOKEN_SECONDS,
+        "refresh": REFRESH_TOKEN_SECONDS,
+        "snippets": [] if client is None or client.built_in else snippets_for(client, own_origin()),
+    }
+
+
+async def _running(call: Call, client_id: str) -> int:
+    return await running_of(call, client_id=client_id)
+
+
+async def _enable(came: Posted, call: Call, client_id: str) -> Event | Refused:
+    return ClientEnabled(caller=call.who, client_id=client_id)
+
+
+async def _disable(came: Posted, call: Call, client_id: str) -> Event | Refused:
+    return ClientDisabled(caller=call.who, client_id=client_id)
+
+
+async def _delete(came: Posted, call: Call, client_id: str) -> Event | Refused:
+    return ClientDeleted(caller=call.who, client_id=client_id)
+
+
+async def _reset(came: Posted, call: Call, client_id: str) -> Event | Refused:
+    chosen = came.form.get(KEEP_OLD_FOR, "0")
+    seconds = int(chosen) if chosen.isascii() and chosen.isdigit() and len(chosen) < 10 else chosen
+    return ClientSecretReset(
+        caller=call.who,
+        client_id=client_id,
+        fields={KEEP_OLD_FOR: seconds},
+        entropy=call.here.entropy(),
+    )
+
+
+async def _end_old(came: Posted, call: Call, client_id: str) -> Event | Refused:
+    return OldSecretEnded(caller=call.who, client_id=client_id)
+
+
+_TABLE: Final = Table(
+    listed=DECLARED.listed,
+    place=_PLACE,
+    heading="clients",
+    columns=("clientId", "name", "grantTypes", "enabled", "createdAt", "lastUsedAt"),
+    filters=("enabled", "createdAt"),
+    link=lambda shown: f"{_PLACE}/{shown.client.client_id}",
+)
+
+client_pages = pages_of(
+    Pages(
+        declared=DECLARED,
+        table=_TABLE,
+        new="client_new",
+        item_template="administration/client.html",
+        form_template="administration/client_form.html",
+        fields_of=_fields_of,
+        values_of=_values_of,
+        deeds=(
+            Deed(
+                name="enable",
+                will=None,
+                permission=Permission.CLIENT_UPDATE,
+                event=_enable,
+                fits=lambda client: not client.enabled,
+            ),
+            Deed(
+                name="client_reset",
+                will="client_reset_will",
+                permission=Permission.CLIENT_UPDATE,
+                event=_reset,
+                asks_overlap=True,
+            ),
+            Deed(
+                name="client_end_old",
+                will="client_end_old_will",
+                permission=Permission.CLIENT_UPDATE,
+                event=_end_old,
+                fits=lambda client: client.old_secret_digest is not None,
+            ),
+            Deed(
+                name="disable",
+                will="client_disable_will",
+                permission=Permission.CLIENT_UPDATE,
+                event=_disable,
+                fits=lambda client: client.enabled,
+            ),
+            Deed(
+                name="delete",
+                will="client_delete_will",
+                permission=Permission.CLIENT_DELETE,
+                event=_delete,
+                leaves=True,
+            ),
+        ),
+        more=_more,
+        running=_running,
+        is_fixed=lambda client: client.built_in,
+    )
+)

@@ -1,0 +1,145 @@
+"""The pages of people: accounts, their roles, and what an administrator can do with them."""
+
+from typing import Any, Final
+
+from ostiary_core.decision import Refused
+from ostiary_core.events import (
+    Event,
+    UserDeleted,
+    UserDisabled,
+    UserEnabled,
+    UserForcedOut,
+)
+from ostiary_core.listing import ROLES, Listing
+from ostiary_core.permissions import Permission
+from ostiary_core.records import User
+from ostiary_web.pages.administration.records import Deed, Form, Pages, pages_of
+from ostiary_web.pages.administration.running import running_of
+from ostiary_web.pages.administration.tables import Table
+from ostiary_web.pages.moments import zone_names
+from ostiary_web.pages.posted import Posted
+from ostiary_web.pages.visit import Visit
+from ostiary_web.resources.access import Call
+from ostiary_web.resources.users import DECLARED, password_reset
+
+__all__ = ["people_pages"]
+
+_PLACE: Final = "/admin/people"
+_MOST_ROLES: Final = 200
+
+
+def _fields_of(form: Form, new: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        name: form.get(name, "").strip() or None for name in ("phone", "locale", "timezone")
+    }
+    fields |= {name: form.get(name, "").strip() for name in ("username", "name")}
+    fields["roleIds"] = form.getlist("roleIds")
+    if new:
+        fields["password"] = form.get("password", "")
+    return fields
+
+
+def _values_of(user: User) -> dict[str, Any]:
+    return {
+        "username": user.username,
+        "name": user.name,
+        "phone": user.phone,
+        "locale": user.locale,
+        "timezone": user.timezone,
+        "roleIds": list(user.role_ids),
+    }
+
+
+async def _more(visit: Visit, call: Call, user: User | None) -> dict[str, Any]:
+    listing = Listing(resource=ROLES, page_size=_MOST_ROLES)
+    roles = await call.look(lambda store, now: store.page(listing, now).items)
+    return {
+        "roles": [(role.role_id, role.name) for role in roles],
+        "zones": zone_names(),
+        "names": {role.role_id: role.name for role in roles},
+    }
+
+
+async def _running(call: Call, user_id: str) -> int:
+    return await running_of(call, user_id=user_id)
+
+
+async def _enable(came: Posted, call: Call, user_id: str) -> Event | Refused:
+    return UserEnabled(caller=call.who, user_id=user_id)
+
+
+async def _disable(came: Posted, call: Call, user_id: str) -> Event | Refused:
+    return UserDisabled(caller=call.who, user_id=user_id)
+
+
+async def _delete(came: Posted, call: Call, user_id: str) -> Event | Refused:
+    return UserDeleted(caller=call.who, user_id=user_id)
+
+
+async def _force_out(came: Posted, call: Call, user_id: str) -> Event | Refused:
+    return UserForcedOut(caller=call.who, user_id=user_id)
+
+
+async def _reset(came: Posted, call: Call, user_id: str) -> Event | Refused:
+    return await password_reset(call, user_id, {"password": came.form.get("password", "")})
+
+
+_TABLE: Final = Table(
+    listed=DECLARED.listed,
+    place=_PLACE,
+    heading="people",
+    columns=("username", "name", "phone", "roleIds", "enabled", "createdAt"),
+    filters=("enabled", "createdAt"),
+    link=lambda user: f"{_PLACE}/{user.user_id}",
+)
+
+people_pages = pages_of(
+    Pages(
+        declared=DECLARED,
+        table=_TABLE,
+        new="person_new",
+        item_template="administration/person.html",
+        form_template="administration/person_form.html",
+        fields_of=_fields_of,
+        values_of=_values_of,
+        deeds=(
+            Deed(
+                name="enable",
+                will=None,
+                permission=Permission.USER_UPDATE,
+                event=_enable,
+                fits=lambda user: not user.enabled,
+            ),
+            Deed(
+                name="person_reset",
+                will="person_reset_will",
+                permission=Permission.USER_UPDATE,
+                event=_reset,
+                asks_password=True,
+            ),
+            Deed(
+                name="person_force",
+                will="person_force_will",
+                permission=Permission.USER_UPDATE,
+                event=_force_out,
+            ),
+            Deed(
+                name="disable",
+                will="person_disable_will",
+                permission=Permission.USER_UPDATE,
+                event=_disable,
+                fits=lambda user: user.enabled,
+            ),
+            Deed(
+                name="delete",
+                will="person_delete_will",
+                permission=Permission.USER_DELETE,
+                event=_delete,
+                leaves=True,
+            ),
+        ),
+        more=_more,
+        running=_running,
+        is_fixed=lambda user: False,
+    )
+)

@@ -1,0 +1,81 @@
+"""The pages of roles: which permissions go together under one name."""
+
+from typing import Any, Final
+
+from ostiary_core.decision import Refused
+from ostiary_core.events import Event, RoleDeleted
+from ostiary_core.permissions import Permission
+from ostiary_core.records import Role
+from ostiary_web.pages.administration.records import Deed, Form, Pages, pages_of
+from ostiary_web.pages.administration.tables import Table
+from ostiary_web.pages.posted import Posted
+from ostiary_web.pages.visit import Visit
+from ostiary_web.resources.access import Call
+from ostiary_web.resources.permissions import DESCRIPTIONS
+from ostiary_web.resources.roles import DECLARED
+
+__all__ = ["role_pages"]
+
+_PLACE: Final = "/admin/roles"
+
+
+def _fields_of(form: Form, new: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "name": form.get("name", "").strip(),
+        "permissions": form.getlist("permissions"),
+    }
+    if new:
+        fields["code"] = form.get("code", "").strip()
+    return fields
+
+
+def _values_of(role: Role) -> dict[str, Any]:
+    return {"code": role.role_id, "name": role.name, "permissions": list(role.permissions)}
+
+
+async def _more(visit: Visit, call: Call, role: Role | None) -> dict[str, Any]:
+    words = {
+        permission.value: DESCRIPTIONS[permission].in_language(visit.language) for permission in Permission
+    }
+    return {"permissions": [(code, f"{text} ({code})") for code, text in words.items()], "words": words}
+
+
+async def _none(call: Call, role_id: str) -> int:
+    return 0
+
+
+async def _delete(came: Posted, call: Call, role_id: str) -> Event | Refused:
+    return RoleDeleted(caller=call.who, role_id=role_id)
+
+
+_TABLE: Final = Table(
+    listed=DECLARED.listed,
+    place=_PLACE,
+    heading="roles",
+    columns=("code", "name", "permissions"),
+    link=lambda role: f"{_PLACE}/{role.role_id}",
+)
+
+role_pages = pages_of(
+    Pages(
+        declared=DECLARED,
+        table=_TABLE,
+        new="role_new",
+        item_template="administration/role.html",
+        form_template="administration/role_form.html",
+        fields_of=_fields_of,
+        values_of=_values_of,
+        deeds=(
+            Deed(
+                name="delete",
+                will="role_delete_will",
+                permission=Permission.ROLE_DELETE,
+                event=_delete,
+                leaves=True,
+            ),
+        ),
+        more=_more,
+        running=_none,
+        is_fixed=lambda role: role.built_in,
+    )
+)

@@ -1,0 +1,211 @@
+"""Lists as pages: any list that the interface declares, searched, narrowed, sorted and paged."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import urlencode
+
+from quart import Response
+
+from ostiary_core.decision import FieldFault
+from ostiary_core.http.envelope import field_text
+from ostiary_core.http.language import Language
+from ostiary_core.instant import Instant
+from ostiary_core.listing import Listing, ListingStore, Match, Sort
+from ostiary_core.why import Why
+from ostiary_web.pages.visit import Visit, page
+from ostiary_web.resources.access import Call
+from ostiary_web.resources.declaration import Field, Kind, Listed
+from ostiary_web.resources.lists import query_arguments
+from ostiary_web.resources.queries import DEFAULT_PAGE_SIZE, read_query
+
+__all__ = ["Table", "show_table"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+_CONTROLS: Final = ("page", "sort")
+_IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
+"""What the rules draw as identifiers: shown by its beginning, whole on pointing at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Generic[T, V]):
+    """A list and which of it the page shows."""
+
+    listed: Listed[T, V]
+    place: str
+    """Its path, which is also its place in the menu."""
+    heading: str
+    """The name of its heading among the texts; `<name>_lead` and `<name>_none` stand with it."""
+    columns: tuple[str, ...]
+    """The fields shown, by JSON name."""
+    filters: tuple[str, ...] = ()
+    """The fields that can be narrowed by."""
+    words: Mapping[str, Callable[[str, Language], str]] = field(default_factory=dict)
+    """How the codes of a field are said."""
+    link: Callable[[V], str] | None = None
+    """Where a row's first cell leads."""
+    actions: Callable[[V], Sequence[tuple[str, str]]] = lambda item: ()
+    """What can be done with a row: addresses and the names of texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    label: str
+    kind: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    heading: str
+    address: str | None
+    direction: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    name: str
+    label: str
+    value: str
+    choices: tuple[tuple[str, str], ...] | None
+    """Values and how they are said."""
+
+
+async def show_table(
+    visit: Visit,
+    call: Call,
+    table: Table[T, V],
+    *,
+    notice: str | None = None,
+    tools: Sequence[tuple[str, str]] = (),
+) -> Response:
+    """The page of the list that the request's query asks for."""
+    arguments = {name: values for name, values in query_arguments().items() if values != [""]}
+    arguments.pop("done", None)
+    asked = read_query(table.listed, arguments)
+    faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
+    listing = Listing(resource=table.listed.resource) if isinstance(asked, tuple) else asked
+    following = listing.page * DEFAULT_PAGE_SIZE
+    items, total = await call.look(_question(table, listing)) if not faults else ((), 0)
+    shown = [_field(table.listed, name) for name in table.columns]
+    return await page(
+        visit,
+        "administration/table.html",
+        status=400 if faults else 200,
+        place=table.place,
+        why=Why.FIELDS_INVALID if faults else None,
+        faults=[f"{fault.path}: {field_text(fault, visit.language)}" for fault in faults],
+        notice=notice,
+        table=table,
+        columns=[_column(visit, table, field, listing, arguments) for field in shown],
+        rows=[_row(visit, table, shown, item) for item in items],
+        total=total,
+        filters=_filters(visit, table, arguments),
+        searched=bool(table.listed.resource.searched),
+        search=_first(arguments, "q"),
+        sort=_first(arguments, "sort"),
+        narrowed=bool(arguments.keys() - set(_CONTROLS)),
+        number=listing.page,
+        pages=max(1, -(-total // DEFAULT_PAGE_SIZE)),
+        before=_address(table, arguments, page=str(listing.page - 1)) if listing.page > 1 else None,
+        after=_address(table, arguments, page=str(listing.page + 1)) if following < total else None,
+        tools=tools,
+    )
+
+
+def _question(
+    table: Table[T, V], listing: Listing[T]
+) -> Callable[[ListingStore, Instant], tuple[Sequence[V], int]]:
+    def look(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
+        found = store.page(listing, now)
+        return table.listed.shown(store, found.items), found.total
+
+    return look
+
+
+def _field(listed: Listed[Any, V], name: str) -> Field[V]:
+    return next(field for field in listed.fields if field.name == name)
+
+
+def _column(
+    visit: Visit,
+    table: Table[T, V],
+    field: Field[V],
+    listing: Listing[T],
+    arguments: Mapping[str, Sequence[str]],
+) -> _Column:
+    heading = field.heading.in_language(visit.language)
+    if field.listed is None or field.listed not in table.listed.resource.sorts:
+        return _Column(heading, None, None)
+    first: Sort = listing.order[0]
+    sorted_by = first.field == field.listed
+    ascending = sorted_by and not first.descending
+    address = _address(table, arguments, sort=f"-{field.name}" if ascending else field.name, page=None)
+    direction = None if not sorted_by else "ascending" if ascending else "descending"
+    return _Column(heading, address, direction)
+
+
+def _row(visit: Visit, table: Table[T, V], shown: Sequence[Field[V]], item: V) -> dict[str, object]:
+    return {
+        "cells": [_cell(visit, table, field, item) for field in shown],
+        "link": None if table.link is None else table.link(item),
+        "actions": [(address, visit.text(name)) for address, name in table.actions(item)],
+    }
+
+
+def _cell(visit: Visit, table: Table[T, V], field: Field[V], item: V) -> _Cell:
+    value = field.read(item)
+    if isinstance(value, str) and field.name in table.words:
+        value = table.words[field.name](value, visit.language)
+    label = field.heading.in_language(visit.language)
+    if field.kind is Kind.TIME:
+        return _Cell(label, "text", visit.moment(Instant(value)) if isinstance(value, int) else "—")
+    if isinstance(value, str) and _IDENTIFIER.fullmatch(value):
+        return _Cell(label, "identifier", value)
+    if field.kind is Kind.TRUTH:
+        return _Cell(label, "truth", bool(value))
+    if field.kind in (Kind.TEXTS, Kind.CODES):
+        return _Cell(label, "texts", value if isinstance(value, tuple) else ())
+    return _Cell(label, "text", "—" if value is None or value == "" else value)
+
+
+def _filters(visit: Visit, table: Table[T, V], arguments: Mapping[str, Sequence[str]]) -> list[_Filter]:
+    found: list[_Filter] = []
+    choices: tuple[tuple[str, str], ...]
+    for name in table.filters:
+        field = _field(table.listed, name)
+        label = field.heading.in_language(visit.language)
+        assert field.listed is not None, name
+        match = table.listed.resource.filters.get(field.listed)
+        if match is None:
+            for end, text in (("From", "from"), ("To", "to")):
+                bound = f"{name}{end}"
+                found.append(_Filter(bound, f"{label} {visit.text(text)}", _first(arguments, bound), None))
+            continue
+        if match is Match.IS:
+            choices = (("true", visit.text("yes")), ("false", visit.text("no")))
+        else:
+            said = table.words.get(name, _as_it_is)
+            choices = tuple((value, said(value, visit.language)) for value in field.choices or ())
+        found.append(_Filter(name, label, _first(arguments, name), choices or None))
+    return found
+
+
+def _as_it_is(value: str, language: Language) -> str:
+    return value
+
+
+def _first(arguments: Mapping[str, Sequence[str]], name: str) -> str:
+    return next(iter(arguments.get(name, ())), "")
+
+
+def _address(table: Table[Any, Any], arguments: Mapping[str, Sequence[str]], **changed: str | None) -> str:
+    """The same list with other parameters."""
+    kept = {**arguments, **{name: [value] for name, value in changed.items() if value is not None}}
+    for name, value in changed.items():
+        if value is None:
+            kept.pop(name, None)
+    return f"{table.place}?{urlencode(kept, doseq=True)}"

@@ -1,0 +1,39 @@
+"""What a person sees in place of a page that is not there or could not be made."""
+
+from typing import Final
+
+from quart import Response, request
+
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.why import Why
+from ostiary_web.exchange import exchange
+from ostiary_web.pages.visit import Visit, page, visitors_language
+
+__all__ = ["is_for_a_person", "problem", "problem_page"]
+
+_HEADINGS: Final = {403: "not_yours", 429: "too_fast"}
+
+
+def is_for_a_person() -> bool:
+    """Whether a browser asks for a page, and not a program for data."""
+    return not request.path.startswith(("/api/", "/files/")) and "text/html" in request.headers.get(
+        "Accept", ""
+    )
+
+
+async def problem_page(why: Why) -> Response:
+    """A page that says what is the matter. It asks the store for nothing: that may be what is wrong."""
+    return await problem(Visit(exchange(), visitors_language(None)), why)
+
+
+async def problem(visit: Visit, why: Why) -> Response:
+    """The same for somebody who is known."""
+    heading = _HEADINGS.get(MEANINGS[why].status, "not_found" if MEANINGS[why].status < 500 else "went_wrong")
+    return await page(
+        visit,
+        "problem.html",
+        status=MEANINGS[why].status,
+        why=why,
+        heading=visit.text(heading),
+        lead=visit.text(f"{heading}_lead"),
+    )

@@ -1,0 +1,132 @@
+"""Signing in and out, and the password: what people meet before anything else."""
+
+from quart import Blueprint, Response, request
+
+from ostiary_core.decision import Refused
+from ostiary_core.events import SignedOut
+from ostiary_core.http.envelope import field_text
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.passwords import LONGEST_PASSWORD
+from ostiary_core.rate import Operation
+from ostiary_core.why import Why
+from ostiary_web.auth import LONGEST_USERNAME, change_password, sign_in
+from ostiary_web.browser import FORM_FIELD, forget_login, proves_origin
+from ostiary_web.pages.addresses import (
+    local_path,
+    onward_origin,
+    password_page,
+    see_other,
+    sign_in_page,
+)
+from ostiary_web.pages.visit import Visit, open_visit, page
+
+__all__ = ["sign_in_pages"]
+
+sign_in_pages = Blueprint("sign_in", __name__)
+
+
+@sign_in_pages.get("/login")
+async def show_sign_in() -> Response:
+    """The sign-in form; someone already signed in goes straight on."""
+    visit = await open_visit()
+    onward = local_path(request.args.get("next", ""))
+    if visit.user is not None and request.args.get("switch") != "1":
+        return visit.keep(see_other(onward))
+    return await _sign_in_form(visit, onward)
+
+
+@sign_in_pages.post("/login")
+async def take_sign_in() -> Response:
+    """Sign in and go on to where the form was meant for, a local path in any case (READINGS 27)."""
+    visit = await open_visit()
+    form = await request.form
+    onward = local_path(form.get("next", ""))
+    wait = visit.here.service.seconds_to_wait(Operation.SIGN_IN, visit.here.source)
+    if wait:
+        return await _sign_in_form(visit, onward, Refused(Why.TOO_MANY_REQUESTS, wait_seconds=wait))
+    if not proves_origin(form.get(FORM_FIELD, "")):
+        return await _sign_in_form(visit, onward, Refused(Why.ORIGIN_UNPROVEN))
+    username, password = form.get("username", "").strip(), form.get("password", "")
+    if not username or not password or max(len(username), len(password)) > LONGEST_USERNAME:
+        return await _sign_in_form(visit, onward, Refused(Why.SIGN_IN_WRONG))
+    reply = await sign_in(visit.here, username, password)
+    if isinstance(reply, Refused):
+        return await _sign_in_form(visit, onward, reply, username)
+    if visit.who is not None and visit.user is not None:
+        # Whoever was signed in here before is not any more: nobody could sign that session out.
+        await visit.here.decide(SignedOut(caller=visit.who))
+    visit.renewed = reply
+    return visit.keep(see_other(password_page(onward) if reply.must_change_password else onward))
+
+
+@sign_in_pages.post("/logout")
+async def sign_out() -> Response:
+    """Sign out, and back to the sign-in page."""
+    visit = await open_visit()
+    form = await request.form
+    if not proves_origin(form.get(FORM_FIELD, "")):
+        return await page(visit, "home.html", status=403, why=Why.ORIGIN_UNPROVEN)
+    if visit.who is not None:
+        await visit.here.decide(SignedOut(caller=visit.who))
+    return forget_login(see_other("/login"))
+
+
+@sign_in_pages.get("/password")
+async def show_password() -> Response:
+    """The form for a new password."""
+    visit = await open_visit()
+    onward = local_path(request.args.get("next", ""))
+    if visit.user is None:
+        return visit.keep(see_other(sign_in_page(password_page(onward))))
+    return await page(visit, "password.html", onward=onward, form_origin=onward_origin(onward))
+
+
+@sign_in_pages.post("/password")
+async def take_password() -> Response:
+    """Take the new password and go on."""
+    visit = await open_visit()
+    form = await request.form
+    onward = local_path(form.get("next", ""))
+    if visit.user is None or visit.who is None:
+        return visit.keep(see_other(sign_in_page(password_page(onward))))
+    old, new = form.get("old_password", ""), form.get("new_password", "")
+    if not proves_origin(form.get(FORM_FIELD, "")):
+        return await _password_form(visit, onward, Refused(Why.ORIGIN_UNPROVEN))
+    if new != form.get("new_password_again", ""):
+        return await page(visit, "password.html", status=400, onward=onward, mismatch=True)
+    reply = (
+        Refused(Why.CURRENT_PASSWORD_WRONG)
+        if len(old) > LONGEST_PASSWORD
+        else await change_password(visit.here, visit.who, old, new)
+    )
+    if reply is not None:
+        return await _password_form(visit, onward, reply)
+    return visit.keep(see_other(onward))
+
+
+async def _sign_in_form(
+    visit: Visit, onward: str, reply: Refused | None = None, username: str = ""
+) -> Response:
+    return await page(
+        visit,
+        "sign_in.html",
+        status=200 if reply is None else MEANINGS[reply.why].status,
+        why=None if reply is None else reply.why,
+        wait_seconds=None if reply is None else reply.wait_seconds,
+        form_origin=onward_origin(onward),
+        onward=onward,
+        username=username,
+        notice=visit.text("recovered") if request.args.get("recovered") else None,
+    )
+
+
+async def _password_form(visit: Visit, onward: str, reply: Refused) -> Response:
+    return await page(
+        visit,
+        "password.html",
+        status=MEANINGS[reply.why].status,
+        why=reply.why,
+        faults=[field_text(fault, visit.language) for fault in reply.faults],
+        form_origin=onward_origin(onward),
+        onward=onward,
+    )

@@ -1,0 +1,80 @@
+"""A new telephone number for an account, proved by a code that is sent there."""
+
+from quart import Blueprint, Response
+
+from ostiary_core.decision import FieldFault, FieldRule, Refused
+from ostiary_core.events import PhoneChanged
+from ostiary_core.http.envelope import field_text
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.identifiers import is_phone
+from ostiary_core.rate import Operation
+from ostiary_core.records import TextCodePurpose
+from ostiary_core.secret import Secret
+from ostiary_core.why import Why
+from ostiary_web.pages.posted import posted, turned_away
+from ostiary_web.pages.visit import Visit, open_visit, page
+from ostiary_web.recovery import send_text_code
+
+__all__ = ["telephone_pages"]
+
+telephone_pages = Blueprint("telephone_pages", __name__)
+
+_PHONE = "/account/phone"
+
+
+@telephone_pages.get(_PHONE)
+async def show_phone() -> Response:
+    """The form for a new number."""
+    visit = await open_visit()
+    return turned_away(visit) or await _form(visit)
+
+
+@telephone_pages.post(_PHONE)
+async def take_phone() -> Response:
+    """Have a code sent to the new number."""
+    came = await posted(_PHONE)
+    if isinstance(came, Response):
+        return came
+    visit, phone = came.visit, came.form.get("phone", "").strip()
+    if visit.here.service.seconds_to_wait(Operation.TEXT_CODE, visit.here.source):
+        return await _form(visit, Refused(Why.TOO_MANY_REQUESTS), phone=phone)
+    if not is_phone(phone):
+        faults = (FieldFault("phone", FieldRule.PHONE),)
+        return await _form(visit, Refused(Why.FIELDS_INVALID, faults), phone=phone)
+    await send_text_code(visit.here, TextCodePurpose.CHANGE_PHONE, phone, came.who)
+    return await _form(visit, phone=phone, notice=visit.text("phone_code_sent"), coded=True)
+
+
+@telephone_pages.post(f"{_PHONE}/code")
+async def take_code() -> Response:
+    """The code that was sent: the number is the account's from now on."""
+    came = await posted(_PHONE)
+    if isinstance(came, Response):
+        return came
+    phone, code = came.form.get("phone", "").strip(), came.form.get("code", "").strip()
+    event = PhoneChanged(caller=came.who, phone=phone, code=Secret(code))
+    reply = (await came.visit.here.decide(event)).reply
+    if isinstance(reply, Refused):
+        return await _form(came.visit, reply, phone=phone, coded=True)
+    return came.done("/account?done=1")
+
+
+async def _form(
+    visit: Visit,
+    reply: Refused | None = None,
+    *,
+    phone: str = "",
+    notice: str | None = None,
+    coded: bool = False,
+) -> Response:
+    return await page(
+        visit,
+        "phone.html",
+        place="/account",
+        status=200 if reply is None else MEANINGS[reply.why].status,
+        why=None if reply is None else reply.why,
+        faults=() if reply is None else [field_text(fault, visit.language) for fault in reply.faults],
+        phone=phone,
+        notice=notice,
+        coded=coded,
+    )

@@ -1,0 +1,176 @@
+"""A browser's request for a page: who is here, in which language, and the answer as HTML.
+
+A browser whose access token has run out is given the next pair of its login session on the way, so nobody
+signs in again before the session is over.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+from quart import Response, render_template, request
+
+from ostiary_core.decision import AccountKnown, LoginIssued
+from ostiary_core.events import AccountRequested, SignedIn
+from ostiary_core.http.envelope import text_of
+from ostiary_core.http.language import Language
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.instant import Instant
+from ostiary_core.permissions import Permission
+from ostiary_core.records import User
+from ostiary_core.why import Why
+from ostiary_web.auth import renew_login
+from ostiary_web.browser import (
+    cookie_caller,
+    form_token,
+    hand_out_form_cookie,
+    keep_login,
+    refresh_cookie,
+)
+from ostiary_web.exchange import Exchange, exchange
+from ostiary_web.pages.addresses import this_address
+from ostiary_web.pages.moments import moment
+from ostiary_web.pages.texts import PAGE_TEXTS
+from ostiary_web.zones import zone_for
+
+__all__ = ["LANGUAGE_COOKIE", "Visit", "open_visit", "page", "visitors_language"]
+
+LANGUAGE_COOKIE: Final = "ostiary_language"
+
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+
+_PLACES: Final = (
+    ("/account", "nav_account", None),
+    ("/account/applications", "nav_applications", None),
+    ("/account/sessions", "nav_sessions", None),
+    ("/admin/clients", "nav_clients", Permission.CLIENT_LIST),
+    ("/admin/people", "nav_people", Permission.USER_LIST),
+    ("/admin/roles", "nav_roles", Permission.ROLE_LIST),
+    ("/admin/online", "nav_online", Permission.ONLINE_LIST),
+    ("/admin/audit", "nav_audit", Permission.AUDIT_READ),
+)
+
+
+@dataclass(slots=True)
+class Visit:
+    """Who asks for a page, and a pair that was renewed on the way."""
+
+    here: Exchange
+    language: Language
+    who: SignedIn | None = None
+    account: AccountKnown | None = None
+    renewed: LoginIssued | None = None
+
+    def keep(self, response: Response) -> Response:
+        """Hand out what this visit made for the browser to keep."""
+        if self.renewed is not None:
+            keep_login(response, self.renewed)
+        return hand_out_form_cookie(response)
+
+    @property
+    def user(self) -> User | None:
+        """Who is signed in."""
+        return None if self.account is None else self.account.user
+
+    @property
+    def session_id(self) -> str | None:
+        """The login session that this browser is signed in by."""
+        return None if self.account is None else self.account.session_id
+
+    def may(self, permission: Permission) -> bool:
+        """Whether the visitor holds `permission`."""
+        return self.account is not None and permission.value in self.account.permissions
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """Where this visitor can go, as path and name."""
+        if self.user is None or self.user.must_change_password:
+            return ()
+        return tuple(
+            (path, self.text(name))
+            for path, name, permission in _PLACES
+            if permission is None or self.may(permission)
+        )
+
+    def moment(self, instant: Instant, *, seconds: bool = False) -> Markup:
+        """A time as this visitor reads it."""
+        return moment(instant, zone_for(None, self.user), seconds=seconds)
+
+    def text(self, name: str, /, **values: object) -> str:
+        """A text of the page in the visitor's language."""
+        return PAGE_TEXTS[self.language][name].format(**values)
+
+
+async def open_visit() -> Visit:
+    """The visit that this request is; its login session is refreshed where it needs to be."""
+    visit = Visit(exchange(), visitors_language(None), who=cookie_caller())
+    await _recognise(visit)
+    refresh_token = refresh_cookie()
+    if visit.user is None and refresh_token is not None:
+        renewed = await renew_login(visit.here, refresh_token)
+        if isinstance(renewed, LoginIssued):
+            visit.renewed = renewed
+            visit.who = SignedIn(access_token=renewed.tokens.access_token)
+            await _recognise(visit)
+    visit.language = visitors_language(visit.user)
+    return visit
+
+
+async def _recognise(visit: Visit) -> None:
+    if visit.who is None:
+        return
+    reply = (await visit.here.decide(AccountRequested(caller=visit.who))).reply
+    visit.account = reply if isinstance(reply, AccountKnown) else None
+
+
+def visitors_language(user: User | None) -> Language:
+    """What the visitor switched to here, else the account's language, else what the browser asks for."""
+    for said in (request.cookies.get(LANGUAGE_COOKIE), None if user is None else user.locale):
+        if said in (Language.EN.value, Language.ZH.value):
+            return Language(said)
+    return exchange().language
+
+
+async def page(
+    visit: Visit,
+    template: str,
+    *,
+    status: int = 200,
+    why: Why | None = None,
+    wait_seconds: int | None = None,
+    form_origin: str = "",
+    faults: Iterable[str] = (),
+    place: str = "",
+    **values: object,
+) -> Response:
+    """A page as HTML; `form_origin` is where its forms may lead besides here, `place` where in the menu."""
+    body = await render_template(
+        template,
+        visit=visit,
+        language=visit.language.value,
+        t=PAGE_TEXTS[visit.language],
+        user=visit.user,
+        places=visit.places,
+        place=place,
+        form_token=form_token(visit.here),
+        address=this_address() if request.method == "GET" else "/",
+        problem=None if why is None else text_of(why, visit.language),
+        problem_code=None if why is None else MEANINGS[why].code,
+        faults=tuple(faults),
+        trace_id=visit.here.trace_id,
+        **values,
+    )
+    response = Response(body, status, content_type="text/html; charset=utf-8")
+    if wait_seconds is not None:
+        response.headers["Retry-After"] = str(wait_seconds)
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["Content-Language"] = visit.language.value
+    response.headers["Content-Security-Policy"] = f"{_POLICY}; form-action 'self' {form_origin}".rstrip()
+    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["X-Frame-Options"] = "DENY"
+    return visit.keep(response)

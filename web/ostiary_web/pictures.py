@@ -1,0 +1,113 @@
+"""Which picture a file is, by its first bytes: what it is called and what a client says of it prove nothing.
+
+No more than the headers is read, so nothing has to be decoded: the type decides how it is served, and the
+size keeps out a small file that unpacks to gigabytes in a browser. Three formats, each by its own
+specification: PNG (ISO/IEC 15948 §11.2.1), JPEG (ITU-T T.81 Annex B), WebP (RFC 9649).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+__all__ = ["MEDIA_TYPES", "MOST_PIXELS_A_SIDE", "Picture", "PictureType", "picture_in"]
+
+MOST_PIXELS_A_SIDE: Final = 4096
+
+
+class PictureType(StrEnum):
+    """The formats that every browser shows, by their file endings."""
+
+    PNG = "png"
+    JPEG = "jpg"
+    WEBP = "webp"
+
+
+MEDIA_TYPES: Final[Mapping[str, str]] = MappingProxyType(
+    {PictureType.PNG: "image/png", PictureType.JPEG: "image/jpeg", PictureType.WEBP: "image/webp"}
+)
+"""The media type for each file ending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What the headers say."""
+
+    type: PictureType
+    width: int
+    height: int
+
+
+def picture_in(content: bytes) -> Picture | None:
+    """The picture whose headers `content` begins with; None where they are no picture's, broken, or of one
+    that is empty or too large."""
+    found = _png(content) or _jpeg(content) or _webp(content)
+    if found is None or not 1 <= found.width <= MOST_PIXELS_A_SIDE:
+        return None
+    return found if 1 <= found.height <= MOST_PIXELS_A_SIDE else None
+
+
+def _png(content: bytes) -> Picture | None:
+    """The signature, then a chunk IHDR of 13 bytes that begins with width and height."""
+    if not content.startswith(b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR") or len(content) < 33:
+        return None
+    return Picture(PictureType.PNG, _big(content[16:20]), _big(content[20:24]))
+
+
+_FRAME_HEADERS: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+"""SOF0 to SOF15, without the three markers of that range that are no frame headers."""
+
+_ALONE: Final = frozenset({0x01, *range(0xD0, 0xD8)})
+"""Markers without a length: TEM, RST0 to RST7."""
+
+
+def _jpeg(content: bytes) -> Picture | None:
+    """Segment by segment to the frame header; what they hold is skipped unread."""
+    if not content.startswith(b"\xff\xd8\xff"):
+        return None
+    at = 2
+    while at + 4 <= len(content) and content[at] == 0xFF:
+        marker = content[at + 1]
+        if marker == 0xFF:  # a fill byte
+            at += 1
+        elif marker in _ALONE:
+            at += 2
+        elif marker in _FRAME_HEADERS:
+            if len(content) < at + 10:
+                return None
+            height, width = _big(content[at + 5 : at + 7]), _big(content[at + 7 : at + 9])
+            return Picture(PictureType.JPEG, width, height)
+        elif marker in (0xD8, 0xD9, 0xDA):  # a scan, an end or a second beginning before any frame
+            return None
+        else:
+            length = _big(content[at + 2 : at + 4])
+            if length < 2:
+                return None
+            at += 2 + length
+    return None
+
+
+def _webp(content: bytes) -> Picture | None:
+    """A RIFF container whose first chunk is lossy, lossless or extended; each has its size elsewhere."""
+    if content[:4] != b"RIFF" or content[8:12] != b"WEBP" or len(content) < 30:
+        return None
+    match content[12:16]:
+        case b"VP8 " if content[23:26] == b"\x9d\x01\x2a":
+            width, height = _little(content[26:28]) & 0x3FFF, _little(content[28:30]) & 0x3FFF
+        case b"VP8L" if content[20] == 0x2F:
+            bits = _little(content[21:25])
+            width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8X":
+            width, height = _little(content[24:27]) + 1, _little(content[27:30]) + 1
+        case _:
+            return None
+    return Picture(PictureType.WEBP, width, height)
+
+
+def _big(raw: bytes) -> int:
+    return int.from_bytes(raw, "big")
+
+
+def _little(raw: bytes) -> int:
+    return int.from_bytes(raw, "little")

@@ -1,0 +1,161 @@
+"""`/api/auth/sms-code` and `/api/auth/reset-password`: codes by text message, and the password they recover.
+
+Neither tells whether a number is known: the answer to the first is the same and leaves before anything
+that depends on it is done; a wrong code for a known number and any code for an unknown one are one refusal,
+after the same work.
+"""
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from quart import Blueprint, Response, current_app, request
+
+from ostiary_core.decision import FieldRule, Refused, TextCodeDrawn
+from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
+from ostiary_core.http.language import Language
+from ostiary_core.instant import SECOND_MS, Instant, later
+from ostiary_core.policy import SPECIFICATION
+from ostiary_core.rate import Operation
+from ostiary_core.records import TextCodePurpose, User
+from ostiary_core.secret import Secret
+from ostiary_net.passwords import Passwords
+from ostiary_net.text_messages import TextMessage, TextMessages
+from ostiary_web.exchange import Exchange, exchange, wait_refusal
+from ostiary_web.own import longest, new_password, open_own_call, phone, texts
+from ostiary_web.zones import ZONE_HEADER, zone_for
+
+__all__ = ["message_text", "recover_password", "recovery", "send_text_code"]
+
+recovery = Blueprint("recovery", __name__)
+
+_PURPOSES: Final = frozenset(purpose.value for purpose in TextCodePurpose)
+
+
+# --- what the pages do too
+
+
+async def send_text_code(
+    here: Exchange, purpose: TextCodePurpose, phone: str, who: SignedIn | None = None
+) -> None:
+    """Have a code sent, if the rules draw one; whoever asked is not kept waiting for either."""
+    event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=here.entropy())
+    messages: TextMessages = current_app.extensions["ostiary.text_messages"]
+    await messages.send(partial(_written, here, event, request.headers.get(ZONE_HEADER)), here.trace_id)
+
+
+async def recover_password(here: Exchange, phone: str, code: str, new: str) -> Refused | None:
+    """A new password for whoever holds the telephone; None when it is done."""
+    passwords: Passwords = current_app.extensions["ostiary.passwords"]
+    event = PasswordResetByTextMessage(
+        phone=phone, code=Secret(code), new_password_hash=await passwords.hash(new)
+    )
+    reply = (await here.decide(event)).reply
+    return reply if isinstance(reply, Refused) else None
+
+
+# --- the interface
+
+
+@recovery.post("/api/auth/sms-code")
+async def post_sms_code() -> Response:
+    """`{phone, purpose}`: null, whether the number is known or not. Only a signed-in user can ask for a code
+    to change to a number."""
+    here = exchange()
+    wait = here.service.seconds_to_wait(Operation.TEXT_CODE, here.source)
+    if wait:
+        return wait_refusal(here, wait)
+    fields = await texts(here, phone=phone, purpose=_purpose)
+    if isinstance(fields, Response):
+        return fields
+    purpose = TextCodePurpose(fields["purpose"])
+    who: SignedIn | None = None
+    if purpose is TextCodePurpose.CHANGE_PHONE:
+        call = await open_own_call()
+        if isinstance(call, Response):
+            return call
+        who = call.who
+    await send_text_code(here, purpose, fields["phone"], who)
+    return here.success(None)
+
+
+@recovery.post("/api/auth/reset-password")
+async def post_reset_password() -> Response:
+    """`{phone, code, newPassword}`; ends everything that the user has open."""
+    here = exchange()
+    wait = here.service.seconds_to_wait(Operation.RESET_PASSWORD, here.source)
+    if wait:
+        return wait_refusal(here, wait)
+    fields = await texts(here, phone=phone, code=longest(64), newPassword=new_password)
+    if isinstance(fields, Response):
+        return fields
+    reply = await recover_password(here, fields["phone"], fields["code"], fields["newPassword"])
+    return here.success(None) if reply is None else here.refused(reply)
+
+
+def _purpose(text: str) -> FieldRule | None:
+    return None if text in _PURPOSES else FieldRule.TEXT_CODE_PURPOSE
+
+
+# --- the message
+
+
+async def _written(here: Exchange, event: TextCodeRequested, zone_header: str | None) -> TextMessage | None:
+    """The message to send, once the rules have drawn a code for it; None where they drew none."""
+    drawn = (await here.decide(event)).reply
+    if not isinstance(drawn, TextCodeDrawn) or drawn.code is None:
+        return None
+    now = here.service.clock.now()
+    return TextMessage(
+        phone=event.phone,
+        purpose=event.purpose,
+        code=drawn.code,
+        text=message_text(
+            event.purpose,
+            drawn.code,
+            later(now, SPECIFICATION.text_code_seconds),
+            drawn.addressee,
+            asked_in=here.language,
+            zone_header=zone_header,
+        ),
+        at=now,
+    )
+
+
+_TEXTS: Final = {
+    (TextCodePurpose.RESET_PASSWORD, Language.EN): (
+        "{code} is your code to reset your password. It can be used once, until {until} ({zone}). "
+        "If you did not ask for it, ignore this message and tell nobody the code."
+    ),
+    (TextCodePurpose.RESET_PASSWORD, Language.ZH): (
+        "验证码 {code}，用于重置密码，{until}（{zone}）前有效，仅可使用一次。"
+        "如非本人操作，请忽略，切勿告知他人。"
+    ),
+    (TextCodePurpose.CHANGE_PHONE, Language.EN): (
+        "{code} is your code to use this number for your account. It can be used once, until {until} "
+        "({zone}). If you did not ask for it, ignore this message and tell nobody the code."
+    ),
+    (TextCodePurpose.CHANGE_PHONE, Language.ZH): (
+        "验证码 {code}，用于将本号码绑定到您的账号，{until}（{zone}）前有效，仅可使用一次。"
+        "如非本人操作，请忽略，切勿告知他人。"
+    ),
+}
+
+
+def message_text(
+    purpose: TextCodePurpose,
+    code: Secret,
+    until: Instant,
+    addressee: User | None,
+    *,
+    asked_in: Language,
+    zone_header: str | None,
+) -> str:
+    """What the telephone shows: in the user's language, else the request's; the time in the zone that
+    "Common conventions" names."""
+    chosen = None if addressee is None else addressee.locale
+    language = asked_in if chosen is None else Language(chosen)
+    zone = zone_for(zone_header, addressee)
+    # Rounded down: the code is good for longer than it says, never for less.
+    at = datetime.fromtimestamp(until // SECOND_MS, UTC).astimezone(zone)
+    return _TEXTS[purpose, language].format(code=code.reveal(), until=f"{at:%H:%M}", zone=zone.key)

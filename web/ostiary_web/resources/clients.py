@@ -1,0 +1,296 @@
+"""`/api/oauth/clients`: the third parties, their secrets and their sessions ("Client")."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from quart import Response
+
+from ostiary_core.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
+from ostiary_core.decision import ClientKnown, Refused, Reply, SecretIssued
+from ostiary_core.events import (
+    ClientChanged,
+    ClientDeleted,
+    ClientDisabled,
+    ClientEnabled,
+    ClientImported,
+    ClientRegistered,
+    ClientRequested,
+    ClientSecretReset,
+    OldSecretEnded,
+)
+from ostiary_core.instant import Instant
+from ostiary_core.listing import CLIENTS, ListingStore
+from ostiary_core.permissions import Permission
+from ostiary_core.records import Client, GrantType
+from ostiary_core.scopes import SCOPES
+from ostiary_core.why import Why
+from ostiary_web.resources.access import Call, opened_by
+from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words
+from ostiary_web.resources.declared import Declared, Fields, Permissions
+from ostiary_web.resources.lists import answer_list
+from ostiary_web.resources.records import answer_record, sent_nothing, sent_object_or_nothing, sent_truth
+from ostiary_web.resources.routes import blueprint_of
+from ostiary_web.resources.running import running_sessions
+
+__all__ = ["DECLARED", "clients"]
+
+_PATH: Final = "/api/oauth/clients"
+_GRANTS: Final = ", ".join(grant.value for grant in GrantType)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A client, and what the audit trail knows of it."""
+
+    client: Client
+    last_used_at: Instant | None
+
+
+_FIELDS: Final[tuple[Field[_Shown], ...]] = (
+    Field(
+        name="id",
+        kind=Kind.TEXT,
+        heading=Words("Identifier", "标识"),
+        read=lambda shown: shown.client.client_id,
+    ),
+    Field(
+        name="clientId",
+        kind=Kind.TEXT,
+        heading=Words("Client ID", "客户端标识"),
+        read=lambda shown: shown.client.client_id,
+        listed="client_id",
+        column=Column.TAKEN,
+        note=Words(
+            "Required. Never changes; a row with the identifier of a client there is changes that client.",
+            "必填，创建后不可修改；若该标识的客户端已存在，则更新该客户端。",
+        ),
+    ),
+    Field(
+        name="name",
+        kind=Kind.TEXT,
+        heading=Words("Name", "名称"),
+        read=lambda shown: shown.client.name,
+        listed="name",
+        column=Column.TAKEN,
+        note=Words("Required. What users are shown.", "必填，展示给用户的名称。"),
+    ),
+    Field(
+        name="redirectUris",
+        kind=Kind.TEXTS,
+        heading=Words("Redirect addresses", "回调地址"),
+        read=lambda shown: shown.client.redirect_uris,
+        column=Column.TAKEN,
+        note=Words(
+            "One a line, https:// first (http://localhost and http://127.0.0.1 for local use).",
+            "每行一个，须以 https:// 开头（本地可用 http://localhost 或 http://127.0.0.1）。",
+        ),
+    ),
+    Field(
+        name="grantTypes",
+        kind=Kind.CODES,
+        heading=Words("Grants", "授权类型"),
+        read=lambda shown: tuple(grant.value for grant in shown.client.grant_types),
+        column=Column.TAKEN,
+        note=Words(f"Required. Any of: {_GRANTS}.", f"必填，可多选：{_GRANTS}。"),
+    ),
+    Field(
+        name="scopes",
+        kind=Kind.CODES,
+        heading=Words("Scopes", "权限范围"),
+        read=lambda shown: shown.client.scopes,
+        column=Column.TAKEN,
+        note=Words(f"Any of: {', '.join(SCOPES)}.", f"可选值：{', '.join(SCOPES)}。"),
+    ),
+    Field(
+        name="autoApproveScopes",
+        kind=Kind.CODES,
+        heading=Words("Scopes without consent", "免确认权限范围"),
+        read=lambda shown: shown.client.auto_approve_scopes,
+        column=Column.TAKEN,
+        note=Words(
+            "Those of the scopes that users are not asked about.", "上述权限范围中无需用户确认的部分。"
+        ),
+    ),
+    Field(
+        name="accessTokenTtl",
+        kind=Kind.INTEGER,
+        heading=Words("Access token, seconds", "访问令牌有效期（秒）"),
+        read=lambda shown: shown.client.access_token_seconds,
+        column=Column.TAKEN,
+        note=Words(
+            f"{ACCESS_TOKEN_SECONDS.least} to {ACCESS_TOKEN_SECONDS.most}; "
+            f"{ACCESS_TOKEN_SECONDS.default} where it is empty.",
+            f"{ACCESS_TOKEN_SECONDS.least} 到 {ACCESS_TOKEN_SECONDS.most}，"
+            f"留空时为 {ACCESS_TOKEN_SECONDS.default}。",
+        ),
+    ),
+    Field(
+        name="refreshTokenTtl",
+        kind=Kind.INTEGER,
+        heading=Words("Refresh token, seconds", "刷新令牌有效期（秒）"),
+        read=lambda shown: shown.client.refresh_token_seconds,
+        column=Column.TAKEN,
+        note=Words(
+            f"{REFRESH_TOKEN_SECONDS.least} to {REFRESH_TOKEN_SECONDS.most}; "
+            f"{REFRESH_TOKEN_SECONDS.default} where it is empty.",
+            f"{REFRESH_TOKEN_SECONDS.least} 到 {REFRESH_TOKEN_SECONDS.most}，"
+            f"留空时为 {REFRESH_TOKEN_SECONDS.default}。",
+        ),
+    ),
+    Field(
+        name="enabled",
+        kind=Kind.TRUTH,
+        heading=Words("Enabled", "启用"),
+        read=lambda shown: shown.client.enabled,
+        listed="enabled",
+        column=Column.TAKEN,
+        note=Words(
+            "For new clients; yes where it is empty. One that is there is enabled and disabled elsewhere.",
+            "仅对新建有效，留空为启用；已存在的客户端请在系统中启用或停用。",
+        ),
+    ),
+    Field(
+        name="builtIn",
+        kind=Kind.TRUTH,
+        heading=Words("Built in", "内置"),
+        read=lambda shown: shown.client.built_in,
+        listed="built_in",
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="createdAt",
+        kind=Kind.TIME,
+        heading=Words("Created at", "创建时间"),
+        read=lambda shown: shown.client.created_at,
+        listed="created_at",
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="updatedAt",
+        kind=Kind.TIME,
+        heading=Words("Updated at", "更新时间"),
+        read=lambda shown: shown.client.updated_at,
+        listed="updated_at",
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="lastUsedAt",
+        kind=Kind.TIME,
+        heading=Words("Last used at", "最近使用时间"),
+        read=lambda shown: shown.last_used_at,
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="secretLastUsedAt",
+        kind=Kind.TIME,
+        heading=Words("Secret last used at", "密钥最近使用时间"),
+        read=lambda shown: shown.client.secret_used_at,
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="oldSecretLastUsedAt",
+        kind=Kind.TIME,
+        heading=Words("Old secret last used at", "旧密钥最近使用时间"),
+        read=lambda shown: shown.client.old_secret_used_at,
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="oldSecretUntil",
+        kind=Kind.TIME,
+        heading=Words("Old secret works until", "旧密钥有效期至"),
+        read=lambda shown: shown.client.old_secret_until,
+        column=Column.SHOWN,
+    ),
+)
+
+
+def _shown(store: ListingStore, found: Sequence[Client]) -> list[_Shown]:
+    last_used = store.last_used([client.client_id for client in found])
+    return [_Shown(client, last_used.get(client.client_id)) for client in found]
+
+
+async def _registered(call: Call, fields: Fields) -> ClientRegistered:
+    return ClientRegistered(caller=call.who, fields=fields, entropy=call.here.entropy())
+
+
+async def _imported(call: Call, fields: Fields, replace: bool) -> ClientImported:
+    return ClientImported(caller=call.who, fields=fields, replace=replace, entropy=call.here.entropy())
+
+
+def _known(reply: Reply) -> Client | None:
+    return reply.client if isinstance(reply, ClientKnown | SecretIssued) else None
+
+
+DECLARED: Final = Declared(
+    name="clients",
+    path=_PATH,
+    title=Words("Clients", "客户端"),
+    permissions=Permissions(
+        list=Permission.CLIENT_LIST,
+        create=Permission.CLIENT_CREATE,
+        update=Permission.CLIENT_UPDATE,
+        delete=Permission.CLIENT_DELETE,
+    ),
+    listed=Listed(resource=CLIENTS, fields=_FIELDS, shown=_shown),
+    label=lambda client: client.name,
+    identify=lambda client: client.client_id,
+    show=lambda who, client_id: ClientRequested(caller=who, client_id=client_id),
+    register=_registered,
+    change=lambda who, client_id, fields: ClientChanged(caller=who, client_id=client_id, fields=fields),
+    delete=lambda who, client_id: ClientDeleted(caller=who, client_id=client_id),
+    import_row=_imported,
+    known=_known,
+    revision=lambda client: client.revision,
+)
+
+clients = blueprint_of(DECLARED)
+
+
+@opened_by(clients, "PUT", f"{_PATH}/<client_id>/enabled", Permission.CLIENT_UPDATE)
+async def set_enabled(call: Call, client_id: str) -> Response:
+    """`{enabled}`: disabling ends all sessions of the client, and enabling revives none."""
+    enabled = await sent_truth("enabled")
+    if isinstance(enabled, Refused):
+        return call.here.refused(enabled)
+    event = (ClientEnabled if enabled else ClientDisabled)(caller=call.who, client_id=client_id)
+    return await answer_record(call, DECLARED, await call.decide(event))
+
+
+@opened_by(clients, "POST", f"{_PATH}/<client_id>/secret", Permission.CLIENT_UPDATE)
+async def reset_secret(call: Call, client_id: str) -> Response:
+    """A new secret, shown this once; it ends nothing but the old one, and with `{keepOldForSeconds}` not
+    even that before its time."""
+    fields = await sent_object_or_nothing()
+    if isinstance(fields, Refused):
+        return call.here.refused(fields)
+    reply = await call.decide(
+        ClientSecretReset(caller=call.who, client_id=client_id, fields=fields, entropy=call.here.entropy())
+    )
+    match reply:
+        case SecretIssued(secret=secret):
+            return call.here.success({"secret": secret.reveal()})
+        case Refused():
+            return call.here.refused(reply)
+        case _:
+            return call.here.refuse(Why.INTERNAL_ERROR)
+
+
+@opened_by(clients, "DELETE", f"{_PATH}/<client_id>/old-secret", Permission.CLIENT_UPDATE)
+async def end_old_secret(call: Call, client_id: str) -> Response:
+    """The old secret that was to work on for a time stops working now."""
+    refusal = sent_nothing()
+    if refusal is not None:
+        return call.here.refused(refusal)
+    return await answer_record(
+        call, DECLARED, await call.decide(OldSecretEnded(caller=call.who, client_id=client_id))
+    )
+
+
+@opened_by(clients, "GET", f"{_PATH}/<client_id>/sessions", Permission.CLIENT_LIST)
+async def list_sessions(call: Call, client_id: str) -> Response:
+    """The running sessions of the client that the caller may see."""
+    reply = await call.decide(ClientRequested(caller=call.who, client_id=client_id))
+    if isinstance(reply, Refused):
+        return call.here.refused(reply)
+    return await answer_list(call, running_sessions(call), only={"client_id": client_id})

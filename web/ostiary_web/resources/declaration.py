@@ -1,0 +1,102 @@
+"""What a resource of the interface is made of: its fields, and the list that they are shown in."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, NamedTuple, TypeVar
+
+from ostiary_core.http.language import Language
+from ostiary_core.instant import Instant, iso_time
+from ostiary_core.listing import ListingStore, Resource
+
+__all__ = ["Column", "Field", "Kind", "Listed", "Words", "as_json", "as_they_are"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+class Words(NamedTuple):
+    """One text in both languages."""
+
+    en: str
+    zh: str
+
+    def in_language(self, language: Language) -> str:
+        return self.zh if language is Language.ZH else self.en
+
+
+class Kind(Enum):
+    """What the values of a field are."""
+
+    TEXT = "text"
+    TEXTS = "texts"
+    """An array of strings without white space: a cell has them line by line."""
+    CODES = "codes"
+    """An array of codes, which a cell may also have with commas between them."""
+    INTEGER = "integer"
+    TRUTH = "truth"
+    TIME = "time"
+
+
+class Column(Enum):
+    """What the sheets of a resource have of a field."""
+
+    NONE = "none"
+    SHOWN = "shown"
+    """Exported; of no effect when imported."""
+    TAKEN = "taken"
+    """Exported, and imported again."""
+    BROUGHT = "brought"
+    """Imported, and never exported: a password."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field(Generic[V]):
+    """One field of a record, as the interface shows it."""
+
+    name: str
+    """Its JSON name, and that of its filter, sort and range."""
+    kind: Kind
+    heading: Words
+    """Of its column in a sheet."""
+    read: Callable[[V], object]
+    """Its value: text, texts, number or truth as JSON has them, an `Instant` for a time; or None."""
+    listed: str | None = None
+    """By which name the core's listing sorts, narrows or filters by it; None where it does not."""
+    choices: Mapping[str, tuple[str, ...]] | None = None
+    """The values that a filter takes, each with those that it means in the store; None for any text."""
+    column: Column = Column.NONE
+    note: Words | None = None
+    """What an import expects, for the template."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed(Generic[T, V]):
+    """A list as the interface shows it: items of the core's listing, each shown with these fields."""
+
+    resource: Resource[T]
+    fields: tuple[Field[V], ...]
+    shown: Callable[[ListingStore, Sequence[T]], Sequence[V]]
+    """Adds to some items what else is shown of them; `as_they_are` where that is nothing."""
+
+
+def as_they_are(store: ListingStore, items: Sequence[T]) -> Sequence[T]:
+    """Items that hold all that is shown of them."""
+    return items
+
+
+def as_json(fields: Sequence[Field[V]], item: V) -> dict[str, object]:
+    """An item as the interface shows it: times in ISO-8601, arrays as lists."""
+    return {
+        field.name: _json(field, field.read(item)) for field in fields if field.column is not Column.BROUGHT
+    }
+
+
+def _json(field: Field[V], value: object) -> object:
+    match field.kind:
+        case Kind.TIME:
+            return iso_time(Instant(value)) if isinstance(value, int) else None
+        case Kind.TEXTS | Kind.CODES:
+            return list(value) if isinstance(value, tuple) else []
+        case _:
+            return value

@@ -1,0 +1,131 @@
+"""The sheets that a resource gives: the export of a list, and the template of an import.
+
+A sheet is written in a worker thread into a file that has no name, a piece of the list at a time, and sent
+from there: neither the list nor the sheet is ever whole in memory.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import IO, Final, Self, TypeVar
+
+import trio
+from quart import Response, request
+from quart.wrappers.response import ResponseBody
+
+from ostiary_core.http.answer import NO_STORE
+from ostiary_core.instant import Instant
+from ostiary_core.listing import Listing, ListingStore
+from ostiary_core.why import Why
+from ostiary_web.resources.access import Call
+from ostiary_web.resources.declared import Declared
+from ostiary_web.resources.lists import query_arguments
+from ostiary_web.resources.queries import read_narrowing
+from ostiary_web.resources.sheets import SHEET_MEDIA_TYPE, SheetWriter, write_template
+from ostiary_web.zones import ZONE_HEADER, zone_for
+
+__all__ = ["answer_export", "answer_template"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+_ITEMS_AT_A_TIME: Final = 1_000
+_BYTES_AT_A_TIME: Final = 64 * 1024
+
+
+async def answer_export(call: Call, declared: Declared[T, V]) -> Response:
+    """Everything that the query's filters match, in its order, as a sheet."""
+    asked = read_narrowing(declared.listed, query_arguments(), _ITEMS_AT_A_TIME)
+    if isinstance(asked, tuple):
+        return call.here.refuse(Why.FIELDS_INVALID, asked)
+    zone = zone_for(request.headers.get(ZONE_HEADER), call.account.user)
+    listing = asked
+
+    def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
+        writer = SheetWriter(file, declared.fields, declared.title, call.here.language, zone, now)
+        for items in _pieces(store, listing, now):
+            writer.write(declared.listed.shown(store, items))
+        writer.close()
+
+    return await _answer(call, write, f"{declared.name}.xlsx")
+
+
+async def answer_template(call: Call, declared: Declared[T, V]) -> Response:
+    """What an import expects, to be filled in."""
+
+    def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
+        write_template(file, declared.fields, declared.title, call.here.language, now)
+
+    return await _answer(call, write, f"{declared.name}-template.xlsx")
+
+
+def _pieces(store: ListingStore, listing: Listing[T], now: Instant) -> Iterator[Sequence[T]]:
+    """The items of a list from the first to the last."""
+    for number in range(1, 1_000_000_000):
+        items = store.page(replace(listing, page=number), now).items
+        if items:
+            yield items
+        if len(items) < listing.page_size:
+            return
+
+
+async def _answer(
+    call: Call, write: Callable[[IO[bytes], ListingStore, Instant], None], name: str
+) -> Response:
+    file = TemporaryFile()  # noqa: SIM115 (closed by the answer's body)
+    try:
+        await call.here.service.look_through(partial(write, file), call.here.origin)
+    except BaseException:
+        file.close()
+        raise
+    response = Response(_FileBody(file))
+    # The front door sees to it that the client keeps taking.
+    response.timeout = None
+    response.headers.clear()
+    for field, value in (
+        ("Content-Type", SHEET_MEDIA_TYPE),
+        ("Content-Length", str(file.tell())),
+        ("Content-Disposition", f'attachment; filename="{name}"'),
+        ("X-Content-Type-Options", "nosniff"),
+        *((field.decode(), value.decode()) for field, value in NO_STORE),
+    ):
+        response.headers[field] = value
+    return response
+
+
+class _FileBody(ResponseBody):
+    """A written file, read in worker threads and closed when it was sent, or will not be."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    async def __aenter__(self) -> Self:
+        self._file.seek(0)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = await trio.to_thread.run_sync(self._file.read, _BYTES_AT_A_TIME)
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+    async def convert_to_sequence(self) -> bytes:
+        async with self:
+            return b"".join([piece async for piece in self])
+
+    async def make_conditional(self, begin: int, end: int | None, max_partial_size: int | None = None) -> int:
+        """Parts of a sheet are not given."""
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        self._file.close()

@@ -1,0 +1,209 @@
+"""`POST /x/import`: a sheet of records, all of it or nothing.
+
+Rules, all in this file ("Generic list/record convention"):
+
+- `mode=insert` makes a new record of every row; `upsert` also changes those that are there, found by the
+  field that names them. A row that says what stands changes nothing.
+- Columns go by their headings, in either language, or by the names of the fields; their order is free.
+- A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, truths
+  and passwords it says nothing.
+- A fault is at `rows.<number>.<field>`, the number being the one beside the row in the sheet.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, time
+from typing import Any, Final, TypeVar
+
+from quart import Response, request
+
+from ostiary_core.decision import BatchDone, BatchRefused, FieldFault, FieldRule, Refused, SecretIssued
+from ostiary_core.events import AllOrNothing
+from ostiary_core.why import Why
+from ostiary_web.resources.access import Call
+from ostiary_web.resources.declaration import Column, Field, Kind
+from ostiary_web.resources.declared import Declared, Fields
+from ostiary_web.resources.records import batch_refusal
+from ostiary_web.resources.sheet_reading import LONGEST_SHEET, Cell, Row, read_sheet
+
+__all__ = ["LONGEST_IMPORT", "answer_import", "take_sheet"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+LONGEST_IMPORT: Final = LONGEST_SHEET + 64 * 1024
+"""Bytes of a request: the file and what is around it."""
+
+_MULTIPART: Final = "multipart/form-data"
+_REPLACES: Final = {"insert": False, "upsert": True}
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "yes", "y", "1", "是"), True),
+    **dict.fromkeys(("false", "no", "n", "0", "否"), False),
+}
+_BETWEEN_CODES: Final = re.compile(r"[\s,;，；、]+")
+_IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+"""The zone in the heading of a time."""
+
+
+async def answer_import(call: Call, declared: Declared[T, V]) -> Response:
+    """How many records the sheet made and changed; for new clients also their secrets, this once."""
+    taken = await take_sheet(call, declared)
+    return call.here.refused(taken) if isinstance(taken, Refused) else call.here.success(taken)
+
+
+async def take_sheet(call: Call, declared: Declared[T, V]) -> dict[str, Any] | Refused:
+    """Import the sheet that the request brings; what became of it, or everything that is wrong with it."""
+    if request.mimetype != _MULTIPART:
+        return Refused(Why.NOT_MULTIPART)
+    content, mode = await _uploaded()
+    faults = [
+        *([FieldFault("file", FieldRule.REQUIRED)] if content is None else []),
+        *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in _REPLACES else []),
+    ]
+    if content is None or faults:
+        return Refused(Why.FIELDS_INVALID, tuple(faults))
+    uploaded = content
+    # In the place where exports are written: one sheet at a time bounds what sheets cost all others.
+    sheet = await call.here.service.look_through(lambda store, now: read_sheet(uploaded), call.here.origin)
+    if isinstance(sheet, FieldRule):
+        return Refused(Why.FIELDS_INVALID, (FieldFault("file", sheet),))
+    columns, unknown = _columns(declared.fields, sheet[0])
+    if unknown:
+        return Refused(Why.FIELDS_INVALID, tuple(unknown))
+    if len(sheet) == 1:
+        return Refused(Why.FIELDS_INVALID, (FieldFault("file", FieldRule.SHEET_EMPTY),))
+    rows = {row.number: _fields(columns, row) for row in sheet[1:]}
+    return await _import_rows(call, declared, rows, replace=_REPLACES[mode])
+
+
+async def _import_rows(
+    call: Call, declared: Declared[T, V], rows: Mapping[int, Fields], *, replace: bool
+) -> dict[str, Any] | Refused:
+    # A row may end the caller's own sessions, or take a permission away: the others come before it.
+    in_order = sorted(rows, key=lambda number: declared.is_own(call, rows[number]))
+    events = [await declared.import_row(call, rows[number], replace) for number in in_order]
+    reply = await call.decide(AllOrNothing(events=tuple(events)))
+    match reply:
+        case BatchDone(replies=replies):
+            items = [declared.known(each) for each in replies]
+            revisions = [declared.revision(item) for item in items if item is not None]
+            made = revisions.count(1)
+            secrets = [
+                {"clientId": each.client.client_id, "secret": each.secret.reveal()}
+                for each in replies
+                if isinstance(each, SecretIssued)
+            ]
+            done: dict[str, Any] = {
+                "created": made,
+                "updated": len(revisions) - made,
+                "unchanged": len(items) - len(revisions),
+            }
+            return {**done, **({"secrets": secrets} if secrets else {})}
+        case BatchRefused():
+            return batch_refusal(reply, [f"rows.{number}" for number in in_order])
+        case Refused():
+            return reply
+        case _:
+            return Refused(Why.INTERNAL_ERROR)
+
+
+async def _uploaded() -> tuple[bytes | None, str]:
+    """The one file and the mode that were sent."""
+    form, files = await request.form, await request.files
+    sent, modes = files.getlist("file"), form.getlist("mode")
+    content = sent[0].read() if len(sent) == 1 else None
+    for file in (file for several in files.listvalues() for file in several):
+        file.close()
+    return content, modes[0] if len(modes) == 1 else ""
+
+
+# --- from cells to fields
+
+
+def _columns(fields: Sequence[Field[V]], headings: Row) -> tuple[list[Field[V] | None], list[FieldFault]]:
+    """Which field each column of the sheet is; every heading that is none, or is there twice."""
+    known = _known_headings(fields)
+    found: list[Field[V] | None] = []
+    faults = []
+    for place, heading in enumerate(headings.cells):
+        text = _heading(heading)
+        field = known.get(text) or known.get(_heading(_IN_BRACKETS.sub("", text)))
+        if text and (field is None or field in found):
+            faults.append(FieldFault(f"columns.{_letters(place)}", FieldRule.COLUMN))
+        found.append(field)
+    return found, faults
+
+
+def _known_headings(fields: Sequence[Field[V]]) -> Mapping[str, Field[V]]:
+    return {
+        _heading(name): field
+        for field in fields
+        if field.column is not Column.NONE
+        for name in (field.name, field.heading.en, field.heading.zh)
+    }
+
+
+def _heading(cell: Cell) -> str:
+    return " ".join(str(cell).casefold().split())
+
+
+def _letters(place: int) -> str:
+    """What a sheet calls its columns.
+
+    >>> _letters(0), _letters(25), _letters(26)
+    ('A', 'Z', 'AA')
+    """
+    first, second = divmod(place, 26)
+    return (chr(64 + first) if first else "") + chr(65 + second)
+
+
+def _fields(columns: Sequence[Field[Any] | None], row: Row) -> dict[str, object]:
+    """A row as the JSON object that says the same."""
+    fields: dict[str, object] = {}
+    for field, cell in zip(columns, row.cells, strict=False):
+        if field is None or field.column is Column.SHOWN:
+            continue
+        is_empty = cell == "" or (isinstance(cell, str) and cell.isspace())
+        match field.kind:
+            case Kind.TRUTH | Kind.INTEGER if is_empty:
+                pass
+            case Kind.TRUTH:
+                fields[field.name] = _truth(cell)
+            case Kind.INTEGER:
+                fields[field.name] = _whole_number(cell)
+            case Kind.TEXTS:
+                fields[field.name] = _text(cell).split()
+            case Kind.CODES:
+                fields[field.name] = [code for code in _BETWEEN_CODES.split(_text(cell)) if code]
+            case _ if field.column is Column.BROUGHT and is_empty:
+                pass
+            case _:
+                fields[field.name] = None if is_empty else _text(cell)
+    return fields
+
+
+def _text(cell: Cell) -> str:
+    """What a person sees in a cell: programs make numbers of what looks like one."""
+    match cell:
+        case str():
+            return cell
+        case bool():
+            return str(cell).lower()
+        case float() if cell.is_integer():
+            return str(int(cell))
+        case date() | time():
+            return cell.isoformat()
+        case _:
+            return str(cell)
+
+
+def _truth(cell: Cell) -> object:
+    """True or false; anything else as it is, for the rules to refuse."""
+    text = _text(cell)
+    return _TRUTHS.get(text.strip().casefold(), text)
+
+
+def _whole_number(cell: Cell) -> object:
+    """A whole number; anything else as it is, for the rules to refuse."""
+    text = _text(cell).strip()
+    return int(text) if re.fullmatch("[0-9]{1,18}", text, re.ASCII) else text

@@ -1,0 +1,41 @@
+"""The answer of a list: `{items, total}`, one page of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from quart import Response, request
+
+from ostiary_core.instant import Instant
+from ostiary_core.listing import FilterValue, ListingStore
+from ostiary_core.why import Why
+from ostiary_web.resources.access import Call
+from ostiary_web.resources.declaration import Listed, as_json
+from ostiary_web.resources.queries import read_query
+
+__all__ = ["answer_list", "query_arguments"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+async def answer_list(
+    call: Call, listed: Listed[T, V], only: Mapping[str, FilterValue] | None = None
+) -> Response:
+    """The page that the request's query asks for, of those items that fit `only`."""
+    asked = read_query(listed, query_arguments())
+    if isinstance(asked, tuple):
+        return call.here.refuse(Why.FIELDS_INVALID, asked)
+    listing = replace(asked, filters={**asked.filters, **(only or {})})
+
+    def look(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
+        page = store.page(listing, now)
+        return listed.shown(store, page.items), page.total
+
+    items, total = await call.look(look)
+    return call.here.success({"items": [as_json(listed.fields, item) for item in items], "total": total})
+
+
+def query_arguments() -> dict[str, list[str]]:
+    """The parameters of the request's query string, each with all its values."""
+    return {name: list(values) for name, values in request.args.lists()}

@@ -1,0 +1,115 @@
+"""`/api/iam/roles` and `/api/iam/permissions`: what people may do."""
+
+from typing import Final
+
+from quart import Response
+
+from ostiary_core.decision import Reply, RoleKnown
+from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
+from ostiary_core.listing import ROLES
+from ostiary_core.permissions import Permission
+from ostiary_core.records import Role
+from ostiary_core.role import permissions_in
+from ostiary_web.resources.access import Call, opened_by
+from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
+from ostiary_web.resources.declared import Declared, Fields, Permissions
+from ostiary_web.resources.permissions import DESCRIPTIONS
+from ostiary_web.resources.routes import blueprint_of
+
+__all__ = ["DECLARED", "roles"]
+
+_FIELDS: Final[tuple[Field[Role], ...]] = (
+    Field(
+        name="id",
+        kind=Kind.TEXT,
+        heading=Words("Identifier", "标识"),
+        read=lambda role: role.role_id,
+    ),
+    Field(
+        name="code",
+        kind=Kind.TEXT,
+        heading=Words("Code", "角色代码"),
+        read=lambda role: role.role_id,
+        listed="role_id",
+        column=Column.TAKEN,
+        note=Words(
+            "Required. Never changes; a row with the code of a role that is there changes that role.",
+            "必填，创建后不可修改；若该代码的角色已存在，则更新该角色。",
+        ),
+    ),
+    Field(
+        name="name",
+        kind=Kind.TEXT,
+        heading=Words("Name", "名称"),
+        read=lambda role: role.name,
+        listed="name",
+        column=Column.TAKEN,
+        note=Words("Required.", "必填。"),
+    ),
+    Field(
+        name="permissions",
+        kind=Kind.CODES,
+        heading=Words("Permissions", "权限"),
+        read=permissions_in,
+        column=Column.TAKEN,
+        note=Words(
+            f"One a line, any of: {', '.join(Permission)}.", f"每行一个，可选值：{', '.join(Permission)}。"
+        ),
+    ),
+    Field(
+        name="builtIn",
+        kind=Kind.TRUTH,
+        heading=Words("Built in", "内置"),
+        read=lambda role: role.built_in,
+        listed="built_in",
+        column=Column.SHOWN,
+    ),
+)
+
+
+async def _registered(call: Call, fields: Fields) -> RoleRegistered:
+    return RoleRegistered(caller=call.who, fields=fields)
+
+
+async def _imported(call: Call, fields: Fields, replace: bool) -> RoleImported:
+    return RoleImported(caller=call.who, fields=fields, replace=replace)
+
+
+def _known(reply: Reply) -> Role | None:
+    return reply.role if isinstance(reply, RoleKnown) else None
+
+
+DECLARED: Final = Declared(
+    name="roles",
+    path="/api/iam/roles",
+    title=Words("Roles", "角色"),
+    permissions=Permissions(
+        list=Permission.ROLE_LIST,
+        create=Permission.ROLE_CREATE,
+        update=Permission.ROLE_UPDATE,
+        delete=Permission.ROLE_DELETE,
+    ),
+    listed=Listed(resource=ROLES, fields=_FIELDS, shown=as_they_are),
+    label=lambda role: role.name,
+    identify=lambda role: role.role_id,
+    show=lambda who, role_id: RoleRequested(caller=who, role_id=role_id),
+    register=_registered,
+    change=lambda who, role_id, fields: RoleChanged(caller=who, role_id=role_id, fields=fields),
+    delete=lambda who, role_id: RoleDeleted(caller=who, role_id=role_id),
+    import_row=_imported,
+    known=_known,
+    revision=lambda role: role.revision,
+)
+
+roles = blueprint_of(DECLARED)
+
+
+@opened_by(roles, "GET", "/api/iam/permissions", Permission.ROLE_LIST)
+async def list_permissions(call: Call) -> Response:
+    """What a role can allow, each described in both languages."""
+    return call.here.success(
+        [
+            {"code": permission.value, "description": {"en-US": words.en, "zh-CN": words.zh}}
+            for permission, words in DESCRIPTIONS.items()
+        ]
+    )

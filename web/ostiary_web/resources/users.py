@@ -1,0 +1,309 @@
+"""`/api/iam/users`: the accounts, as an administrator handles them.
+
+Passwords go no further than this module: they are checked, hashed off the event loop, and the hash alone is
+in the event.
+"""
+
+from typing import Final
+
+from quart import Response, current_app
+
+from ostiary_core.decision import FieldFault, FieldRule, Refused, Reply, UserKnown
+from ostiary_core.events import (
+    PasswordResetByAdministrator,
+    SignedIn,
+    UserChanged,
+    UserDeleted,
+    UserDisabled,
+    UserEnabled,
+    UserForcedOut,
+    UserImported,
+    UserRegistered,
+    UserRequested,
+)
+from ostiary_core.identifiers import canonical_username
+from ostiary_core.listing import USERS
+from ostiary_core.passwords import new_password_faults
+from ostiary_core.permissions import Permission
+from ostiary_core.records import User
+from ostiary_core.user_fields import LOCALES
+from ostiary_core.why import Why
+from ostiary_net.passwords import Passwords
+from ostiary_web.exchange import json_object
+from ostiary_web.resources.access import Call, opened_by
+from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
+from ostiary_web.resources.declared import Declared, Fields, Permissions
+from ostiary_web.resources.records import answer_done, answer_record, sent_nothing, sent_truth
+from ostiary_web.resources.routes import blueprint_of
+from ostiary_web.zones import is_zone
+
+__all__ = ["DECLARED", "password_reset", "users"]
+
+_PATH: Final = "/api/iam/users"
+_PASSWORD: Final = "password"
+
+_FIELDS: Final[tuple[Field[User], ...]] = (
+    Field(
+        name="id",
+        kind=Kind.TEXT,
+        heading=Words("Identifier", "编号"),
+        read=lambda user: user.user_id,
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="username",
+        kind=Kind.TEXT,
+        heading=Words("User name", "用户名"),
+        read=lambda user: user.username,
+        listed="username",
+        column=Column.TAKEN,
+        note=Words(
+            "Required. A row with the name of a user who is there changes that user.",
+            "必填；若该用户名已存在，则更新该用户。",
+        ),
+    ),
+    Field(
+        name="name",
+        kind=Kind.TEXT,
+        heading=Words("Name", "姓名"),
+        read=lambda user: user.name,
+        listed="name",
+        column=Column.TAKEN,
+        note=Words("Required.", "必填。"),
+    ),
+    Field(
+        name="phone",
+        kind=Kind.TEXT,
+        heading=Words("Telephone", "手机号"),
+        read=lambda user: user.phone,
+        listed="phone",
+        column=Column.TAKEN,
+        note=Words(
+            "5 to 20 digits, with or without a leading plus. Another number ends what the user has open.",
+            "5 到 20 位数字，可带前导加号。修改手机号会结束该用户的所有会话。",
+        ),
+    ),
+    Field(
+        name=_PASSWORD,
+        kind=Kind.TEXT,
+        heading=Words("Password", "密码"),
+        read=lambda user: None,
+        column=Column.BROUGHT,
+        note=Words(
+            "8 to 256 characters, for new users only. Without one nobody can sign in until it is reset.",
+            "8 到 256 个字符，仅对新用户有效；留空则在重置密码前无法登录。",
+        ),
+    ),
+    Field(
+        name="enabled",
+        kind=Kind.TRUTH,
+        heading=Words("Enabled", "启用"),
+        read=lambda user: user.enabled,
+        listed="enabled",
+        column=Column.TAKEN,
+        note=Words(
+            "For new users; yes where it is empty. One who is there is enabled and disabled elsewhere.",
+            "仅对新用户有效，留空为启用；已存在的用户请在系统中启用或停用。",
+        ),
+    ),
+    Field(
+        name="mustChangePassword",
+        kind=Kind.TRUTH,
+        heading=Words("Must change the password", "须修改密码"),
+        read=lambda user: user.must_change_password,
+        column=Column.TAKEN,
+        note=Words("For new users yes where it is empty.", "新用户留空为是。"),
+    ),
+    Field(
+        name="roleIds",
+        kind=Kind.CODES,
+        heading=Words("Roles", "角色"),
+        read=lambda user: user.role_ids,
+        column=Column.TAKEN,
+        note=Words("Codes of roles, one a line.", "角色代码，每行一个。"),
+    ),
+    Field(
+        name="locale",
+        kind=Kind.TEXT,
+        heading=Words("Language", "语言"),
+        read=lambda user: user.locale,
+        column=Column.TAKEN,
+        note=Words(f"{' or '.join(LOCALES)}, or empty.", f"{' 或 '.join(LOCALES)}，可留空。"),
+    ),
+    Field(
+        name="timezone",
+        kind=Kind.TEXT,
+        heading=Words("Time zone", "时区"),
+        read=lambda user: user.timezone,
+        column=Column.TAKEN,
+        note=Words("As Asia/Shanghai, or empty.", "例如 Asia/Shanghai，可留空。"),
+    ),
+    Field(
+        name="avatarUrl",
+        kind=Kind.TEXT,
+        heading=Words("Picture", "头像"),
+        read=lambda user: user.avatar_url,
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="createdAt",
+        kind=Kind.TIME,
+        heading=Words("Created at", "创建时间"),
+        read=lambda user: user.created_at,
+        listed="created_at",
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="updatedAt",
+        kind=Kind.TIME,
+        heading=Words("Updated at", "更新时间"),
+        read=lambda user: user.updated_at,
+        listed="updated_at",
+        column=Column.SHOWN,
+    ),
+)
+
+
+# --- events
+
+
+async def _registered(call: Call, fields: Fields) -> UserRegistered:
+    password_hash, faults = await _hashed(fields)
+    return UserRegistered(
+        caller=call.who,
+        fields=_without_password(fields),
+        password_hash=password_hash,
+        faults=(*_unless_given(password_hash, faults), *_zone_faults(fields)),
+        entropy=call.here.entropy(),
+    )
+
+
+def _changed(who: SignedIn, user_id: str, fields: Fields) -> UserChanged:
+    return UserChanged(caller=who, user_id=user_id, fields=fields, faults=_zone_faults(fields))
+
+
+async def _imported(call: Call, fields: Fields, replace: bool) -> UserImported:
+    password_hash, faults = await _hashed(fields)
+    return UserImported(
+        caller=call.who,
+        fields=_without_password(fields),
+        replace=replace,
+        password_hash=password_hash,
+        faults=(*faults, *_zone_faults(fields)),
+        entropy=call.here.entropy(),
+    )
+
+
+def _without_password(fields: Fields) -> Fields:
+    return {name: value for name, value in fields.items() if name != _PASSWORD}
+
+
+async def _hashed(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
+    """The hash of the password among the fields, where there is one; what is wrong with it."""
+    password = fields.get(_PASSWORD)
+    if password is None or password == "":
+        return None, ()
+    if not isinstance(password, str) or "\x00" in password:
+        return None, (FieldFault(_PASSWORD, FieldRule.STRING),)
+    faults = new_password_faults(_PASSWORD, password)
+    if faults:
+        return None, faults
+    passwords: Passwords = current_app.extensions["ostiary.passwords"]
+    return await passwords.hash(password), ()
+
+
+def _unless_given(password_hash: str | None, faults: tuple[FieldFault, ...]) -> tuple[FieldFault, ...]:
+    """What is wrong with a password that there must be."""
+    if password_hash is None and not faults:
+        return (FieldFault(_PASSWORD, FieldRule.REQUIRED),)
+    return faults
+
+
+def _zone_faults(fields: Fields) -> tuple[FieldFault, ...]:
+    """Which zones there are the rules do not know; what is no text at all, they see themselves."""
+    zone = fields.get("timezone")
+    if isinstance(zone, str) and zone and not is_zone(zone):
+        return (FieldFault("timezone", FieldRule.TIMEZONE),)
+    return ()
+
+
+def _is_own(call: Call, fields: Fields) -> bool:
+    user, username = call.account.user, fields.get("username")
+    return (
+        user is not None
+        and isinstance(username, str)
+        and canonical_username(username) == canonical_username(user.username)
+    )
+
+
+def _known(reply: Reply) -> User | None:
+    return reply.user if isinstance(reply, UserKnown) else None
+
+
+DECLARED: Final = Declared(
+    name="users",
+    path=_PATH,
+    title=Words("Users", "用户"),
+    permissions=Permissions(
+        list=Permission.USER_LIST,
+        create=Permission.USER_CREATE,
+        update=Permission.USER_UPDATE,
+        delete=Permission.USER_DELETE,
+    ),
+    listed=Listed(resource=USERS, fields=_FIELDS, shown=as_they_are),
+    label=lambda user: user.name,
+    identify=lambda user: user.user_id,
+    show=lambda who, user_id: UserRequested(caller=who, user_id=user_id),
+    register=_registered,
+    change=_changed,
+    delete=lambda who, user_id: UserDeleted(caller=who, user_id=user_id),
+    import_row=_imported,
+    is_own=_is_own,
+    known=_known,
+    revision=lambda user: user.revision,
+)
+
+users = blueprint_of(DECLARED)
+
+
+# --- actions
+
+
+@opened_by(users, "PUT", f"{_PATH}/<user_id>/enabled", Permission.USER_UPDATE)
+async def set_enabled(call: Call, user_id: str) -> Response:
+    """`{enabled}`: disabling ends all that the user has open, and enabling revives none of it."""
+    enabled = await sent_truth("enabled")
+    if isinstance(enabled, Refused):
+        return call.here.refused(enabled)
+    event = (UserEnabled if enabled else UserDisabled)(caller=call.who, user_id=user_id)
+    return await answer_record(call, DECLARED, await call.decide(event))
+
+
+@opened_by(users, "PUT", f"{_PATH}/<user_id>/password", Permission.USER_UPDATE)
+async def reset_password(call: Call, user_id: str) -> Response:
+    """`{password}`, which the user must change; ends all that the user has open."""
+    content = await json_object()
+    if isinstance(content, Why):
+        return call.here.refuse(content)
+    event = await password_reset(call, user_id, content)
+    if isinstance(event, Refused):
+        return call.here.refused(event)
+    return answer_done(call.here, await call.decide(event))
+
+
+async def password_reset(call: Call, user_id: str, fields: Fields) -> PasswordResetByAdministrator | Refused:
+    """The event that `{password}` stands for; else what is wrong with it."""
+    password_hash, faults = await _hashed(fields)
+    unknown = tuple(FieldFault(name, FieldRule.UNKNOWN) for name in fields if name != _PASSWORD)
+    if password_hash is None or unknown:
+        return Refused(Why.FIELDS_INVALID, (*_unless_given(password_hash, faults), *unknown))
+    return PasswordResetByAdministrator(caller=call.who, user_id=user_id, new_password_hash=password_hash)
+
+
+@opened_by(users, "POST", f"{_PATH}/<user_id>/force-logout", Permission.USER_UPDATE)
+async def force_out(call: Call, user_id: str) -> Response:
+    """All sessions and unredeemed codes of the user end."""
+    refusal = sent_nothing()
+    if refusal is not None:
+        return call.here.refused(refusal)
+    return answer_done(call.here, await call.decide(UserForcedOut(caller=call.who, user_id=user_id)))

@@ -1,0 +1,109 @@
+"""The store that the settings name, opened; one that cannot be used ends the start with one line."""
+
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Protocol, assert_never
+
+import apsw
+import trio
+
+from ostiary_core.instant import Instant
+from ostiary_core.policy import SPECIFICATION, Policy
+from ostiary_core.records import Record, Table
+from ostiary_net.migrations import SchemaError
+from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sweeping import ClearedStore
+from ostiary_net.turns import ReadingStore
+from ostiary_web.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
+from ostiary_web.settings import SettingError, Settings
+
+__all__ = ["DAY_SECONDS", "ServerStore", "first_line", "open_store", "policy_of"]
+
+DAY_SECONDS: Final = 24 * 60 * 60
+
+_START_SECONDS: Final = 30.0
+"""How long a start waits for a database that is not there yet: machines come up in any order."""
+
+
+class ServerStore(ReadingStore, ClearedStore, Protocol):
+    """A store as the server and the command line need one."""
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        """The records of `table` under `identifiers`, those that there are."""
+        ...
+
+    def records(self, table: Table) -> tuple[Record, ...]:
+        """Everything in one table."""
+        ...
+
+    def present(self, now: Instant) -> Instant:
+        """What time it is for its turns, where `now` is what this machine's clock says."""
+        ...
+
+    def check_ready(self) -> None:
+        """Raise unless a change would be kept now, on the schema of this release."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file or the connections."""
+        ...
+
+
+_CLOCKS_APART_SECONDS: Final = 120
+"""How far the clocks of two instances may be apart before the sweeper of one could hurt the other."""
+
+
+def policy_of(settings: Settings) -> Policy:
+    """The specification's rules with what the operator chose."""
+    return replace(
+        SPECIFICATION,
+        revoke_on_code_replay=settings.revoke_on_code_replay,
+        salt_margin_seconds=_CLOCKS_APART_SECONDS,
+        retention_seconds=settings.retention_sessions_days * DAY_SECONDS,
+    )
+
+
+@asynccontextmanager
+async def open_store(settings: Settings, *, start_seconds: float | None = None) -> AsyncIterator[ServerStore]:
+    """The store, its schema brought up to date. Raises `SettingError` where it cannot be had."""
+    opening = partial(_opened, settings, _START_SECONDS if start_seconds is None else start_seconds)
+    # In a thread, as a database that is not there yet is waited for.
+    store: ServerStore = await trio.to_thread.run_sync(opening, abandon_on_cancel=True)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _opened(settings: Settings, start_seconds: float) -> ServerStore:
+    policy = policy_of(settings)
+    match settings.database:
+        case SQLiteFile(path):
+            try:
+                return SQLiteStore(path, policy=policy)
+            except (OSError, apsw.Error, SchemaError) as error:
+                raise _unusable(settings, error) from error
+        case PostgreSQLDatabase(url):
+            # Here, as whoever keeps a file need not have the driver.
+            import psycopg
+
+            from ostiary_net.postgres import PostgreSQLStore
+
+            try:
+                return PostgreSQLStore(url.reveal(), policy=policy, start_seconds=start_seconds)
+            except (OSError, psycopg.Error, SchemaError) as error:
+                raise _unusable(settings, error) from error
+        case _:
+            assert_never(settings.database)
+
+
+def _unusable(settings: Settings, error: Exception) -> SettingError:
+    fault = f"{settings.database} cannot be used: {first_line(error)}"
+    return SettingError("DATABASE_URL", fault, f"a database that can be written, as {ALLOWED}")
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, on one line; drivers write paragraphs."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,41 @@
+"""The zone in which the server writes a time for somebody to read ("Common conventions").
+
+The request's `X-Timezone`, else the user's own, else China's. A name that is no zone counts as not given.
+"""
+
+from functools import cache
+from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from ostiary_core.records import User
+
+__all__ = ["DEFAULT_ZONE", "ZONE_HEADER", "is_zone", "zone_for"]
+
+ZONE_HEADER: Final = "X-Timezone"
+DEFAULT_ZONE: Final = "Asia/Shanghai"
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def is_zone(name: str) -> bool:
+    """Whether there is a zone of that name.
+
+    >>> is_zone("Europe/Berlin"), is_zone("europe/berlin"), is_zone("Berlin"), is_zone("../etc/passwd")
+    (True, False, False, False)
+    """
+    return name in _zones()
+
+
+def zone_for(header: str | None, user: User | None) -> ZoneInfo:
+    """The zone for a user, who may not be known, asked for with this `X-Timezone`, which may not be there.
+
+    >>> zone_for("America/Lima", None).key, zone_for("Mars/Base", None).key
+    ('America/Lima', 'Asia/Shanghai')
+    """
+    for name in (header, None if user is None else user.timezone):
+        if name is not None and is_zone(name):
+            return ZoneInfo(name)
+    return ZoneInfo(DEFAULT_ZONE)
