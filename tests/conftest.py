@@ -1,6 +1,10 @@
 """What holds for every test: how Hypothesis runs, and readable failures in the shared assertions."""
 
+import logging
+from collections.abc import Iterator
+
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.core.story", "tests.core.door")
@@ -10,3 +14,16 @@ settings.register_profile(
     "ostiary", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ostiary")
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Iterator[None]:
+    """Commands and servers run in this process set up its logs; the next test starts as the first one did."""
+    configured = structlog.get_config()
+    loggers = [logging.getLogger(name) for name in (None, "hypercorn.error", "hypercorn.access")]
+    before = [(list(logger.handlers), logger.level) for logger in loggers]
+    yield
+    structlog.configure(**configured)
+    for logger, (handlers, level) in zip(loggers, before, strict=True):
+        logger.handlers[:] = handlers
+        logger.setLevel(level)

@@ -32,7 +32,6 @@ def configure_logs(level: str, form: str) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
     )
     logging.basicConfig(stream=sys.stderr, level=max(_LEVELS[level], logging.WARNING), force=True)
 

@@ -112,13 +112,13 @@ def test_a_session_is_ended_and_its_life_says_by_whom(visit: Visit, household: H
     shopper = visit(java_script_enabled=False)
     shopper.page.goto(household.shop)
     shopper.press("Sign in with Ostiary")
-    shopper.sign_in("alice")
+    shopper.sign_in("liwei")
     if shopper.path == "/sso":
         shopper.agree()
     visitor = visit(java_script_enabled=False)
     visitor.sign_in("admin")
     visitor.open("/admin/online?clientId=demo-shop&sort=-signedInAt")
-    row = visitor.page.locator("tbody tr", has_text="alice").first
+    row = visitor.page.locator("tbody tr", has_text="liwei").first
     life = row.get_by_role("link", name="Its life").get_attribute("href")
     row.get_by_role("link", name="End").click()
     visitor.press("End")

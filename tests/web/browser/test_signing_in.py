@@ -66,7 +66,8 @@ def test_the_back_button_after_consent_breaks_nothing(visit: Visit, household: H
     visitor.page.goto(household.shop)
     visitor.press("Sign in with Ostiary")
     visitor.sign_in("liwei")
-    visitor.agree()
+    if visitor.path == "/sso":
+        visitor.agree()
     assert "Signed in as 李伟" in visitor.text
     visitor.page.go_back()
     visitor.page.wait_for_url(household.shop + "/")
