@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from fuzz.calls import Answer, Call, Said, Verb
 from fuzz.invariants import EXPLAINED, Invariant, Violation
 from fuzz.model import Model, Verdict
+from fuzz.model.records import User
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.witness import Seen, Witness
 
@@ -190,7 +191,11 @@ def _apply(model: Model, event: _Event) -> Verdict:
     operation = event.operation
     if event.is_certain:
         assert operation.answer is not None
-        return model.judge(operation.call, event.now, operation.answer)
+        counted = _failures(model, operation.call)
+        verdict = model.judge(operation.call, event.now, operation.answer)
+        if _is_slowed_down(operation.call, operation.answer, verdict.answer):
+            _uncount(counted)
+        return verdict
     given = Answer(said=LEAST.get(operation.call.verb, Said.DONE))
     verdict = model.judge(operation.call, event.now, given)
     _forget_texts(model)
@@ -222,8 +227,22 @@ def _explains(operation: Operation, expected: Answer) -> bool:
 
 
 def _is_slowed_down(call: Call, given: Answer, expected: Answer) -> bool:
-    """A name that no account has is slowed down like one that is tried too often."""
+    """A guess that the process itself slows down, by its address or as no account has the name."""
     return call.verb is Verb.SIGN_IN and (given.error, expected.error) == ("A1003", "A1002")
+
+
+def _failures(model: Model, call: Call) -> list[tuple[User, int, int]]:
+    """The failed sign-ins counted against the accounts of that name."""
+    if call.verb is not Verb.SIGN_IN:
+        return []
+    named = (user for user in model.realm.users.values() if user.username == call.username)
+    return [(user, user.failures, user.failed_at) for user in named]
+
+
+def _uncount(counted: list[tuple[User, int, int]]) -> None:
+    """The account never heard of that guess: it counts nothing against it."""
+    for user, failures, failed_at in counted:
+        user.failures, user.failed_at = failures, failed_at
 
 
 # --- every other order
