@@ -100,7 +100,8 @@ lock: $(STAMP)  ## write requirements.lock from pyproject.toml (Python 3.11 only
 		echo "make lock needs $(VENV) on Python 3.11: rm -r $(VENV); make lock PYTHON=python3.11" >&2; exit 1; }
 	env -u PIP_INDEX_URL -u PIP_EXTRA_INDEX_URL -u PIP_FIND_LINKS -u PIP_NO_INDEX -u PIP_TRUSTED_HOST \
 		PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND="make lock" \
-		$(BIN)/pip-compile --quiet $(UPGRADE) --extra server --extra postgres --extra dev --build-deps-for editable \
+		$(BIN)/pip-compile --quiet $(UPGRADE) --extra server --extra postgres --extra traces --extra dev \
+		--build-deps-for editable \
 		--generate-hashes --allow-unsafe --strip-extras --no-config \
 		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
 		--output-file requirements.lock pyproject.toml
