@@ -242,10 +242,12 @@ def _is_on_file(verified_against: str | None, user: User) -> bool:
 
 
 def _next_sign_in_at(user: User, policy: Policy) -> Instant:
-    """When an account may be tried again."""
-    if user.last_failed_sign_in_at is None:
+    """When an account may be tried again; at any time while its failures cost nothing, also where another
+    instance, whose clock goes ahead, has counted one."""
+    wait_seconds = policy.sign_in_wait_seconds(user.failed_sign_ins)
+    if user.last_failed_sign_in_at is None or not wait_seconds:
         return Instant(0)
-    return later(user.last_failed_sign_in_at, policy.sign_in_wait_seconds(user.failed_sign_ins))
+    return later(user.last_failed_sign_in_at, wait_seconds)
 
 
 def _login(tokens: TokensIssued, user: User) -> LoginIssued:

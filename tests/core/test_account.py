@@ -107,6 +107,15 @@ def test_failed_sign_ins_slow_an_account_down_and_lock_nobody_out() -> None:
     world.sign_in(password="right").then(LoginIssued)
 
 
+def test_a_failure_that_costs_nothing_keeps_nobody_out_where_the_clock_is_behind() -> None:
+    """Two instances, one of whose clocks goes twenty seconds ahead and counted the failure."""
+    world = given()
+    world.wait(20)
+    world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
+    world.wait(-20)
+    world.sign_in(password="right").then(LoginIssued)
+
+
 # --- the login session
 
 
