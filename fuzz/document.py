@@ -1,7 +1,7 @@
 """`docs/invariants.md`, written from the invariants and the planted faults themselves."""
 
 from fuzz.faults import FAULTS
-from fuzz.invariants import INVARIANTS
+from fuzz.invariants import INVARIANTS, OF_THE_RULES, OF_THE_SERVER
 
 __all__ = ["invariants_page"]
 
@@ -9,8 +9,10 @@ HEAD = """# What must never happen
 
 *Written by `make docs` from `fuzz/invariants.py` and `fuzz/faults`; change those, not this page.*
 
-Every campaign checks all of these: the random sequences and the exploration alike, after every turn for
-what the turn touched and now and then for everything. [proving.md](proving.md) says how to run them.
+Every campaign over the rules checks the first {rules} of these: the random sequences and the exploration alike,
+after every turn for what the turn touched and now and then for everything. The simulation of the whole server
+checks what of them can be seen from outside or in the store, and the last {server}, which are of the server around
+the rules. [proving.md](proving.md) says how to run them.
 
 | | Name | What must hold |
 |---|---|---|
@@ -32,4 +34,5 @@ def invariants_page() -> str:
     """The page as it should stand in `docs/`."""
     invariants = (f"| {one.number} | `{one.name}` | {one.sentence} |\n" for one in INVARIANTS)
     faults = (f"| `{one.name}` | {one.sentence} |\n" for one in FAULTS)
-    return HEAD + "".join(invariants) + FAULTS_HEAD + "".join(faults)
+    head = HEAD.format(rules=len(OF_THE_RULES), server=len(OF_THE_SERVER))
+    return head + "".join(invariants) + FAULTS_HEAD + "".join(faults)

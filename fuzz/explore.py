@@ -19,7 +19,7 @@ from fuzz.driver import BEGINNING_OF_TIME_MS, with_more_scopes
 from fuzz.exploration_events import events, instants
 from fuzz.folding import fold
 from fuzz.forking import Fork
-from fuzz.invariants import INVARIANTS, Violation
+from fuzz.invariants import OF_THE_RULES, Violation
 from fuzz.meaning import call_of
 from fuzz.steps import Kind, Ref, Step
 from fuzz.trace import FIXED, FIXED_STRICT, beginning_of, write
@@ -169,7 +169,7 @@ def run(depth: int) -> int:
     missing = seen.coverage.missing
     print(
         f"{seen.states:,} states, {seen.transitions:,} transitions, depth {depth}, "
-        f"{len(INVARIANTS)} invariants, {rows - len(missing)} of {rows} rows of the state tables taken"
+        f"{len(OF_THE_RULES)} invariants, {rows - len(missing)} of {rows} rows of the state tables taken"
         + (f"; not taken: {', '.join(missing)}" if missing else "")
     )
     if not seen.violations:

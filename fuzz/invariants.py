@@ -1,13 +1,14 @@
 """What must never happen, each with its name and its sentence: the one list that every campaign checks.
 
-`Watch` (in `fuzz.watch`) checks them, after every turn for what the turn touched and now and then for
-everything. Number 13 is the model's: its verdict on every answer is the explanation.
+The first sixteen are of the rules. Over the core `fuzz.watch` checks them, after every turn for what the turn
+touched and now and then for everything. Number 13 is the model's: its verdict on every answer is the
+explanation. The others are of the server around the rules; `fuzz.simulation` checks both.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["INVARIANTS", "Invariant", "Violation"]
+__all__ = ["INVARIANTS", "OF_THE_RULES", "OF_THE_SERVER", "Invariant", "Violation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,28 @@ PURE: Final = Invariant(
     "decides the same, changes nothing it was given, and raises nothing.",
 )
 
-INVARIANTS: Final = (
+DOCUMENTED: Final = Invariant(
+    17,
+    "documented",
+    "Every answer is one that is documented; a failure of the store, and nothing else, is answered with 500.",
+)
+PROGRESS: Final = Invariant(
+    18,
+    "progress",
+    "Every request is answered or its connection ends, and once nothing fails any more all is.",
+)
+TIMELY: Final = Invariant(
+    19,
+    "timely",
+    "What is answered took effect between question and answer, by the clock of the instance that answered; "
+    "what never arrived whole took none.",
+)
+GUARDED: Final = Invariant(
+    20, "guarded", "No write is lost, and none is made over another that was not seen."
+)
+SOURCED: Final = Invariant(21, "sourced", "A session's source is the address that its request came from.")
+
+OF_THE_RULES: Final = (
     ONE_LIVE_PAIR,
     SPENT_IS_DEAD,
     SAME_PAIR,
@@ -114,3 +136,7 @@ INVARIANTS: Final = (
     REFUSALS,
     PURE,
 )
+
+OF_THE_SERVER: Final = (DOCUMENTED, PROGRESS, TIMELY, GUARDED, SOURCED)
+
+INVARIANTS: Final = (*OF_THE_RULES, *OF_THE_SERVER)

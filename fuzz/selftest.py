@@ -8,7 +8,7 @@ from typing import Final
 from fuzz.campaign import live
 from fuzz.driver import with_more_scopes
 from fuzz.faults import FAULTS, Fault
-from fuzz.invariants import INVARIANTS, Violation
+from fuzz.invariants import OF_THE_RULES, Violation
 
 __all__ = ["Catch", "catch", "run"]
 
@@ -50,10 +50,10 @@ def run(only: str = "", faults: Iterable[Fault] = FAULTS) -> int:
         survivors += not found.violations
         by |= {violation.invariant.number for violation in found.violations}
         print(_line(found), flush=True)
-    missing = [str(one) for one in INVARIANTS if one.number not in by]
+    missing = [str(one) for one in OF_THE_RULES if one.number not in by]
     print(
         f"{len(chosen) - survivors} of {len(chosen)} faults caught in {time.monotonic() - began:.1f} s; "
-        f"{len(by)} of {len(INVARIANTS)} invariants caught one"
+        f"{len(by)} of {len(OF_THE_RULES)} invariants caught one"
         + (f"; none was caught by {', '.join(missing)}" if missing and not only else "")
     )
     return 1 if survivors else 0

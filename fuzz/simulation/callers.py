@@ -13,11 +13,11 @@ import trio
 from fuzz.calls import ADMINISTRATION, Answer, Call, Said, Verb
 from fuzz.driver import BEGINNING_OF_TIME_MS
 from fuzz.history import History
-from fuzz.invariants import Invariant, Violation
+from fuzz.invariants import DOCUMENTED, PROGRESS, Invariant, Violation
 from fuzz.meaning import call_of
 from fuzz.simulation.asking import ASK_SECONDS, Garbled, ask, garbage, hear, spoken
 from fuzz.simulation.instance import PROXY, Instance
-from fuzz.simulation.judging import DOCUMENTED, PROGRESS, RightSource
+from fuzz.simulation.judging import RightSource
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.plan import CUT_BEFORE, Line, Mishap
 from fuzz.simulation.speech import ISSUING, Heard, answer_of, is_undocumented, request_of

@@ -14,34 +14,13 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fuzz.calls import Answer, Call, Said, Verb
-from fuzz.invariants import EXPLAINED, Invariant, Violation
+from fuzz.invariants import EXPLAINED, SOURCED, TIMELY, Violation
 from fuzz.model import Model, Verdict
 from fuzz.model.records import User
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.witness import Seen, Witness
 
-__all__ = ["DOCUMENTED", "GUARDED", "PROGRESS", "TIMELY", "RightSource", "sources", "verdicts"]
-
-DOCUMENTED: Final = Invariant(
-    17,
-    "documented",
-    "Every answer is one that is documented; a failure of the store, and nothing else, is answered with 500.",
-)
-PROGRESS: Final = Invariant(
-    18,
-    "progress",
-    "Every request is answered or its connection ends, and once nothing fails any more all is.",
-)
-TIMELY: Final = Invariant(
-    19,
-    "timely",
-    "What is answered took effect between question and answer, by the clock of the instance that answered; "
-    "what never arrived whole took none.",
-)
-GUARDED: Final = Invariant(
-    20, "guarded", "No write is lost, and none is made over another that was not seen."
-)
-SOURCED: Final = Invariant(21, "sourced", "A session's source is the address that its request came from.")
+__all__ = ["RightSource", "sources", "verdicts"]
 
 AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested"})
 """What is asked ahead of the event that decides; seen last, it means that the event never came."""
@@ -146,7 +125,7 @@ def _deciding(operation: Operation, witness: Witness) -> Seen | None:
     seen = witness.seen.get(operation.number)
     if not seen:
         return None
-    if operation.outcome is not Outcome.ANSWERED and seen[-1].kind in AHEAD:
+    if operation.outcome is not Outcome.ANSWERED and (seen[-1].kind in AHEAD or seen[-1].turned_away):
         return None
     return seen[-1]
 

@@ -15,13 +15,13 @@ from fuzz.beginnings import Beginning, begin
 from fuzz.calls import Call, Verb
 from fuzz.driver import with_more_scopes
 from fuzz.history import History
-from fuzz.invariants import Violation
+from fuzz.invariants import PROGRESS, Violation
 from fuzz.model import Model
 from fuzz.simulation.asking import ASK_SECONDS
 from fuzz.simulation.callers import IN_THE_END, Callers
 from fuzz.simulation.determinism import run_determined
 from fuzz.simulation.instance import Habits, Instance
-from fuzz.simulation.judging import PROGRESS, sources, verdicts
+from fuzz.simulation.judging import sources, verdicts
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
 from fuzz.simulation.populating import populate
 from fuzz.simulation.storage import OnFile, Shared, Together
@@ -66,7 +66,11 @@ def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
     folder = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
     with tempfile.TemporaryDirectory(prefix="ostiary-simulation-", dir=folder) as scratch, with_more_scopes():
         world = _World(seed, Path(scratch), lines, log)
-        return run_determined(seed, world.run, log)
+        try:
+            return run_determined(seed, world.run, log)
+        except BaseException as error:
+            error.add_note(f"the simulation broke off in seed {seed}")
+            raise
 
 
 def world_of(seed: str) -> tuple[Beginning, Swarm]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from fuzz.faults.planting import Fault
-from fuzz.invariants import Violation
+from fuzz.invariants import PROGRESS, Violation
 from fuzz.simulation.faults import FAULTS
-from fuzz.simulation.judging import PROGRESS
 from fuzz.simulation.life import live
 
 __all__ = ["Catch", "catch", "run"]

@@ -203,7 +203,7 @@ class FaultyStore:
         if fault in (BEFORE_COMMIT, CRASH_BEFORE):
             self._met(fault, events)
         decisions: list[Decision] = self._inner.turn(events, now, origins)
-        self._took(events, now, changed=any(decision.changes for decision in decisions))
+        self._took(events, decisions, now, changed=any(decision.changes for decision in decisions))
         self._committed(decisions)
         if fault is not None:
             self._met(fault, events)
@@ -213,7 +213,7 @@ class FaultyStore:
         """Events that change nothing."""
         self._alive()
         decisions: list[Decision] = self._inner.read(events, now)
-        self._took(events, now, changed=False)
+        self._took(events, decisions, now, changed=False)
         return decisions
 
     def write(self, changes: Sequence[Change]) -> None:
@@ -223,8 +223,11 @@ class FaultyStore:
         """Lists and lives are read as they are."""
         return getattr(self._inner, name)
 
-    def _took(self, events: Sequence[Event], now: int, *, changed: bool) -> None:
-        self._witness.took(events, now, None if changed else getattr(self._inner, "decided_at", None))
+    def _took(
+        self, events: Sequence[Event], decisions: Sequence[Decision], now: int, *, changed: bool
+    ) -> None:
+        moment = None if changed else getattr(self._inner, "decided_at", None)
+        self._witness.took(events, decisions, now, moment)
 
     def _due(self, events: Sequence[Event]) -> str | None:
         self._alive()

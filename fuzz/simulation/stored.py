@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fuzz.invariants import (
     ENDED_STAYS_ENDED,
+    GUARDED,
     NO_SECRETS,
     NOTHING_OUTLIVES,
     ONE_LIVE_PAIR,
@@ -16,7 +17,6 @@ from fuzz.invariants import (
     SCOPE_NEVER_WIDENS,
     Violation,
 )
-from fuzz.simulation.judging import GUARDED
 from fuzz.simulation.storage import Shared
 from fuzz.world import transitions_of
 from ostiary_core.decision import Decision

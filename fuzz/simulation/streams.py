@@ -76,7 +76,7 @@ class Line:
     async def say(self, data: bytes, *, pieces: int = 1, random: Random | None = None) -> None:
         """Send, in so many pieces with pauses between them. Raises `trio.BrokenResourceError`."""
         self.is_fresh = False
-        cuts = sorted(random.randrange(len(data)) for _ in range(pieces - 1)) if random else []
+        cuts = sorted(random.randrange(len(data)) for _ in range(pieces - 1)) if random and data else []
         for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
             if start == end:
                 continue

@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from ostiary_core.audit import Origin
-from ostiary_core.decision import Decision
+from ostiary_core.decision import Decision, Refused
 from ostiary_core.events import Event
+from ostiary_core.why import Why
 from ostiary_net.service import Service
 
 __all__ = ["OPERATION_FIELD", "Seen", "Witness", "WitnessedService"]
@@ -25,6 +26,8 @@ class Seen(NamedTuple):
     moment: float
     now: int
     kind: str
+    turned_away: bool = False
+    """It lost to another that did the same at the same time, and was asked to try again: nothing was done."""
 
 
 @dataclass
@@ -58,16 +61,23 @@ class Witness:
         found = (self._known.get(id(event)) for event in events)
         return [-1 if known is None else known.operation for known in found]
 
-    def took(self, events: Sequence[Event], now: int, moment: int | None = None) -> None:
+    def took(
+        self, events: Sequence[Event], decisions: Sequence[Decision], now: int, moment: int | None = None
+    ) -> None:
         """A turn took these events: now, or at an earlier `moment` of which it read and wrote nothing."""
-        for place, (event, operation) in enumerate(zip(events, self.operations_of(events), strict=True)):
+        for place, operation in enumerate(self.operations_of(events)):
             if operation >= 0:
                 at = self.tick() if moment is None else moment + place / 1_000
-                self.seen.setdefault(operation, []).append(Seen(at, now, type(event).__name__))
+                seen = Seen(at, now, type(events[place]).__name__, _is_turned_away(decisions[place]))
+                self.seen.setdefault(operation, []).append(seen)
 
     def failed(self, events: Sequence[Event]) -> None:
         """A fault was injected into a turn with these events."""
         self.met_fault.update(self.operations_of(events))
+
+
+def _is_turned_away(decision: Decision) -> bool:
+    return isinstance(decision.reply, Refused) and decision.reply.why is Why.CREDENTIAL_MOVED_ON
 
 
 class WitnessedService(Service):
