@@ -73,8 +73,10 @@ def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:
                 bindings[layout.name, layout.insert].append(layout.translation.to_row(after))
             case Update(before, after):
                 layout = LAYOUTS[after.table]
-                bindings[layout.name, layout.update].append(
-                    [*layout.translation.to_row(after), before.revision]
+                old, new = layout.translation.to_row(before), layout.translation.to_row(after)
+                changed = tuple([place for place, value in enumerate(new) if value != old[place]])
+                bindings[layout.name, layout.update(changed)].append(
+                    [*[new[place] for place in changed], *layout.to_key(before), before.revision]
                 )
             case Delete(before):
                 layout = LAYOUTS[before.table]
