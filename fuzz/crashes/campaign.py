@@ -23,7 +23,8 @@ from typing import Final
 import apsw
 import trio
 
-from fuzz.crashes.household import Household, Tally, Violation
+from fuzz.crashes.household import Household
+from fuzz.crashes.known import Tally, Violation
 from fuzz.crashes.line import Line, Lost
 from fuzz.crashes.scan import told_in_file
 from fuzz.crashes.server import ADMIN_PASSWORD, NotServing, Server, Warmth
@@ -84,16 +85,7 @@ class World:
         self._tally.secrets |= {ADMIN_PASSWORD}
         self._admin_token = ""
         self._line = Line()
-        self._households = [
-            Household(
-                each,
-                Random(f"{campaign.seed}/{number}/{each}"),
-                Line(),
-                self._tally,
-                lambda: self._admin_token,
-            )
-            for each in range(_HOUSEHOLDS)
-        ]
+        self._households = [self._household(f"{campaign.seed}/{number}", each) for each in range(_HOUSEHOLDS)]
         self._checked = [0] * _HOUSEHOLDS
         self._starts = 0
         self._serving = trio.Event()

