@@ -19,7 +19,7 @@ from ostiary_core.instant import SECOND_MS, Instant
 from ostiary_core.rate import LIMITS, Operation
 from ostiary_core.why import Why
 
-__all__ = ["CONTENT_TYPE", "Histogram", "Metrics"]
+__all__ = ["CONTENT_TYPE", "Histogram", "Metrics", "operation_name", "outcome_of"]
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -33,6 +33,23 @@ _BATCH_REFUSED: Final = "batch_refused"
 
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float]
+
+
+def outcome_of(decision: Decision) -> Why | str:
+    """How it went, in one word: `ok`, or why not."""
+    reply = decision.reply
+    if isinstance(reply, Refused):
+        return reply.why
+    return _BATCH_REFUSED if isinstance(reply, BatchRefused) else _OK
+
+
+def operation_name(event: type[Event]) -> str:
+    """
+    >>> from ostiary_core.events import RefreshRequested
+    >>> operation_name(RefreshRequested)
+    'refresh_requested'
+    """
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event.__name__).lower()
 
 
 class Histogram:
@@ -69,13 +86,7 @@ class Metrics:
 
     def decided(self, event: Event, decision: Decision, now: Callable[[], Instant]) -> None:
         """An event was decided; its facts are what the audit trail is told."""
-        reply = decision.reply
-        outcome: Why | str = _OK
-        if isinstance(reply, Refused):
-            outcome = reply.why
-        elif isinstance(reply, BatchRefused):
-            outcome = _BATCH_REFUSED
-        self._add(event, outcome)
+        self._add(event, outcome_of(decision))
         for fact in decision.facts:
             self._told(fact, now)
 
@@ -119,7 +130,7 @@ class Metrics:
 
     def _lines(self) -> Iterator[str]:
         requests = [
-            ({"operation": _snake(kind.__name__), "outcome": str(outcome)}, number)
+            ({"operation": operation_name(kind), "outcome": str(outcome)}, number)
             for (kind, outcome), number in self._requests.items()
         ]
         yield from _counter("ostiary_requests_total", "Requests decided, by operation and outcome.", requests)
@@ -180,11 +191,3 @@ def _labels(labels: Labels) -> str:
     if not labels:
         return ""
     return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"
-
-
-def _snake(name: str) -> str:
-    """
-    >>> _snake("RefreshRequested")
-    'refresh_requested'
-    """
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -21,6 +21,7 @@ from ostiary_net.authentications import Authentications
 from ostiary_net.clock import Clock
 from ostiary_net.entropy import EntropySource
 from ostiary_net.metrics import Metrics
+from ostiary_net.tracing import Tracing, current_trace_id
 from ostiary_net.turns import Question, TurnFailed, Turns
 
 __all__ = ["Service", "where_raised"]
@@ -48,13 +49,16 @@ class Service:
     unknown_names: UnknownNames = field(default_factory=UnknownNames)
     authentications: Authentications = field(default_factory=Authentications)
     metrics: Metrics = field(default_factory=Metrics)
+    tracing: Tracing | None = None
 
     def entropy(self) -> Entropy:
         """32 bytes for one event."""
         return self.entropy_source.draw()
 
     def trace_id(self) -> str:
-        """A fresh identifier under which a request is found in the log."""
+        """The identifier under which a request is found in the log: that of its span, else a fresh one."""
+        if self.tracing is not None and (traced := current_trace_id()) is not None:
+            return traced
         return self.entropy_source.draw()[:16].hex()
 
     def origin(self, headers: service.Fields, source: str) -> Origin:
@@ -77,9 +81,13 @@ class Service:
             decision = await self.turns.decide(event, origin)
         except TurnFailed as failure_:
             self.metrics.failed(event)
+            if self.tracing is not None:
+                self.tracing.failed(origin, event)
             _tell_failure("turn failed", failure_, origin, type(event).__name__)
             raise
         self.metrics.decided(event, decision, self.clock.now)
+        if self.tracing is not None:
+            self.tracing.decided(origin, event, decision)
         for fact in decision.facts:
             _log.info(
                 fact.kind.value,

@@ -28,6 +28,7 @@ from ostiary_core.store import LostRace, Store
 from ostiary_net.clock import Clock
 from ostiary_net.metrics import Metrics
 from ostiary_net.threads import RunSync, run_inline
+from ostiary_net.tracing import Tracing
 
 __all__ = ["MOST_EVENTS_A_TURN", "Question", "ReadingStore", "TurnFailed", "Turns", "open_turns"]
 
@@ -94,11 +95,13 @@ class _Queue:
         take: Take,
         run_sync: RunSync,
         metrics: Metrics,
+        tracing: Tracing | None,
         most_events: int = MOST_EVENTS_A_TURN,
     ) -> None:
         self._most_events = most_events
         self._name = name
         self._metrics = metrics
+        self._tracing = tracing
         self._take = take
         self._run_sync = run_sync
         self._limiter = trio.CapacityLimiter(1)
@@ -164,7 +167,10 @@ class _Queue:
             for waiting in batch:
                 waiting.resume(outcome.Error(_failed(cause)))
             return
-        self._metrics.turn_taken(self._name, len(batch), time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        self._metrics.turn_taken(self._name, len(batch), seconds)
+        if self._tracing is not None:
+            self._tracing.turn_taken(self._name, origins, seconds)
         for waiting, decision in zip(batch, decisions, strict=True):
             waiting.resume(outcome.Value(decision))
 
@@ -186,14 +192,16 @@ class Turns:
         run_sync: RunSync,
         metrics: Metrics,
         *,
+        tracing: Tracing | None = None,
         read_in_place: bool = False,
     ) -> None:
-        self._writing = _Queue("write", partial(_taken, store, clock), run_sync, metrics)
+        self._writing = _Queue("write", partial(_taken, store, clock), run_sync, metrics, tracing)
         self._reading = _Queue(
             "read",
             lambda events, origins: store.read(events, clock.now()),
             run_inline if read_in_place else run_sync,
             metrics,
+            tracing,
             _MOST_READ_IN_PLACE if read_in_place else MOST_EVENTS_A_TURN,
         )
         self._store = store
@@ -267,6 +275,7 @@ async def open_turns(
     clock: Clock,
     run_sync: RunSync | None = None,
     metrics: Metrics | None = None,
+    tracing: Tracing | None = None,
 ) -> AsyncIterator[Turns]:
     """Turns on `store` for as long as the block runs; on leaving it, what waits is decided first.
 
@@ -276,7 +285,9 @@ async def open_turns(
     """
     thread: Any = trio.to_thread.run_sync
     read_in_place = run_sync is None and getattr(store, "reads_in_place", False)
-    turns = Turns(store, clock, run_sync or thread, metrics or Metrics(), read_in_place=read_in_place)
+    turns = Turns(
+        store, clock, run_sync or thread, metrics or Metrics(), tracing=tracing, read_in_place=read_in_place
+    )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
         try:

@@ -16,6 +16,7 @@ from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.heads import Head, read_head
 from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
 from ostiary_net.service import where_raised
+from ostiary_net.tracing import Tracing, current_trace_id
 
 __all__ = ["Guard", "guard"]
 
@@ -33,6 +34,7 @@ class Guard:
         self.connections = Connections(rules.most_connections)
         self.open_connection: Callable[..., Any] | None = None
         """What makes a connection of Hypercorn's server, where not the front door's own does."""
+        self.tracing: Tracing | None = None
         self.failure: str | None = None
         """Why the application could not start, or that it ended."""
         self.broken = trio.Event()
@@ -40,11 +42,24 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._exchange(scope, receive, send)
+            if self.tracing is None:
+                await self._exchange(scope, receive, send)
+            else:
+                await self._traced(self.tracing, scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(scope, receive, send)
         else:
             await send({"type": "websocket.close"})
+
+    async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
+        with tracing.request(scope["method"], scope["headers"]) as traced:
+
+            async def note_status(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    traced.answered(message["status"], scope.get("ostiary.route"))
+                await send(message)
+
+            await self._exchange(scope, receive, note_status)
 
     async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = read_head(scope, self.rules)
@@ -106,6 +121,11 @@ def guard(app: Application, rules: DoorRules) -> Guard:
     return Guard(app, rules)
 
 
+def _trace_id() -> str:
+    """That of the request's span where there is one."""
+    return current_trace_id() or SystemEntropy().draw()[:16].hex()
+
+
 class _Exchange:
     """One request and its answer, between the server and the application."""
 
@@ -165,11 +185,11 @@ class _Exchange:
 
     async def refuse(self, status: int) -> None:
         """Answer in the documented form, and let nothing after it be answered on this connection."""
-        await self._refuse(status, SystemEntropy().draw()[:16].hex())
+        await self._refuse(status, _trace_id())
 
     async def fail(self, error: Exception) -> None:
         """A fault that no handler of the application met."""
-        trace_id = SystemEntropy().draw()[:16].hex()
+        trace_id = _trace_id()
         where = where_raised(error)
         _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
         await self._refuse(500, trace_id)

@@ -163,6 +163,15 @@ class LaneConnection(GuardedConnection):
         }
 
     async def _answer(self, request: PlainRequest, scope: Scope) -> bytes:
+        tracing = self._service.tracing
+        if tracing is None:
+            return self._writer.written(await self._answered(request, scope))
+        with tracing.request("GET" if request.operation is None else "POST", request.fields) as traced:
+            answer = await self._answered(request, scope)
+            traced.answered(answer.status, request.path)
+        return self._writer.written(answer)
+
+    async def _answered(self, request: PlainRequest, scope: Scope) -> Answer:
         fields, source = scope["headers"], scope["ostiary.source"]
         try:
             if request.operation is None:
@@ -176,8 +185,8 @@ class LaneConnection(GuardedConnection):
             where = where_raised(error)
             _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
             refused, body = self._rules.refusal(500, scope, trace_id)
-            answer = Answer(500, tuple(refused), body)
-        return self._writer.written(answer)
+            return Answer(500, tuple(refused), body)
+        return answer
 
     async def _send(self, held: list[bytes]) -> None:
         """Send the answers that are held, if any; then the connection is idle again."""
