@@ -1,0 +1,20 @@
+"""Known mistakes of servers, planted from outside one at a time to see whether the simulation catches them.
+
+Those in the rules themselves are planted by the sequences (`fuzz.faults`); a few of them are here again, to
+show that they are caught through HTTP as well. All others are in what stands around the rules: storage,
+turns, the front door, the lane, the log.
+"""
+
+from typing import Final
+
+from fuzz.simulation.faults import of_storage, of_the_door, of_turns
+from fuzz.simulation.faults.plants import rule
+
+__all__ = ["FAULTS"]
+
+FAULTS: Final = (
+    *of_storage.FAULTS,
+    *of_turns.FAULTS,
+    *of_the_door.FAULTS,
+    *(rule(name) for name in ("retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked")),
+)

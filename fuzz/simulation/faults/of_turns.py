@@ -1,0 +1,149 @@
+"""Mistakes in taking turns, and in what the service around them does: answers, the log, clock and entropy."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import structlog
+
+from fuzz.faults.planting import Fault
+from fuzz.simulation.determinism import SeededEntropy
+from fuzz.simulation.faults.plants import Original, both, function, method
+from ostiary_core.decide import take_turn
+from ostiary_core.events import CodeRedeemed, RefreshRequested
+from ostiary_core.http.answer import Answer
+from ostiary_core.instant import Instant
+from ostiary_core.keys import keys
+from ostiary_core.snapshot import load
+from ostiary_net import turns
+from ostiary_net.clock import SystemClock
+from ostiary_net.service import Service
+
+__all__ = ["FAULTS"]
+
+
+def taken_twice(original: Original) -> Original:
+    """A turn whose commit was not heard of is taken again."""
+
+    def taken(*asked: Any) -> Any:
+        try:
+            return original(*asked)
+        except OSError:
+            return original(*asked)
+
+    return taken
+
+
+def answered_anyway(original: Original) -> Original:
+    """A turn that could not be written is answered as if it had been."""
+
+    def taken(store: Any, clock: Any, events: Sequence[Any], origins: Any) -> Any:
+        try:
+            return original(store, clock, events, origins)
+        except OSError:
+            snapshot = load((keys(one) for one in events), store.fetch)
+            return take_turn(events, snapshot, clock.now(), store.policy)
+
+    return taken
+
+
+def only_the_first(original: Original) -> Original:
+    """Of two equal requests in one turn the second is given the first one's answer."""
+
+    def turn(store: Any, events: Sequence[Any], now: Instant, origins: Sequence[Any] = ()) -> Any:
+        seen: dict[Any, Any] = {}
+        decisions = original(store, events, now, origins)
+        for place, event in enumerate(events):
+            if isinstance(event, CodeRedeemed) and event.code is not None:
+                decisions[place] = seen.setdefault(event.code.digest, decisions[place])
+        return decisions
+
+    return turn
+
+
+def failure_as_refusal(original: Original) -> Original:
+    """A failure of the store is told to a client as its own."""
+
+    async def answer(service: Any, *asked: Any) -> Any:
+        given = await original(service, *asked)
+        if given.status != 500:
+            return given
+        body = b'{"error":"invalid_grant"}'
+        fields = (
+            (b"content-type", b"application/json; charset=utf-8"),
+            (b"content-length", b"%d" % len(body)),
+        )
+        return Answer(400, fields, body)
+
+    return answer
+
+
+def failure_as_success(original: Original) -> Original:
+    """A revocation is answered 200 whatever comes of it."""
+
+    async def answer(service: Any, *asked: Any) -> Any:
+        given = await original(service, *asked)
+        return Answer(200, ((b"content-length", b"0"),), b"") if given.status == 500 else given
+
+    return answer
+
+
+def token_logged(original: Original) -> Original:
+    async def decide(service: Any, event: Any, origin: Any) -> Any:
+        if isinstance(event, RefreshRequested) and event.refresh_token is not None:
+            structlog.get_logger("ostiary").info("refresh", token=event.refresh_token.reveal())
+        return await original(service, event, origin)
+
+    return decide
+
+
+def slow_clock(original: Original) -> Original:
+    """The time is read once a minute."""
+
+    def now(clock: Any) -> Instant:
+        present = original(clock)
+        return Instant(present - present % 60_000)
+
+    return now
+
+
+def entropy_again(name: str) -> SeededEntropy:
+    """Every start draws what the first one drew."""
+    return SeededEntropy(name.rpartition(" life ")[0])
+
+
+FAULTS: Final = (
+    Fault(
+        "taken-twice",
+        "a turn whose commit was not heard of is taken again",
+        method(turns, "_taken", taken_twice),
+    ),
+    Fault(
+        "answered-anyway",
+        "a turn that could not be written is answered as if it were",
+        method(turns, "_taken", answered_anyway),
+    ),
+    Fault("no-second-attempt", "a lost race is a failure", function("ostiary_net.turns._MOST_ATTEMPTS", 1)),
+    Fault("code-answered-twice", "equal redemptions share an answer", both("turn", only_the_first)),
+    Fault(
+        "failure-as-refusal",
+        "a failing store is answered with invalid_grant",
+        method(Service, "answer_token_service", failure_as_refusal),
+    ),
+    Fault(
+        "failure-as-success",
+        "a failing store is answered with 200",
+        method(Service, "answer_token_service", failure_as_success),
+    ),
+    Fault("token-logged", "the log is told a refresh token", method(Service, "decide", token_logged)),
+    Fault(
+        "error-logged",
+        "the log quotes the store's error",
+        function("ostiary_net.service.where_raised", lambda error: [str(error)]),
+    ),
+    Fault("clock-once-a-minute", "the time is read once a minute", method(SystemClock, "now", slow_clock)),
+    Fault(
+        "entropy-again",
+        "after a restart the same values are drawn again",
+        function("fuzz.simulation.instance.SeededEntropy", entropy_again),
+    ),
+)
