@@ -18,8 +18,9 @@ __all__ = [
     "username_key",
 ]
 
-RESERVED: Final = frozenset({"batch-delete", "export", "import", "import-template", "options"})
-"""Words that stand in the interface's paths where an identifier would, so that none may be one."""
+RESERVED: Final = frozenset({"batch-delete", "export", "import", "import-template", "new", "options"})
+"""Words that stand in paths of the interface and the pages where an identifier would, so that none may be
+one."""
 
 _USERNAME: Final = re.compile(r"[^\s\x00-\x1f\x7f<>\"'\\/:]{1,64}")
 _PHONE: Final = re.compile(r"\+?[0-9]{5,20}", re.ASCII)

@@ -138,18 +138,20 @@ SPELLINGS = [
     "/api//oauth/clients",
     "/api/oauth/clients/..;/clients",
     "/API/oauth/clients",
+    "//api/oauth/clients",
+    "/api/oauth%2Fclients",
+    "/api/oauth/%63lients",
 ]
-ROUTED_ALL_THE_SAME = ["/api/oauth/clients", "//api/oauth/clients", "/api/oauth%2Fclients"]
 
 
 @published("CVE-2026-0976")
-@pytest.mark.parametrize("path", [*SPELLINGS, *ROUTED_ALL_THE_SAME])
+@pytest.mark.parametrize("path", SPELLINGS)
 async def test_no_spelling_of_a_path_opens_a_door(served: Served, path: str) -> None:
-    """The door is in the rules and not in the path; the odd spellings lead nowhere in the first place."""
+    """The door is in the rules and not in the path; other spellings lead nowhere in the first place."""
     api = await served.administrator()
-    assert await status_at(served, path, "x" * 43) in {400, 401, 404, 405}
-    leads = await status_at(served, path, api.token) == 200
-    assert leads == (path in ROUTED_ALL_THE_SAME)
+    assert await status_at(served, "/api/oauth/clients", api.token) == 200
+    for token in ("x" * 43, api.token):
+        assert await status_at(served, path, token) == 404
 
 
 async def status_at(served: Served, path: str, token: str | None) -> int:

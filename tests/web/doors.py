@@ -3,6 +3,8 @@
 guard    ASGI, as an application server calls it
 plain    Hypercorn's HTTP/1.1 on a stream in memory: `hypercorn ostiary_web.asgi:app`
 lane     the same with the token lane in front: `ostiary serve`
+
+A request with the extension `target` asks for exactly that; httpx would tidy an address up first.
 """
 
 import re
@@ -10,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+from urllib.parse import unquote
 
 import h11
 import httpx
@@ -44,7 +47,7 @@ async def opened_door(
         return transport if answers is None else _Heard(transport, answers)
 
     if door == "guard":
-        yield lambda source: heard(httpx.ASGITransport(guarded, client=(source, 4711)))
+        yield lambda source: heard(_Called(guarded, source))
         return
     assert install_seam()
     if door == "lane":
@@ -57,6 +60,24 @@ async def opened_door(
 
         yield lambda source: heard(_Wire(lambda: connect(source)))
         nursery.cancel_scope.cancel()
+
+
+class _Called(httpx.AsyncBaseTransport):
+    """The application called as a server calls it."""
+
+    def __init__(self, guarded: Guard, source: str) -> None:
+        self._guarded = guarded
+        self._client = (source, 4711)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        target: bytes = request.extensions.get("target", request.url.raw_path)
+        raw_path, _, query = target.partition(b"?")
+
+        async def called(scope: Any, receive: Any, send: Any) -> None:
+            meant = {"path": unquote(raw_path.decode("ascii")), "raw_path": raw_path, "query_string": query}
+            await self._guarded({**scope, **meant}, receive, send)
+
+        return await httpx.ASGITransport(called, client=self._client).handle_async_request(request)
 
 
 class _Wire(httpx.AsyncBaseTransport):
@@ -84,7 +105,7 @@ class _Wire(httpx.AsyncBaseTransport):
             self._stream, self._http = self._connect(), h11.Connection(h11.CLIENT)
         asked = h11.Request(
             method=request.method.encode("ascii"),
-            target=request.url.raw_path,
+            target=request.extensions.get("target", request.url.raw_path),
             headers=request.headers.raw,
         )
         events = [asked, h11.Data(data=body), h11.EndOfMessage()]

@@ -83,8 +83,9 @@ async def test_over_https_cookies_go_over_nothing_else(
         body = {"username": "admin", "password": ADMIN_PASSWORD}
         response = await browser.post("/api/auth/login", json=body)
         cookies = cookies_of(page) | cookies_of(response)
-        assert set(cookies) == {"ostiary_access", "ostiary_refresh", "ostiary_form"}
-        assert all(cookie["secure"] for cookie in cookies.values())
+        assert set(cookies) == {f"__Host-ostiary_{name}" for name in ("access", "refresh", "form")}
+        assert all(cookie["secure"] and cookie["path"] == "/" for cookie in cookies.values())
+        assert not any("domain" in cookie for cookie in cookies.values())
 
 
 async def test_a_stranger_cannot_say_that_it_is_https(served: Served) -> None:

@@ -1,5 +1,6 @@
 """The web application: the routes, what errors look like, and the life of what stands behind them."""
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -48,8 +49,10 @@ from ostiary_web.resources.roles import roles
 from ostiary_web.resources.routes import RecordId
 from ostiary_web.resources.submissions import Submissions
 from ostiary_web.resources.users import users
+from ostiary_web.seclusion import secluded
 from ostiary_web.settings import SettingError, Settings
 from ostiary_web.storage import DAY_SECONDS, open_store
+from ostiary_web.traces import open_tracing
 
 __all__ = ["Application", "Backing", "create_app", "open_backing"]
 
@@ -97,7 +100,8 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
     async with (
         open_store(settings) as store,
         _measured(settings, metrics),
-        open_turns(store, clock, metrics=metrics) as turns,
+        open_tracing(settings, entropy_source) as tracing,
+        open_turns(store, clock, metrics=metrics, tracing=tracing) as turns,
         open_delivery(settings, entropy_source) as delivery,
         open_text_messages(delivery) as text_messages,
         trio.open_nursery() as nursery,
@@ -130,6 +134,7 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
                 guesses=Guesses(scale=settings.rate_limit_scale),
                 authentications=authentications,
                 metrics=metrics,
+                tracing=tracing,
             ),
             passwords=passwords,
             text_messages=text_messages,
@@ -245,10 +250,23 @@ def create_app(settings: Settings) -> QuartTrio:
     described = (docs,) if settings.api_docs_enabled else ()
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
         app.register_blueprint(blueprint)
+    app.before_request(_in_its_one_spelling)
+    app.after_request(secluded)
     app.register_error_handler(HTTPException, _http_failure)
     app.register_error_handler(TurnFailed, _turn_failure)
     app.register_error_handler(Exception, _unexpected_failure)
     return app
+
+
+_ADDRESS: Final = re.compile(rb"/|(?:/[A-Za-z0-9][A-Za-z0-9._-]*)+")
+"""What every address of ours is made of, identifiers included: nothing that can be spelt in two ways."""
+
+
+async def _in_its_one_spelling() -> None:
+    """An escaped letter, a second slash or a dot segment would lead to the same route, while rules that go by
+    the path (a proxy's, a limit of ours) take it for another."""
+    if _ADDRESS.fullmatch(request.scope["raw_path"]) is None:
+        raise NotFound
 
 
 _OF_STATUS: Final = {

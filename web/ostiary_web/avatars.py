@@ -110,9 +110,8 @@ async def _chosen(here: Exchange, who: SignedIn, avatar_url: str | None) -> Refu
 
 _HEADERS: Final = {
     "Cache-Control": "public, max-age=31536000, immutable",
-    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "cross-origin",
-    "X-Content-Type-Options": "nosniff",
 }
 
 

@@ -1,7 +1,9 @@
 """The browser's side of a login session: its cookies, and the proof that a change comes from our pages.
 
-The tokens are in `HttpOnly; SameSite=Lax` cookies (READINGS 25). A request that relies on them to change
-something must carry the form token, which only our own pages can know, and must not name another origin.
+The tokens are in `HttpOnly; SameSite=Lax` cookies (READINGS 25), which over https are called `__Host-…`: no
+sister site and nobody on a plain connection can put one of theirs in the place. A request that relies on them
+to change something must carry the form token, which only our own pages can know, and must not come from
+another site.
 """
 
 import hmac
@@ -23,6 +25,7 @@ __all__ = [
     "FORM_FIELD",
     "FORM_HEADER",
     "caller",
+    "comes_from_elsewhere",
     "cookie_caller",
     "forget_login",
     "forget_preference",
@@ -64,35 +67,35 @@ def caller(exchange: Exchange) -> SignedIn | Why:
 
 def cookie_caller() -> SignedIn | None:
     """Who the access cookie says is calling."""
-    token = request.cookies.get(_ACCESS)
+    token = request.cookies.get(_named(_ACCESS))
     return SignedIn(access_token=Secret(token)) if token else None
 
 
 def refresh_cookie() -> Secret | None:
     """The refresh token of the browser's login session."""
-    token = request.cookies.get(_REFRESH)
+    token = request.cookies.get(_named(_REFRESH))
     return Secret(token) if token else None
 
 
 def keep_login(response: Response, login: LoginIssued) -> Response:
     """Put a login session's pair into the browser's cookies."""
     tokens = login.tokens
-    _set(response, _ACCESS, tokens.access_token.reveal(), tokens.expires_in_seconds)
+    _set(response, _named(_ACCESS), tokens.access_token.reveal(), tokens.expires_in_seconds)
     if tokens.refresh_token is not None:
-        _set(response, _REFRESH, tokens.refresh_token.reveal(), REFRESH_TOKEN_SECONDS.default)
+        _set(response, _named(_REFRESH), tokens.refresh_token.reveal(), REFRESH_TOKEN_SECONDS.default)
     return response
 
 
 def forget_login(response: Response) -> Response:
     """Take a login session's pair out of the browser's cookies."""
     for name in (_ACCESS, _REFRESH):
-        response.delete_cookie(name, path="/", httponly=True, samesite="Lax", secure=_secure())
+        _drop(response, _named(name))
     return response
 
 
 def form_token(exchange: Exchange) -> str:
     """What a form of this browser must carry: bound to a cookie that other sites cannot read."""
-    cookie = request.cookies.get(_FORM)
+    cookie = request.cookies.get(_named(_FORM))
     if not cookie:
         if "form_cookie" not in g:
             g.form_cookie = draw_token(exchange.entropy(), "form cookie").reveal()
@@ -103,24 +106,32 @@ def form_token(exchange: Exchange) -> str:
 def hand_out_form_cookie(response: Response) -> Response:
     """Set the cookie that a form token drawn for this answer is bound to."""
     if "form_cookie" in g:
-        _set(response, _FORM, g.form_cookie, None)
+        _set(response, _named(_FORM), g.form_cookie, None)
     return response
 
 
 def proves_origin(sent_token: str) -> bool:
     """Whether a change comes from a page of ours.
 
-    Our pages send no referrer, so browsers name their origin `null`; `Sec-Fetch-Site` then tells, where
-    the browser sends it, and the form token tells in any case.
+    The form token tells in any case, also where the browser does not say what asks.
     """
-    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+    if comes_from_elsewhere(own_origin()):
         return False
-    if request.headers.get("Origin", "null") not in ("null", own_origin()):
-        return False
-    cookie = request.cookies.get(_FORM)
+    cookie = request.cookies.get(_named(_FORM))
     return bool(cookie) and hmac.compare_digest(
         _token_for(cookie or "").encode(), sent_token.encode("utf-8", "surrogatepass")
     )
+
+
+def comes_from_elsewhere(origin: str) -> bool:
+    """Whether the browser says that another site than `origin` makes it ask.
+
+    Our pages send no referrer, so browsers name their origin `null`; `Sec-Fetch-Site` then tells, where
+    the browser sends it.
+    """
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        return True
+    return request.headers.get("Origin", "null") not in ("null", origin)
 
 
 def keep_preference(response: Response, name: str, value: str) -> Response:
@@ -131,7 +142,7 @@ def keep_preference(response: Response, name: str, value: str) -> Response:
 
 def forget_preference(response: Response, name: str) -> Response:
     """Forget a choice in this browser."""
-    response.delete_cookie(name, path="/", httponly=True, samesite="Lax", secure=_secure())
+    _drop(response, name)
     return response
 
 
@@ -140,8 +151,17 @@ def _token_for(cookie: str) -> str:
     return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
 
 
+def _named(cookie: str) -> str:
+    """What a cookie is called here (RFC 6265bis §4.1.3.2)."""
+    return f"__Host-{cookie}" if _secure() else cookie
+
+
 def _secure() -> bool:
     return own_origin().startswith("https://")
+
+
+def _drop(response: Response, name: str) -> None:
+    response.delete_cookie(name, path="/", httponly=True, samesite="Lax", secure=_secure())
 
 
 def _set(response: Response, name: str, value: str, max_age: int | None) -> None:

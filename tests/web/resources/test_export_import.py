@@ -205,7 +205,7 @@ async def test_inserting_what_is_there_is_a_conflict_and_keeps_out_all(served: S
     before = served.records()
     grants = ["client_credentials"] if kind is CLIENTS else []
     headings = [kind.key, "name", *(["grantTypes"] if kind is CLIENTS else [])]
-    sheet = [headings, ["new", "New", *grants], ["one", "Changed", *grants], ["new", "Again", *grants]]
+    sheet = [headings, ["fresh", "New", *grants], ["one", "Changed", *grants], ["fresh", "Again", *grants]]
     failure = refused(await imported(api, kind, sheet, mode="insert"), 409, "A0409")
     assert fields_of(failure) == [f"rows.3.{kind.key}", f"rows.4.{kind.key}"]
     assert served.records() == before
@@ -279,7 +279,7 @@ async def test_new_clients_get_their_secrets_this_once(served: Served) -> None:
     api = await with_three(served, CLIENTS)
     sheet = [
         ["clientId", "name", "grantTypes", "scopes"],
-        ["new", "New", "client_credentials", "user.read"],
+        ["fresh", "New", "client_credentials", "user.read"],
         ["one", "x"],
     ]
     failure = refused(await imported(api, CLIENTS, sheet), 400, "A0401")
@@ -287,8 +287,8 @@ async def test_new_clients_get_their_secrets_this_once(served: Served) -> None:
     sheet[2] += ["client_credentials", "user.read"]
     done = succeeded(await imported(api, CLIENTS, sheet))
     [issued] = done["secrets"]
-    assert issued["clientId"] == "new"
-    basic = httpx.BasicAuth("new", issued["secret"])
+    assert issued["clientId"] == "fresh"
+    basic = httpx.BasicAuth("fresh", issued["secret"])
     form = {"grant_type": "client_credentials"}
     assert (await api.post("/api/oauth2/token", data=form, auth=basic)).status_code == 200
     cells = [str(cell) for row in rows_of(await exported(api, CLIENTS)) for cell in row]

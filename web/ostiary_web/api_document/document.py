@@ -41,8 +41,9 @@ _SECURITY: Final[Json] = {
     "login": {
         "type": "http",
         "scheme": "bearer",
-        "description": "The `accessToken` of a login session. A browser's cookie `ostiary_access` does as "
-        f"well, with the header `{FORM_HEADER}` where something is changed.",
+        "description": "The `accessToken` of a login session. A browser's cookie `ostiary_access` (over "
+        f"https `__Host-ostiary_access`) does as well, with the header `{FORM_HEADER}` where "
+        "something is changed.",
     },
     "client": {
         "type": "http",

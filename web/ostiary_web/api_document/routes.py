@@ -69,6 +69,4 @@ def _answer(content: bytes, media_type: str) -> Response:
     response = Response(content, content_type=media_type)
     response.headers["Cache-Control"] = "no-cache"
     response.headers["Content-Security-Policy"] = _POLICY
-    response.headers["Referrer-Policy"] = "no-referrer"
-    response.headers["X-Content-Type-Options"] = "nosniff"
     return response

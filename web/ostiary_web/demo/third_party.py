@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from quart import Response, redirect, render_template, request
+from quart import Response, abort, redirect, render_template, request
 from quart_trio import QuartTrio
 
 from ostiary_core.http.language import preferred_language
+from ostiary_web.browser import comes_from_elsewhere
 from ostiary_web.demo.protocol import Authorization, OAuthClient, Sent, shortened
 from ostiary_web.demo.sample import PASSWORD
 from ostiary_web.demo.texts import DEMO_TEXTS
+from ostiary_web.seclusion import secluded
 
 __all__ = ["third_party"]
 
@@ -49,6 +51,13 @@ def third_party(oauth: OAuthClient, server: str) -> QuartTrio:
     """The backend as a Quart-Trio application; `server` is where its users find Ostiary."""
     app = QuartTrio("ostiary_web", static_folder="static")
     shoppers: dict[str, _Shopper] = {}
+    app.after_request(secluded)
+
+    @app.before_request
+    async def only_from_here() -> None:
+        """Another site's form would start a sign-in that nobody asked for, and take the shopper's place."""
+        if request.method == "POST" and comes_from_elsewhere(f"{request.scheme}://{request.host}"):
+            abort(403)
 
     def shopper() -> _Shopper | None:
         return shoppers.get(request.cookies.get(_COOKIE, ""))
@@ -87,7 +96,6 @@ def third_party(oauth: OAuthClient, server: str) -> QuartTrio:
         )
         response = Response(body, content_type="text/html; charset=utf-8")
         response.headers["Cache-Control"] = "no-store"
-        response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["Content-Security-Policy"] = f"{_POLICY}; form-action 'self' {server}"
         return response
 

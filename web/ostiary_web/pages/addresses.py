@@ -66,5 +66,4 @@ def see_other(address: str) -> Response:
     response.headers["Location"] = address
     response.headers["Content-Length"] = "0"
     response.headers["Cache-Control"] = "no-store"
-    response.headers["Referrer-Policy"] = "no-referrer"
     return response

@@ -170,7 +170,4 @@ async def page(
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Language"] = visit.language.value
     response.headers["Content-Security-Policy"] = f"{_POLICY}; form-action 'self' {form_origin}".rstrip()
-    response.headers["Referrer-Policy"] = "no-referrer"
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers["X-Frame-Options"] = "DENY"
     return visit.keep(response)

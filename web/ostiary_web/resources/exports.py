@@ -88,7 +88,6 @@ async def _answer(
         ("Content-Type", SHEET_MEDIA_TYPE),
         ("Content-Length", str(file.tell())),
         ("Content-Disposition", f'attachment; filename="{name}"'),
-        ("X-Content-Type-Options", "nosniff"),
         *((field.decode(), value.decode()) for field, value in NO_STORE),
     ):
         response.headers[field] = value

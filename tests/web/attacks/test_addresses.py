@@ -1,0 +1,107 @@
+"""Spellings of an address: each of ours has one, and every other is 404 whatever door it comes to."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from ostiary_web.app import create_app
+from ostiary_web.settings import Settings
+from tests.web.served import ADMIN_PASSWORD, BASE, Served
+
+pytestmark = pytest.mark.parametrize("door", ["guard", "lane"])
+
+Spelling = Callable[[str], str]
+
+
+def within(mark: str) -> Spelling:
+    """With `mark` in place of the last slash; the first one stays."""
+
+    def spelt(path: str) -> str:
+        before, _, name = path.rpartition("/")
+        return f"{before}{mark}{name}" if before else f"/{mark}{name}"
+
+    return spelt
+
+
+SPELLINGS: Final[dict[str, Spelling]] = {
+    "two slashes first": lambda path: "/" + path,
+    "three slashes first": lambda path: "//" + path,
+    "two slashes within": within("//"),
+    "an escaped slash": within("%2F"),
+    "an escaped slash first": lambda path: "/%2f" + path[1:],
+    "an escaped letter": lambda path: path[:-1] + f"%{ord(path[-1]):02x}",
+    "an escaped first letter": lambda path: f"/%{ord(path[1]):02X}" + path[2:],
+    "escaped twice": lambda path: path[:-1] + f"%25{ord(path[-1]):02x}",
+    "a backslash": within("%5C"),
+    "a parameter": lambda path: path + ";x",
+    "an escaped parameter": lambda path: path + "%3bx",
+    "a parameter within": within(";x/"),
+    "a dot segment": within("/./"),
+    "two dots": within("/x/../"),
+    "two dots from a page": lambda path: "/login/.." + path,
+    "escaped dots": within("/x/%2e%2e/"),
+    "dots with a parameter": within("/x/..;/"),
+    "a slash last": lambda path: path + "/",
+    "a dot last": lambda path: path + "/.",
+    "a NUL": lambda path: path + "%00",
+    "a white space": lambda path: path + "%20",
+    "a line break": lambda path: path + "%0a",
+    "an escaped question mark": lambda path: path + "%3fx",
+    "an escaped number sign": lambda path: path + "%23",
+    "an overlong slash": within("%c0%af"),
+    "a wide letter": lambda path: path[:-1] + "%ef%bd%81",
+    "capitals": str.upper,
+}
+
+
+async def asked(client: httpx.AsyncClient, method: str, path: str, **options: Any) -> httpx.Response:
+    """The answer to exactly this path."""
+    return await client.request(method, BASE, extensions={"target": path.encode("ascii")}, **options)
+
+
+def fixed_paths() -> list[tuple[str, str]]:
+    """A method and path of every route without variable parts."""
+    rules = create_app(Settings.from_environment({})).url_map.iter_rules()
+    methods = {str(rule.rule): min((rule.methods or set()) - {"HEAD", "OPTIONS"}) for rule in rules}
+    return sorted((method, path) for path, method in methods.items() if path != "/" and "<" not in path)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
+async def test_another_spelling_of_an_address_is_not_there(served: Served, spelling: Spelling) -> None:
+    browser = served.browser()
+    await browser.sign_in()
+    bearer = {"Authorization": f"Bearer {browser.cookies['ostiary_access']}"}
+    for method, path in fixed_paths():
+        response = await asked(browser, method, spelling(path), headers=bearer)
+        assert response.status_code == 404, (method, spelling(path), response.text[:200])
+
+
+async def test_the_one_spelling_is_there(served: Served) -> None:
+    """Or the test above would pass on a server that has nothing."""
+    api = await served.administrator()
+    for method, path in fixed_paths():
+        response = await api.call(method, path)
+        assert response.status_code not in (404, 405), path
+
+
+async def test_no_spelling_gets_around_a_limit_that_goes_by_the_path(served: Served) -> None:
+    """A token request may bring 64 KiB, another one more: whatever reaches the operation keeps its limit."""
+    client = await served.client()
+    body = b"grant_type=client_credentials&x=" + b"x" * 100_000
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    for path in ("/api/oauth2/token", "//api/oauth2/token", "/api/oauth2%2Ftoken", "/api/oauth2/%74oken"):
+        response = await asked(served.api(), "POST", path, content=body, headers=form, auth=client.basic)
+        assert response.status_code == (404 if path.startswith("//") else 413), path
+
+
+async def test_a_page_and_the_sign_in_are_asked_for_by_their_own_address_alone(served: Served) -> None:
+    browser = served.browser()
+    page = await browser.get("/login")
+    token = page.text.partition('name="form_token" value="')[2].partition('"')[0]
+    values = {"username": "admin", "password": ADMIN_PASSWORD, "form_token": token}
+    for path in ("//login", "/%6cogin", "/login/", "/./login"):
+        response = await asked(browser, "POST", path, data=values, headers={"Origin": "null"})
+        assert response.status_code == 404
+    assert "ostiary_access" not in browser.cookies

@@ -1,0 +1,101 @@
+"""What somebody planted in a browser before its user signs in is worth nothing afterwards."""
+
+from http.cookies import SimpleCookie
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.web.envelopes import refused, succeeded
+from tests.web.served import ADMIN_PASSWORD, Browser, Served, serving
+
+PAIR = ("ostiary_access", "ostiary_refresh")
+HTTPS = "https://id.example"
+
+
+async def signed_in_by(browser: Browser, way: str) -> httpx.Response:
+    if way == "page":
+        page = await browser.get("/login", params={"switch": "1"})
+        return await browser.submit(page, {"username": "admin", "password": ADMIN_PASSWORD}, to="/login")
+    body = {"username": "admin", "password": ADMIN_PASSWORD}
+    return await browser.post("/api/auth/login", json=body)
+
+
+def set_by(response: httpx.Response) -> dict[str, str]:
+    """The cookies that an answer sets, with their values."""
+    found = SimpleCookie()
+    for header in response.headers.get_list("set-cookie"):
+        found.load(header)
+    return {name: morsel.value for name, morsel in found.items()}
+
+
+@pytest.mark.parametrize("way", ["page", "interface"])
+@pytest.mark.parametrize("planted", ["the attacker's own", "made up"])
+async def test_a_planted_session_is_not_the_one_that_is_signed_in(
+    served: Served, way: str, planted: str
+) -> None:
+    await served.user("mallory")
+    attacker = served.browser()
+    await attacker.sign_in("mallory", "anna's password")
+    own = {name: attacker.cookies[name] for name in PAIR}
+    victim = served.browser()
+    for name in PAIR:
+        victim.cookies.set(name, own[name] if planted.startswith("the") else "x" * 43, domain="id.example")
+    issued = set_by(await signed_in_by(victim, way))
+    assert set(issued) >= set(PAIR)
+    assert not set(issued.values()) & {*own.values(), "x" * 43}
+    # Whoever planted them is whoever they were: never the user who signed in over them.
+    before = served.browser()
+    before.cookies.update(own)
+    who = await before.get("/api/auth/me")
+    if planted.startswith("the") and way == "interface":
+        assert succeeded(who)["username"] == "mallory"
+    elif planted.startswith("the"):
+        refused(who, 401, "A1001")
+    assert "admin" not in who.text
+
+
+async def test_signing_in_again_in_the_same_browser_ends_the_session_before(served: Served) -> None:
+    browser = served.browser()
+    await signed_in_by(browser, "page")
+    kept = {name: browser.cookies[name] for name in PAIR}
+    await signed_in_by(browser, "page")
+    assert not {browser.cookies[name] for name in PAIR} & set(kept.values())
+    before = served.browser()
+    before.cookies.update(kept)
+    refused(await before.get("/api/auth/me"), 401, "A1001")
+    assert "/login" in (await before.get("/account")).headers["location"]
+    succeeded(await browser.get("/api/auth/me"))
+
+
+async def test_over_https_a_cookie_without_the_hosts_own_prefix_proves_nothing(served: Served) -> None:
+    """Sister sites and whoever sits on a plain connection can set `ostiary_form`, and know its token;
+    a browser lets nobody but this host set `__Host-ostiary_form` (RFC 6265bis §4.1.3.2)."""
+    plain = served.browser()
+    page = await plain.get("/login")
+    known_cookie = plain.cookies["ostiary_form"]
+    known_token = page.text.partition('name="form_token" value="')[2].partition('"')[0]
+    values = {"username": "admin", "password": ADMIN_PASSWORD, "form_token": known_token}
+    assert (await plain.post("/login", data=values)).status_code == 303
+
+    victim = served.browser(base=HTTPS)
+    victim.cookies.set("ostiary_form", known_cookie, domain="id.example")
+    assert (await victim.post("/login", data=values)).status_code == 403
+    page = await victim.get("/login")
+    assert known_token not in page.text
+    assert (await victim.submit(page, values | {"form_token": known_token}, to="/login")).status_code == 403
+
+
+async def test_over_https_no_session_is_known_by_a_cookie_without_the_prefix(tmp_path: Path) -> None:
+    async with serving(tmp_path, PUBLIC_URL=HTTPS) as served:
+        browser = served.browser(base="http://inside.example")
+        response = await browser.post(
+            "/api/auth/login", json={"username": "admin", "password": ADMIN_PASSWORD}
+        )
+        issued = set_by(response)
+        other = served.browser(base=HTTPS)
+        for name, value in issued.items():
+            other.cookies.set(name.removeprefix("__Host-"), value)
+        refused(await other.get("/api/auth/me"), 401, "A1001")
+        other.cookies.update(issued)
+        assert succeeded(await other.get("/api/auth/me"))["username"] == "admin"

@@ -1,0 +1,31 @@
+"""What every answer tells a browser: guess no type of it, show it in nobody's frame, tell no site about it.
+
+Whoever answers may say something stricter of its own or, as pictures do, something wider. The four operations
+of third-party backends are left as the core means them: no browser calls them, and every front door answers
+them byte for byte alike.
+"""
+
+from typing import Final
+
+from quart import Response, request
+
+from ostiary_core.http import token_service, userinfo
+
+__all__ = ["secluded"]
+
+_FIELDS: Final = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_SERVER_TO_SERVER: Final = frozenset({*token_service.PATHS, userinfo.PATH})
+
+
+async def secluded(response: Response) -> Response:
+    """The answer with the fields that it does not have yet."""
+    if request.path not in _SERVER_TO_SERVER:
+        for name, value in _FIELDS.items():
+            response.headers.setdefault(name, value)
+    return response
