@@ -152,6 +152,15 @@ class Server:
         """The processes that its supervisor has started."""
         return [pid for pid, parent in _parents() if parent == self.pid]
 
+    def stop(self) -> int:
+        """SIGTERM, as whoever replaces it sends; back when it has ended, with its exit code. Not for a warm
+        one, which is nobody's child here."""
+        assert self._process is not None
+        self._process.terminate()
+        code = self._process.wait(_PATIENCE_SECONDS)
+        self._process = None
+        return code
+
     def kill(self) -> None:
         """SIGKILL for all its processes at once; back when none is left.
 

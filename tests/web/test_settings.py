@@ -69,6 +69,8 @@ WRONG = [
     ("RETENTION_SESSIONS_DAYS", "1.5"),
     ("RETENTION_AUDIT_DAYS", "36501"),
     ("METRICS_BIND", "9464"),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://user:hunter2@collector.example"),
     ("LOG_LEVEL", "loud"),
     ("LOG_FORMAT", "xml"),
 ]
@@ -131,6 +133,12 @@ def test_the_defaults_are_the_documented_ones() -> None:
         ("RATE_LIMIT_SCALE", "0.5", "rate_limit_scale", 0.5),
         ("REVOKE_ON_CODE_REPLAY", "Yes", "revoke_on_code_replay", True),
         ("LOG_LEVEL", "DEBUG", "log_level", "debug"),
+        (
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "http://[::1]:4318",
+            "otel_exporter_otlp_endpoint",
+            "http://[::1]:4318",
+        ),
         (
             "TRUST_PROXY",
             " 10.0.0.5, 192.168.0.0/16,,fd00::/8",

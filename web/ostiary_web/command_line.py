@@ -105,8 +105,9 @@ def _made_ready(settings: Settings) -> NewAdministrator | None:
     """The store with its schema and an administrator; one that cannot be used ends it with one line."""
 
     async def make_ready() -> NewAdministrator | None:
-        # A server that runs beside it has the address of the metrics.
-        async with open_backing(replace(settings, metrics_bind=None)) as backing:
+        # A server that runs beside it has the address of the metrics, and nobody asks anything here.
+        quiet = replace(settings, metrics_bind=None, otel_exporter_otlp_endpoint=None)
+        async with open_backing(quiet) as backing:
             return backing.new_administrator
 
     try:

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from quart import request
+
 from ostiary_core.http import token_service
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.envelope import failure, service_failure
@@ -12,6 +14,7 @@ from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import language_of
 from ostiary_core.why import Why
 from ostiary_net.front_door import DoorRules, Guard, guard, install_seam
+from ostiary_net.front_door.rules import Scope
 from ostiary_web.app import Application, Backing
 from ostiary_web.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
 from ostiary_web.first_administrator import NewAdministrator
@@ -52,11 +55,21 @@ def entrance(settings: Settings, ready: Callable[[Backing], None]) -> Guard:
             "Connections of callers.",
             lambda: [({}, len(guarded.connections))],
         )
+        guarded.tracing = backing.service.tracing
         ready(backing)
 
     application: Any = Application(settings, ready=opened)
+    if settings.otel_exporter_otlp_endpoint is not None:
+        application.quart.before_request(_tell_route)
     guarded = guard(application, door_rules(settings))
     return guarded
+
+
+async def _tell_route() -> None:
+    """Which of our routes a request found, for its span."""
+    scope: Scope = request.scope  # type: ignore[assignment]
+    if request.url_rule is not None:
+        scope["ostiary.route"] = request.url_rule.rule
 
 
 def entrance_from_environment() -> Guard:

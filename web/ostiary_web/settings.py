@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -54,6 +55,7 @@ class Settings:
     log_level: str
     log_format: str
     metrics_bind: str | None
+    otel_exporter_otlp_endpoint: str | None
     retention_sessions_days: int
     retention_audit_days: int
 
@@ -93,6 +95,11 @@ class Settings:
             log_level=read("LOG_LEVEL", "info", _one_of(_LOG_LEVELS)),
             log_format=read("LOG_FORMAT", "console", _one_of(_LOG_FORMATS)),
             metrics_bind=None if text("METRICS_BIND") is None else read("METRICS_BIND", "", _bind),
+            otel_exporter_otlp_endpoint=(
+                None
+                if text("OTEL_EXPORTER_OTLP_ENDPOINT") is None
+                else read("OTEL_EXPORTER_OTLP_ENDPOINT", "", _collector_url)
+            ),
             retention_sessions_days=read("RETENTION_SESSIONS_DAYS", "30", _days),
             retention_audit_days=read("RETENTION_AUDIT_DAYS", "0", _days),
         )
@@ -164,7 +171,11 @@ def _public_url(name: str, value: str) -> str:
 
 def _gateway_url(name: str, value: str) -> str:
     """It may hold a key, so a fault does not quote it."""
-    allowed = "http:// or https:// with a host, as https://sms.example.com/send"
+    return _outbound_url(name, value, example="https://sms.example.com/send", key_is_in="SMS_GATEWAY_TOKEN")
+
+
+def _outbound_url(name: str, value: str, *, example: str, key_is_in: str) -> str:
+    allowed = f"http:// or https:// with a host, as {example}"
     try:
         parts = urlsplit(value)
         _ = parts.port
@@ -173,10 +184,25 @@ def _gateway_url(name: str, value: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not value.isascii():
         raise SettingError(name, "is no address", allowed)
     if "@" in parts.netloc:
-        raise SettingError(name, "holds a user name or password", f"{allowed}; a key in SMS_GATEWAY_TOKEN")
+        raise SettingError(name, "holds a user name or password", f"{allowed}; a key in {key_is_in}")
     if any(character.isspace() for character in value):
         raise SettingError(name, "holds white space", allowed)
     return value
+
+
+def _collector_url(name: str, value: str) -> str:
+    """Where traces are sent. It may hold a key, so a fault does not quote it."""
+    if not _is_installed("opentelemetry.exporter.otlp.proto.http"):
+        allowed = "nothing, or install it: pip install 'ostiary[server,traces]'"
+        raise SettingError(name, "asks for traces, and OpenTelemetry is not installed", allowed)
+    return _outbound_url(name, value, example="http://127.0.0.1:4318", key_is_in="OTEL_EXPORTER_OTLP_HEADERS")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package that it would be in
+        return False
 
 
 def _header_token(name: str, value: str) -> Secret:

@@ -1,0 +1,322 @@
+"""Traces: a span for each request at either door and for its turn, and nothing in them that a caller sent.
+
+The collector is a small server that takes OTLP over HTTP and keeps what it was sent.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+
+from fuzz.crashes.line import Heard, Line
+from fuzz.crashes.server import ADMIN_PASSWORD, ROOT, Server
+from ostiary_core import Decision, Instant
+from ostiary_core.events import Event
+from ostiary_core.rate import Operation
+from ostiary_net.service import Service
+from ostiary_net.spans import open_spans
+from ostiary_net.turns import open_turns
+from tests.net.postgres.authorizing import Desk
+from tests.net.rooms import HandClock, PlainStore, SeededEntropy
+
+PATIENCE_SECONDS = 30.0
+TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
+CALLERS_TRACE, CALLERS_SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACEPARENT = ("traceparent", f"00-{CALLERS_TRACE}-{CALLERS_SPAN}-01")
+AT_THE_LANE: list[tuple[str, str]] = []
+AT_HYPERCORN = [("Cookie", "a=b")]
+"""The lane takes no request with a cookie."""
+
+
+class Seen(NamedTuple):
+    """A span as the collector has it."""
+
+    name: str
+    trace_id: str
+    span_id: str
+    parent_id: str
+    failed: bool
+    attributes: dict[str, Any]
+
+
+class Collector(ThreadingHTTPServer):
+    """Takes what is sent to `/v1/traces`."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Taking)
+        self.sent = b""
+        self.fields: list[dict[str, str]] = []
+        self.spans: list[Seen] = []
+        self.resources: list[dict[str, Any]] = []
+        self.address = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def take(self, path: str, fields: dict[str, str], body: bytes) -> None:
+        assert path == "/v1/traces"
+        self.sent += body
+        self.fields.append(fields)
+        for resource_spans in ExportTraceServiceRequest.FromString(body).resource_spans:
+            self.resources.append(read_attributes(resource_spans.resource.attributes))
+            for scope_spans in resource_spans.scope_spans:
+                self.spans += [
+                    Seen(
+                        span.name,
+                        span.trace_id.hex(),
+                        span.span_id.hex(),
+                        span.parent_span_id.hex(),
+                        span.status.code == span.status.STATUS_CODE_ERROR,
+                        read_attributes(span.attributes),
+                    )
+                    for span in scope_spans.spans
+                ]
+
+    def await_span(self, is_it: Callable[[Seen], bool]) -> Seen:
+        """The span of which that is true, once it is there."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            for span in list(self.spans):
+                if is_it(span):
+                    return span
+            assert time.monotonic() < until, [each.name for each in self.spans]
+            time.sleep(0.02)
+
+
+class _Taking(BaseHTTPRequestHandler):
+    server: Collector
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.take(self.path, dict(self.headers), body)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def read_attributes(attributes: Sequence[KeyValue]) -> dict[str, Any]:
+    return {each.key: getattr(each.value, each.value.WhichOneof("value") or "") for each in attributes}
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    with Collector() as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield made
+        made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def server(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    settings = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector.address,
+        "OTEL_EXPORTER_OTLP_HEADERS": "x-key=of-the-collector",
+        "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment=test",
+        "OTEL_BSP_SCHEDULE_DELAY": "50",
+    }
+    with Server(tmp_path_factory.mktemp("traced"), settings=settings) as made:
+        made.start_and_wait()
+        yield made
+
+
+@pytest.fixture
+async def desk(server: Server) -> AsyncIterator[Desk]:
+    made = Desk(server.port, ADMIN_PASSWORD)
+    await made.open()
+    yield made
+    made.hang_up()
+
+
+async def asked(server: Server, method: str, path: str, fields: list[tuple[str, str]]) -> Heard:
+    line = Line()
+    line.port = server.port
+    try:
+        return await line.ask(method, path, fields)
+    finally:
+        line.hang_up()
+
+
+async def posted(server: Server, path: str, fields: list[tuple[str, str]], **form: str) -> Heard:
+    line = Line()
+    line.port = server.port
+    try:
+        return await line.post_form(path, fields, **form)
+    finally:
+        line.hang_up()
+
+
+def logged(server: Server, trace_id: str) -> list[dict[str, Any]]:
+    """What the log has under an id."""
+    lines = server.log.read_text().splitlines()
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    return [entry for entry in found if entry.get("trace_id") == trace_id]
+
+
+def of_operation(operation: str, known: int, collector: Collector) -> Callable[[Seen], bool]:
+    """A span of an operation that was not among the first `known`."""
+    before = {span.span_id for span in collector.spans[:known]}
+    return lambda span: span.span_id not in before and span.attributes.get("ostiary.operation") == operation
+
+
+@pytest.mark.parametrize("door", [AT_THE_LANE, AT_HYPERCORN], ids=["lane", "hypercorn"])
+async def test_a_request_has_a_span_with_its_turn_under_the_id_that_the_log_has(
+    server: Server, desk: Desk, collector: Collector, door: list[tuple[str, str]]
+) -> None:
+    pair = await desk.tokens()
+    known = len(collector.spans)
+    form = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
+    assert (await posted(server, TOKEN, [desk.basic, *door], **form)).status == 200
+    span = collector.await_span(of_operation("refresh_requested", known, collector))
+    assert (span.name, span.parent_id, span.failed) == (f"POST {TOKEN}", "", False)
+    assert span.attributes == {
+        "http.request.method": "POST",
+        "http.route": TOKEN,
+        "http.response.status_code": 200,
+        "ostiary.operation": "refresh_requested",
+        "ostiary.outcome": "ok",
+        "ostiary.trace_id": span.trace_id,
+    }
+    assert [entry["event"] for entry in logged(server, span.trace_id)] == ["pair-rotated"]
+    turn = collector.await_span(lambda each: each.parent_id == span.span_id)
+    assert (turn.name, turn.trace_id) == ("turn write", span.trace_id)
+    assert turn.attributes == {"ostiary.turn.queue": "write", "ostiary.turn.events": 1}
+
+
+@pytest.mark.parametrize("door", [AT_THE_LANE, AT_HYPERCORN], ids=["lane", "hypercorn"])
+async def test_a_callers_trace_is_gone_on_with_and_the_log_has_an_id_of_its_own(
+    server: Server, desk: Desk, collector: Collector, door: list[tuple[str, str]]
+) -> None:
+    pair = await desk.tokens()
+    known = len(collector.spans)
+    form = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
+    assert (await posted(server, TOKEN, [desk.basic, TRACEPARENT, *door], **form)).status == 200
+    span = collector.await_span(of_operation("refresh_requested", known, collector))
+    assert (span.trace_id, span.parent_id) == (CALLERS_TRACE, CALLERS_SPAN)
+    own_id = span.attributes["ostiary.trace_id"]
+    assert own_id != CALLERS_TRACE
+    assert [entry["event"] for entry in logged(server, own_id)] == ["pair-rotated"]
+    assert logged(server, CALLERS_TRACE) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [("traceparent", "")],
+        [("traceparent", f"00-{'0' * 32}-{CALLERS_SPAN}-01")],
+        [("traceparent", f"00-{CALLERS_TRACE}-{'0' * 16}-01")],
+        [("traceparent", f"ff-{CALLERS_TRACE}-{CALLERS_SPAN}-01")],
+        [("traceparent", f"00-{CALLERS_TRACE.upper()}-{CALLERS_SPAN}-01")],
+        [("traceparent", TRACEPARENT[1] + "-" + "x" * 4_000)],
+        [TRACEPARENT, TRACEPARENT],
+    ],
+    ids=["empty", "no trace", "no span", "version ff", "capitals", "long", "twice"],
+)
+async def test_a_traceparent_that_is_not_in_order_counts_as_none(
+    server: Server, desk: Desk, collector: Collector, fields: list[tuple[str, str]]
+) -> None:
+    known = len(collector.spans)
+    await posted(server, INTROSPECT, [desk.basic, *fields], token="unknown")
+    span = collector.await_span(of_operation("introspection_requested", known, collector))
+    assert span.parent_id == ""
+    assert span.trace_id == span.attributes["ostiary.trace_id"] != CALLERS_TRACE
+
+
+async def test_a_refusal_has_its_reason_and_a_page_its_route(
+    server: Server, desk: Desk, collector: Collector
+) -> None:
+    known = len(collector.spans)
+    wrong = {"grant_type": "refresh_token", "refresh_token": "of-nobody"}
+    assert (await posted(server, TOKEN, [desk.basic], **wrong)).status == 400
+    span = collector.await_span(of_operation("refresh_requested", known, collector))
+    assert span.attributes["ostiary.outcome"] == "token_unknown"
+    assert span.attributes["http.response.status_code"] == 400
+    person = await desk.user()
+    await asked(server, "GET", f"/api/iam/users/{person.user_id}", [])
+    unauthorized = collector.await_span(lambda each: each.attributes.get("http.route", "").endswith("id>"))
+    assert unauthorized.attributes["http.response.status_code"] == 401
+    assert person.user_id not in unauthorized.name
+
+
+async def test_nothing_that_a_caller_sent_is_in_any_span(
+    server: Server, desk: Desk, collector: Collector
+) -> None:
+    pair = await desk.tokens()
+    marked = [
+        ("User-Agent", "MarkedAgent"),
+        ("tracestate", "marked=state"),
+        ("X-Forwarded-For", "198.51.100.77"),
+        TRACEPARENT,
+    ]
+    refresh = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
+    rotated = (await posted(server, TOKEN, [desk.basic, *marked], **refresh)).json()
+    await posted(server, INTROSPECT, [desk.basic, *marked], token=pair.access)
+    await asked(server, "GET", "/marked-path?marked=query", marked)
+    await asked(server, "MARKED", "/healthz", marked)
+    await asked(server, "GET", "/sso?client_id=marked-client&state=marked-state", marked)
+    await asked(server, "GET", "/api/oauth2/userinfo", [("Authorization", f"Bearer {pair.access}"), *marked])
+    collector.await_span(lambda each: each.name == "GET /api/oauth2/userinfo")
+    collector.await_span(lambda each: each.name.startswith("_OTHER"))
+    collector.await_span(lambda each: each.attributes.get("http.response.status_code") == 404)
+    basic = desk.basic[1].removeprefix("Basic ")
+    secrets = [*pair, rotated["access_token"], rotated["refresh_token"], basic, ADMIN_PASSWORD]
+    for text in (*secrets, "MarkedAgent", "marked", "MARKED", "198.51.100.77"):
+        assert text.encode() not in collector.sent, text
+
+
+def test_who_sends_is_said_as_the_sdks_own_variables_have_it(server: Server, collector: Collector) -> None:
+    collector.await_span(lambda each: True)
+    said = collector.resources[0]
+    assert (said["service.name"], said["deployment.environment"]) == ("ostiary", "test")
+    assert collector.fields[0]["x-key"] == "of-the-collector"
+
+
+# --- a turn that fails, a collector that is away, and nobody who asks
+
+
+class Failing(PlainStore):
+    """Takes no turn."""
+
+    def turn(self, events: Sequence[Event], now: Instant, origins: Sequence[object] = ()) -> list[Decision]:
+        raise OSError("the disk is full")
+
+
+async def test_a_turn_that_fails_is_a_failed_span(collector: Collector) -> None:
+    clock, entropy = HandClock(), SeededEntropy("traces")
+    async with open_spans(collector.address, entropy) as spans, open_turns(Failing(), clock) as turns:
+        service = Service(turns=turns, clock=clock, entropy_source=entropy, tracing=spans)
+        fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"authorization", b"Basic YTpi")]
+        with spans.request("POST", fields) as traced:
+            answer = await service.answer_token_service(
+                Operation.REVOKE, fields, b"token=unknown", "203.0.113.7"
+            )
+            traced.answered(answer.status, None)
+    assert json.loads(answer.body)["traceId"] == traced.trace_id
+    span = collector.await_span(lambda each: each.trace_id == traced.trace_id)
+    assert span.failed
+    assert span.attributes["ostiary.outcome"] == "failed"
+
+
+async def test_a_collector_that_is_away_costs_no_request_and_no_graceful_stop(tmp_path: Path) -> None:
+    settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_BSP_SCHEDULE_DELAY": "10"}
+    with Server(tmp_path, settings=settings) as server:
+        server.start_and_wait()
+        for _ in range(20):
+            assert (await asked(server, "GET", "/healthz", [])).status == 200
+        assert server.stop() == 0
+
+
+def test_where_nobody_asks_nothing_of_it_is_imported() -> None:
+    look = (
+        "import sys, ostiary_web.command_line;"
+        "sys.exit(any(name.partition('.')[0] == 'opentelemetry' for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", look], cwd=ROOT, check=False).returncode == 0
