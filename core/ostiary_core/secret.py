@@ -5,6 +5,8 @@ from base64 import urlsafe_b64encode
 from hashlib import sha256
 from typing import Final, NewType
 
+from ostiary_core.instant import Instant
+
 __all__ = [
     "TOKEN_LENGTH",
     "Digest",
@@ -14,6 +16,7 @@ __all__ = [
     "draw_client_secret",
     "draw_id",
     "draw_salt",
+    "draw_session_id",
     "draw_text_code",
     "draw_token",
     "successor",
@@ -88,6 +91,15 @@ def draw_token(entropy: Entropy, purpose: str) -> Secret:
 def draw_id(entropy: Entropy, purpose: str) -> str:
     """A fresh identifier of 32 hexadecimal digits; not a secret."""
     return _expand(entropy, purpose)[:16].hex()
+
+
+def draw_session_id(entropy: Entropy, now: Instant) -> str:
+    """A fresh identifier of 32 hexadecimal digits that begins with its instant; not a secret.
+
+    So that sessions that start together lie together in a store's indexes: with random ones every start
+    touches pages of its own, two more of six that a commit writes for it.
+    """
+    return (max(now, 0) % 2**48).to_bytes(6).hex() + _expand(entropy, "session")[:10].hex()
 
 
 def draw_client_secret(entropy: Entropy) -> Secret:

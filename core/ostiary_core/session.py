@@ -47,7 +47,7 @@ from ostiary_core.records import (
     revised,
 )
 from ostiary_core.scopes import beyond, narrowed
-from ostiary_core.secret import Entropy, Secret, draw_id, draw_salt, draw_token, successor
+from ostiary_core.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.snapshot import Snapshot
 from ostiary_core.why import Why
 
@@ -250,7 +250,7 @@ def start(
     refresh_token = draw_token(entropy, "refresh token") if refreshable else None
     expires_at = later(now, client.refresh_token_seconds)
     session = Session(
-        session_id=draw_id(entropy, "session"),
+        session_id=draw_session_id(entropy, now),
         kind=kind,
         client_id=client.client_id,
         user_id=user_id,

@@ -19,7 +19,7 @@ from ostiary_core.rate import Operation, RateWindows
 from ostiary_core.secret import Entropy
 from ostiary_net.authentications import Authentications
 from ostiary_net.clock import Clock
-from ostiary_net.entropy import EntropySource
+from ostiary_net.entropy import EntropySource, draw_trace_id
 from ostiary_net.metrics import Metrics
 from ostiary_net.tracing import Tracing, current_trace_id
 from ostiary_net.turns import Question, TurnFailed, Turns
@@ -59,7 +59,7 @@ class Service:
         """The identifier under which a request is found in the log: that of its span, else a fresh one."""
         if self.tracing is not None and (traced := current_trace_id()) is not None:
             return traced
-        return self.entropy_source.draw()[:16].hex()
+        return draw_trace_id(self.entropy_source, self.clock.now())
 
     def origin(self, headers: service.Fields, source: str) -> Origin:
         """Where a request came from, under a fresh trace id."""

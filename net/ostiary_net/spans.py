@@ -30,7 +30,8 @@ from opentelemetry.util.types import AnyValue
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
-from ostiary_net.entropy import EntropySource
+from ostiary_core.instant import Instant
+from ostiary_net.entropy import EntropySource, draw_trace_id
 from ostiary_net.metrics import operation_name, outcome_of
 from ostiary_net.tracing import CURRENT, TracedRequest
 
@@ -95,7 +96,7 @@ class Spans:
     @contextmanager
     def request(self, method: str, fields: Sequence[tuple[bytes, bytes]]) -> Iterator[TracedRequest]:
         """A request from when it was read until it was answered."""
-        trace_id = self._entropy_source.draw()[:16].hex()
+        trace_id = draw_trace_id(self._entropy_source, Instant(time.time_ns() // 1_000_000))
         method = method if method in _METHODS else _OTHER_METHOD
         self._ids.next_trace_id = int(trace_id, 16)
         span = self._tracer.start_span(

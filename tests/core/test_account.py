@@ -176,7 +176,7 @@ def test_a_third_partys_token_is_nobody_in_the_backend() -> None:
             AccountRequested(caller=caller),
             PasswordHashRequested(of=caller),
             SignedOut(caller=caller),
-            ClientRegistered(caller=caller, fields=client("new").fields, entropy=asks.fresh_entropy()),
+            ClientRegistered(caller=caller, fields=client("newcomer").fields, entropy=asks.fresh_entropy()),
             SessionForcedOut(caller=caller, session_id=world.the_session().session_id),
         ):
             world.when(event).then_refused(Why.NOT_SIGNED_IN)

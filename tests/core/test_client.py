@@ -102,7 +102,7 @@ def clerk(world: World, *permissions: str) -> LoginIssued:
 
 
 def registration(caller: Caller) -> ClientRegistered:
-    return ClientRegistered(caller=caller, fields=client("new").fields, entropy=asks.fresh_entropy())
+    return ClientRegistered(caller=caller, fields=client("newcomer").fields, entropy=asks.fresh_entropy())
 
 
 @row("Client registration", "permission oauth.client.create")

@@ -79,19 +79,19 @@ def test_a_name_is_for_display_and_can_be_changed() -> None:
 @row(TABLE, "name")
 @pytest.mark.parametrize("name", ["", "  ", "x" * 101, "a\nb", "\x00", "\u202eevil", None, 7])
 def test_a_name_must_be_printable(name: object) -> None:
-    assert "name" in given().when(client("new", name=name)).then_faults()
+    assert "name" in given().when(client("newcomer", name=name)).then_faults()
 
 
 @row(TABLE, "client secret")
 @row("Client registration", "one-time plain secret")
 def test_the_secret_is_shown_once_and_only_its_digest_is_stored() -> None:
     world = given()
-    issued = world.when(client("new")).then(SecretIssued)
+    issued = world.when(client("newcomer")).then(SecretIssued)
     text = issued.secret.reveal()
-    assert world.client("new").secret_digest == issued.secret.digest
+    assert world.client("newcomer").secret_digest == issued.secret.digest
     assert text not in repr(world.everything())
     assert text not in repr(issued)
-    shown = world.when(client_change("new", name="N")).then(ClientKnown)
+    shown = world.when(client_change("newcomer", name="N")).then(ClientKnown)
     assert not hasattr(shown, "secret")
 
 
@@ -193,7 +193,7 @@ def test_a_redirect_uri_may_be_registered(uri: str) -> None:
 def test_a_redirect_uri_may_not_be_registered(uri: str) -> None:
     assert not is_redirect_uri(uri)
     world = given()
-    assert world.when(client("new", redirectUris=["https://app.example/cb", uri])).then_faults() == {
+    assert world.when(client("newcomer", redirectUris=["https://app.example/cb", uri])).then_faults() == {
         "redirectUris.1": FieldRule.REDIRECT_URI
     }
 
@@ -217,7 +217,10 @@ def test_no_registered_redirect_uri_leads_anywhere_else(text: str, start: str) -
     "value", ["https://app.example/", {"0": "https://app.example/"}, [7], [None], None, [["https://a/"]]]
 )
 def test_redirect_uris_are_an_array_of_strings(value: object) -> None:
-    assert given().when(client("new", redirectUris=value)).then_faults()["redirectUris"] is FieldRule.STRINGS
+    assert (
+        given().when(client("newcomer", redirectUris=value)).then_faults()["redirectUris"]
+        is FieldRule.STRINGS
+    )
 
 
 @row(TABLE, "redirectUris")
@@ -242,7 +245,7 @@ def test_a_redirect_uri_is_compared_character_by_character(asked: str) -> None:
 def test_a_client_with_the_code_grant_needs_a_redirect_uri() -> None:
     """READINGS 37."""
     world, needed = given(), {"redirectUris": FieldRule.REDIRECT_URI_NEEDED}
-    assert world.when(client("new", redirectUris=[])).then_faults() == needed
+    assert world.when(client("newcomer", redirectUris=[])).then_faults() == needed
     assert world.when(client_change(redirectUris=[])).then_faults() == needed
     world.when(client("machine", redirectUris=[], grantTypes=["client_credentials"])).then(SecretIssued)
     assert world.when(client_change("machine", grantTypes=["authorization_code"])).then_faults() == needed
@@ -261,7 +264,7 @@ def test_a_client_may_register_any_of_three_grants(grant: str) -> None:
 @row(TABLE, "grantTypes")
 @pytest.mark.parametrize("grant", ["password", "implicit", "", "AUTHORIZATION_CODE", "urn:x"])
 def test_a_client_may_register_no_other_grant(grant: str) -> None:
-    assert given().when(client("new", grantTypes=["refresh_token", grant])).then_faults() == {
+    assert given().when(client("newcomer", grantTypes=["refresh_token", grant])).then_faults() == {
         "grantTypes.1": FieldRule.GRANT_TYPE
     }
 
@@ -269,7 +272,7 @@ def test_a_client_may_register_no_other_grant(grant: str) -> None:
 @row(TABLE, "grantTypes")
 @pytest.mark.parametrize("value", [[], "refresh_token", None, ["refresh_token", "refresh_token"], [1]])
 def test_grant_types_are_an_array_of_different_names(value: object) -> None:
-    assert "grantTypes" in given().when(client("new", grantTypes=value)).then_faults()
+    assert "grantTypes" in given().when(client("newcomer", grantTypes=value)).then_faults()
 
 
 @row(TABLE, "scopes")
@@ -277,7 +280,7 @@ def test_the_only_scope_is_user_read() -> None:
     assert given(client(scopes=["user.read"])).client().scopes == ("user.read",)
     assert given(client(scopes=[])).client().scopes == ()
     for scope in ("user.write", "USER.READ", "user.read ", "", "openid"):
-        assert given().when(client("new", scopes=[scope])).then_faults() == {"scopes.0": FieldRule.SCOPE}
+        assert given().when(client("newcomer", scopes=[scope])).then_faults() == {"scopes.0": FieldRule.SCOPE}
 
 
 @row(TABLE, "autoApproveScopes")
@@ -286,7 +289,7 @@ def test_auto_approved_scopes_lie_within_the_scopes_and_may_be_empty() -> None:
     assert world.client().auto_approve_scopes == ("user.read",)
     assert world.client("asking").auto_approve_scopes == ()
     outside = {"autoApproveScopes.0": FieldRule.AUTO_APPROVE_SCOPE}
-    new = client("new", scopes=[], autoApproveScopes=["user.read"])
+    new = client("newcomer", scopes=[], autoApproveScopes=["user.read"])
     assert world.when(new).then_faults() == outside
     assert world.when(client_change(scopes=[])).then_faults() == outside
 
@@ -323,7 +326,7 @@ def test_a_lifetime_has_its_limits_and_its_default(field: str, least: int, most:
     assert taken(given(client(**{field: most}))) == most
     rules = {FieldRule.ACCESS_LIFETIME, FieldRule.REFRESH_LIFETIME, FieldRule.INTEGER}
     for value in (least - 1, most + 1, 0, -1, 10**30, float(least), f"{least}", True, None, [least]):
-        assert given().when(client("new", **{field: value})).then_faults()[field] in rules
+        assert given().when(client("newcomer", **{field: value})).then_faults()[field] in rules
 
 
 # --- every bad field at once, and nothing else

@@ -196,7 +196,7 @@ def everything(store: MemoryStore) -> dict[Key, Record]:
 
 def test_a_turn_leaves_the_snapshot_it_was_handed_alone() -> None:
     world = given()
-    event = client("new")
+    event = client("newcomer")
     snapshot = load([keys(event)], world.store.fetch)
     first = take_turn([event, event], snapshot, world.now)
     assert take_turn([event, event], snapshot, world.now) == first
