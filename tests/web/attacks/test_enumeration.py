@@ -1,0 +1,159 @@
+"""Who asks without the right to know learns from no answer, and from no work done for it, what there is."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from ostiary_core.events import Event
+from tests.web.account.people import ANNAS_PHONE, code_sent_to, with_phone
+from tests.web.doors import DOORS
+from tests.web.served import REDIRECT_URI, Registered, Served
+
+DRAWN = re.compile(r"[0-9a-f]{32}|[A-Za-z0-9_-]{43}")
+
+
+def said(response: httpx.Response) -> object:
+    """An answer without what is drawn for each."""
+    fields = [
+        (name, DRAWN.sub("drawn", value))
+        for name, value in response.headers.multi_items()
+        if name not in ("date", "connection")
+    ]
+    return response.status_code, fields, DRAWN.sub("drawn", response.text)
+
+
+@dataclass
+class Work:
+    """What an answer costs that takes long enough to be told from outside: hashes, and turns of the store."""
+
+    done: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def watched(served: Served) -> Iterator[Work]:
+    work = Work()
+    hasher: Any = served.backing.passwords._hasher
+    turns: Any = served.service.turns
+    decide = turns.decide
+
+    class Counting:
+        def hash(self, *given: Any, **options: Any) -> str:
+            work.done.append("hash")
+            made: str = hasher.hash(*given, **options)
+            return made
+
+        def verify(self, *given: Any) -> bool:
+            work.done.append("verify")
+            right: bool = hasher.verify(*given)
+            return right
+
+    async def counted(event: Event, *given: Any) -> Any:
+        work.done.append(type(event).__name__)
+        return await decide(event, *given)
+
+    passwords: Any = served.backing.passwords
+    passwords._hasher, turns.decide = Counting(), counted
+    try:
+        yield work
+    finally:
+        passwords._hasher, turns.decide = hasher, decide
+
+
+@pytest.mark.parametrize("way", ["page", "interface"])
+async def test_a_failed_sign_in_is_the_same_for_whoever_is_not_there(served: Served, way: str) -> None:
+    admin = await served.administrator()
+    disabled = await served.user("dora")
+    await served.user("anna")
+    await admin.call("PUT", f"/api/iam/users/{disabled}/enabled", {"enabled": False})
+    await served.api().post("/api/auth/login", json={"username": "first", "password": "x"})
+    found: list[object] = []
+    for number, username in enumerate(("anna", "dora", "nobody", "a name nobody could have: <>")):
+        source = f"198.51.100.{number}"
+        if way == "page":
+            browser = served.browser(source)
+            page = await browser.get("/login")
+            with watched(served) as work:
+                response = await browser.submit(
+                    page, {"username": username, "password": "wrong"}, to="/login"
+                )
+            page_text = re.sub(r'value="[^"]*"', "typed", response.text)
+            found.append((response.status_code, DRAWN.sub("drawn", page_text), work.done))
+        else:
+            with watched(served) as work:
+                response = await served.api(source).post(
+                    "/api/auth/login", json={"username": username, "password": "wrong"}
+                )
+            found.append((said(response), work.done))
+    assert all(each == found[0] for each in found), found
+    assert "verify" in str(found[0])
+
+
+@pytest.mark.parametrize("way", ["page", "interface"])
+async def test_a_recovery_is_the_same_whether_the_number_is_known(served: Served, way: str) -> None:
+    await with_phone(served)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    wrong = f"{(int(code) + 1) % 1_000_000:06}"
+    found = []
+    for number, phone in enumerate((ANNAS_PHONE, "+8613899999999")):
+        source = f"198.51.100.{number}"
+        with watched(served) as work:
+            if way == "page":
+                browser = served.browser(source)
+                asked = await browser.submit(await browser.get("/recover"), {"phone": phone}, to="/recover")
+                values = {"code": wrong, "new_password": "a new password"}
+                tried = await browser.submit(asked, values, to="/recover/password")
+            else:
+                api = served.api(source)
+                body = {"phone": phone, "purpose": "reset-password"}
+                asked = await api.post("/api/auth/sms-code", json=body)
+                body = {"phone": phone, "code": wrong, "newPassword": "a new password"}
+                tried = await api.post("/api/auth/reset-password", json=body)
+        pages = [DRAWN.sub("drawn", each.text).replace(phone, "number") for each in (asked, tried)]
+        found.append((asked.status_code, tried.status_code, pages, work.done))
+    assert found[0] == found[1]
+    assert "hash" in found[0][-1]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("operation", ["token", "introspect", "revoke"])
+@pytest.mark.parametrize("method", ["basic", "fields"])
+async def test_a_client_that_fails_to_prove_itself_is_not_told_whether_it_is_there(
+    served: Served, operation: str, method: str
+) -> None:
+    there = await served.client("there")
+    api = await served.administrator()
+    for client_id in ("disabled", "deleted"):
+        await served.client(client_id)
+    await api.call("PUT", "/api/oauth/clients/disabled/enabled", {"enabled": False})
+    await api.call("DELETE", "/api/oauth/clients/deleted")
+    found = []
+    for client_id in ("there", "disabled", "deleted", "never", "console", "mobile", "nobody/could-be"):
+        wrong = Registered(client_id, "x" * len(there.secret))
+        options: dict[str, Any] = {"auth": wrong.basic} if method == "basic" else {}
+        form = {"grant_type": "client_credentials", "token": "x"}
+        form |= wrong.fields if method == "fields" else {}
+        with watched(served) as work:
+            response = await served.api().post(f"/api/oauth2/{operation}", data=form, **options)
+        found.append((said(response), work.done))
+    assert all(each == found[0] for each in found), found
+    assert '"invalid_client"' in str(found[0])
+
+
+async def test_a_stranger_learns_of_no_client_at_sso(served: Served) -> None:
+    """Everybody is sent to sign in first, whatever they ask with."""
+    await served.client()
+    places = set()
+    for client_id, address in (
+        ("app", REDIRECT_URI),
+        ("never", REDIRECT_URI),
+        ("app", "https://evil.example"),
+    ):
+        query = {"client_id": client_id, "redirect_uri": address, "response_type": "code"}
+        response = await served.browser().get("/sso", params=query)
+        places.add((response.status_code, response.headers["location"].partition("?")[0]))
+    assert places == {(303, "/login")}

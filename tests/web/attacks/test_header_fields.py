@@ -1,0 +1,153 @@
+"""What was sent never becomes a header field of an answer, and the Host that was said leads nobody away."""
+
+import re
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from ostiary_web.app import create_app
+from ostiary_web.settings import Settings
+from tests.web.doors import DOORS, Door
+from tests.web.served import ADMIN_PASSWORD, BASE, REDIRECT_URI, Browser, Served, in_memory, serving, sso
+
+BREAKS: Final = {
+    "CR LF": "\r\n",
+    "LF": "\n",
+    "CR": "\r",
+    "escaped": "%0d%0a",
+    "escaped twice": "%250d%250a",
+    "wide": "\u560d\u560a",
+    "line separator": "\u2028",
+    "NUL": "\x00",
+}
+PLANTED: Final = "X-Planted: 1"
+FIELD_VALUE: Final = re.compile(r"[\x20-\x7e\x80-\xff]*")
+
+
+def nothing_planted(response: httpx.Response) -> None:
+    """No field of that name, and none whose value could end early at some hop on the way."""
+    assert "x-planted" not in response.headers
+    for name, value in response.headers.multi_items():
+        assert FIELD_VALUE.fullmatch(value), (name, value)
+    # A lenient hop decodes nothing: what is escaped in an address stays so.
+    assert "\n" not in response.headers.get("location", "")
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
+async def test_no_parameter_of_a_page_becomes_a_field(served: Served, broken: str) -> None:
+    await served.client()
+    sent = f"x{broken}{PLANTED}{broken}{broken}<p>"
+    browser, stranger = served.browser(), served.browser()
+    await browser.sign_in()
+    for visitor in (browser, stranger):
+        for path, parameters in (
+            ("/login", {"next": f"/{sent}"}),
+            ("/login", {"next": sent, "switch": "1"}),
+            ("/language", {"to": "en-US", "next": f"/{sent}"}),
+            ("/language", {"to": sent}),
+            ("/password", {"next": f"/{sent}"}),
+            ("/recover", {"code": sent}),
+            ("/login", {"next": f"/sso?redirect_uri=https://app.example{sent}"}),
+            ("/admin/clients", {"q": sent, "sort": sent}),
+        ):
+            nothing_planted(await visitor.get(path, params=parameters))
+        for name in ("state", "redirect_uri", "client_id", "scope", "response_type", "code_challenge"):
+            nothing_planted(await visitor.get(sso(**{name: sent})))
+    page = await stranger.get("/login")
+    values = {"username": "admin", "password": ADMIN_PASSWORD, "next": f"/{sent}"}
+    signed_in = await stranger.submit(page, values, to="/login")
+    nothing_planted(signed_in)
+    assert signed_in.status_code == 303
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
+async def test_a_state_comes_back_whole_and_as_one_parameter(served: Served, broken: str) -> None:
+    await served.client()
+    browser = served.browser()
+    await browser.sign_in()
+    state = f"a{broken}{PLANTED}&code=stolen#x"
+    page = await browser.get(sso(state=state))
+    for decision in ("deny", "approve"):
+        answer = await browser.submit(page, {"decision": decision}, to="/sso")
+        nothing_planted(answer)
+        result = urlsplit(answer.headers["location"])
+        assert f"{result.scheme}://{result.netloc}{result.path}" == REDIRECT_URI
+        assert result.fragment == ""
+        assert parse_qs(result.query, strict_parsing=True)["state"] == [state]
+        assert parse_qs(result.query).get("code") != ["stolen"]
+
+
+@pytest.mark.parametrize("broken", ["\n", "\r\n", "\x00", "é"], ids=["LF", "CR LF", "NUL", "not ASCII"])
+async def test_no_field_of_a_request_becomes_one_of_the_answer(served: Served, broken: str) -> None:
+    """As an application server would hand it on that lets such bytes through."""
+    browser = served.browser()
+    await browser.sign_in()
+    value = f"x{broken}{PLANTED}".encode("latin-1")
+    for name in ("Accept-Language", "X-Timezone", "User-Agent", "Origin", "X-Request-Id", "X-Form-Token"):
+        for path in ("/", "/account", "/api/auth/me", "/api/nothing", "/api/oauth/clients/export"):
+            nothing_planted(await browser.get(path, headers=[(name.encode(), value)]))
+    browser.cookies.set("ostiary_language", "en-US")
+    nothing_planted(await browser.get("/", headers=[(b"Cookie", b"ostiary_language=" + value)]))
+
+
+# --- Host
+
+
+EVIL: Final = "evil.example"
+
+
+def fixed_pages() -> list[str]:
+    rules = create_app(Settings.from_environment({})).url_map.iter_rules()
+    return sorted(
+        {str(rule.rule) for rule in rules if "GET" in (rule.methods or ()) and "<" not in rule.rule}
+    )
+
+
+async def answers_to(browser: Browser, host: str) -> list[httpx.Response]:
+    found = [await browser.get(path, headers={"Host": host}) for path in (*fixed_pages(), sso())]
+    assert len(found) > 30
+    return found
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_host_that_was_made_up_is_in_no_answer(served: Served) -> None:
+    """Without PUBLIC_URL nobody has said what this server is called: so it calls itself nothing."""
+    await served.client()
+    browser = served.browser()
+    await browser.sign_in()
+    kept = dict(browser.cookies)
+    for visitor in (browser, served.browser()):
+        for response in await answers_to(visitor, EVIL):
+            assert EVIL not in response.text, response.url
+            for name, value in response.headers.multi_items():
+                assert EVIL not in value, (response.url, name)
+            assert response.headers.get("location", "/").startswith("/")
+    assert dict(browser.cookies) == kept
+    page = await served.browser().get("/login", headers={"Host": EVIL})
+    assert "domain" not in page.headers["set-cookie"].lower()
+
+
+async def test_a_form_that_was_got_under_another_host_is_no_form_of_this_one(tmp_path: Path) -> None:
+    async with serving(tmp_path, open_store=in_memory(), PUBLIC_URL=BASE) as served:
+        browser = served.browser()
+        page = await browser.get("/login", headers={"Host": EVIL})
+        values = {"username": "admin", "password": ADMIN_PASSWORD}
+        sent = {"Host": EVIL, "Origin": f"http://{EVIL}"}
+        assert (await browser.submit(page, values, to="/login", headers=sent)).status_code == 403
+        ours = await browser.submit(page, values, to="/login", headers={"Host": EVIL, "Origin": BASE})
+        assert (ours.status_code, ours.headers["location"]) == (303, "/")
+
+
+@pytest.mark.parametrize("door", ["guard", "plain", "lane"])
+@pytest.mark.parametrize(
+    "host", ["evil.example/x", "evil.example\\x", "a b", "evil.example#", "user@evil.example", "<script>", ""]
+)
+async def test_what_is_no_host_is_refused(served: Served, door: Door, host: str) -> None:
+    response = await served.browser().get("/login", headers={"Host": host})
+    assert response.status_code == 400
+    assert "evil" not in response.text

@@ -1,0 +1,204 @@
+"""Text that somebody else chose is text on every page: no element, no attribute, no address comes of it.
+
+Everything that can be named is named with markup: people, roles, clients, the User-Agent of a sign-in and of
+a token request, whatever is searched for, and what was typed into a form that is shown again.
+"""
+
+from collections.abc import AsyncIterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.served import ADMIN_PASSWORD, BASE, Browser, Served, exchange_of, serving, sso
+
+MARK: Final = "mark7341"
+HOSTILE: Final = f"{MARK}'\"><x-{MARK} on{MARK}=1 style=x></title></textarea></pre><!--{{{{7*7}}}}%s&lt;"
+LONGEST: Final = f"{MARK}<b>" + "W" * 80
+ALLOWED_SCHEMES: Final = ("/", "#", "https://app.example/")
+
+
+class Elements(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self, page: httpx.Response) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.text = ""
+        self.feed(page.text)
+        assert page.text.rstrip().endswith("</html>"), "nothing swallowed the rest of the page"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            assert MARK not in name
+            assert not name.startswith("on")
+            assert name != "style"
+            if name in ("href", "src", "action", "formaction"):
+                assert (value or "").startswith(ALLOWED_SCHEMES), (tag, name, value)
+                assert not (value or "").startswith("//")
+        if tag == "script":
+            assert [name for name, _ in attrs if name == "src"]
+        self.found.append(tag)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def harmless(page: httpx.Response, *, shows: bool) -> None:
+    assert page.headers["content-type"] == "text/html; charset=utf-8", page.text[:200]
+    elements = Elements(page)
+    assert f"x-{MARK}" not in elements.found
+    assert "b" not in elements.found or "<b>WWW" not in page.text
+    assert "49" not in page.text.partition(MARK)[2][:200], "nothing is evaluated"
+    assert (MARK in page.text) is shows, page.url
+
+
+@pytest.fixture
+async def named(tmp_path: Path) -> AsyncIterator[tuple[Served, Browser, dict[str, str]]]:
+    """Everything named with markup, an administrator's browser in it, and the addresses of the records."""
+    async with serving(tmp_path, RATE_LIMIT_SCALE="100") as served:
+        api = await served.administrator()
+        client = await served.client("app", name=HOSTILE)
+        await served.client("asks", name=HOSTILE)
+        role = {"code": "clerk", "name": HOSTILE, "permissions": []}
+        succeeded(await api.call("POST", "/api/iam/roles", role), 201)
+        user = {"username": "anna", "name": HOSTILE, "password": "anna's password", "roleIds": ["clerk"]}
+        user_id = succeeded(await api.call("POST", "/api/iam/users", user), 201)["id"]
+        me = succeeded(await api.call("GET", "/api/auth/me"))["id"]
+        succeeded(await api.call("PUT", f"/api/iam/users/{me}", {"name": HOSTILE}))
+        code = await served.code(api)
+        agent = served.api(**{"User-Agent": HOSTILE})
+        assert (await agent.service("token", client, **exchange_of(code))).status_code == 200
+        browser = served.browser(**{"User-Agent": HOSTILE})
+        await browser.sign_in()
+        [grant] = succeeded(await api.call("GET", "/api/auth/grants"))
+        places = {"user": user_id, "session": grant["sessions"][0]["id"]}
+        yield served, browser, places
+
+
+async def test_no_page_makes_an_element_of_a_name(named: tuple[Served, Browser, dict[str, str]]) -> None:
+    _, browser, at = named
+    for path, shows in (
+        ("/", True),
+        (sso("asks"), True),
+        ("/password", False),
+        ("/account", True),
+        ("/account/phone", True),
+        ("/account/applications", True),
+        ("/account/applications/app/withdraw", True),
+        ("/account/sessions", True),
+        ("/admin/clients", True),
+        ("/admin/clients/app", True),
+        ("/admin/clients/app/edit", True),
+        ("/admin/clients/app/delete", True),
+        ("/admin/clients/app/client_reset", True),
+        ("/admin/people", True),
+        (f"/admin/people/{at['user']}", True),
+        (f"/admin/people/{at['user']}/edit", True),
+        (f"/admin/people/{at['user']}/person_reset", True),
+        ("/admin/people/new", True),
+        ("/admin/roles", True),
+        ("/admin/roles/clerk", True),
+        ("/admin/roles/clerk/edit", True),
+        ("/admin/roles/clerk/delete", True),
+        ("/admin/online", True),
+        ("/admin/audit", True),
+        (f"/admin/audit/sessions/{at['session']}", True),
+    ):
+        harmless(await browser.get(path), shows=shows)
+
+
+async def test_no_page_makes_an_element_of_what_an_address_says(
+    named: tuple[Served, Browser, dict[str, str]],
+) -> None:
+    _, browser, _ = named
+    stranger = named[0].browser()
+    for path, parameter, shows in (
+        ("/admin/clients", "q", True),
+        ("/admin/audit", "clientId", True),
+        ("/admin/online", "clientId", True),
+        ("/admin/clients", "sort", True),
+        ("/admin/clients", "page", True),
+        ("/admin/audit", "atFrom", True),
+        ("/account", "done", True),
+        ("/", HOSTILE, True),
+    ):
+        harmless(await browser.get(path, params={parameter: HOSTILE}), shows=shows)
+    for path, parameter in (("/login", "next"), ("/login", "recovered"), ("/recover", "code"), ("/x", "y")):
+        page = await stranger.get(path, params={parameter: f"/{HOSTILE}"})
+        Elements(page)
+        assert f"<x-{MARK}" not in page.text
+
+
+async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
+    named: tuple[Served, Browser, dict[str, str]],
+) -> None:
+    served, browser, at = named
+    for path, values in (
+        ("/admin/clients/new", {"clientId": HOSTILE, "redirectUris": HOSTILE, "accessTokenTtl": HOSTILE}),
+        ("/admin/clients/app/edit", {"name": "", "redirectUris": HOSTILE}),
+        ("/admin/people/new", {"username": HOSTILE, "phone": HOSTILE, "locale": HOSTILE}),
+        (f"/admin/people/{at['user']}/edit", {"phone": HOSTILE}),
+        ("/admin/roles/new", {"code": HOSTILE}),
+        ("/account/phone", {"phone": HOSTILE}),
+        ("/account/phone/code", {"phone": HOSTILE, "code": HOSTILE}),
+    ):
+        page = await browser.get(path.removesuffix("/code"))
+        token = page.text.partition('name="form_token" value="')[2].partition('"')[0]
+        again = await browser.post(path, data={"form_token": token, **values}, headers={"Origin": "null"})
+        assert again.status_code in (400, 422), path
+        harmless(again, shows=True)
+    stranger = served.browser()
+    for path, values in (
+        ("/login", {"username": HOSTILE, "password": "x"}),
+        ("/recover", {"phone": HOSTILE}),
+    ):
+        harmless(await stranger.submit(await stranger.get(path), values, to=path), shows=True)
+
+
+async def test_the_longest_name_is_shown_whole_and_breaks_no_page(served: Served) -> None:
+    await served.client("app", name=LONGEST)
+    browser = served.browser()
+    await browser.sign_in()
+    for path in (sso(), "/admin/clients", "/admin/clients/app"):
+        page = await browser.get(path)
+        harmless(page, shows=True)
+        assert LONGEST in Elements(page).text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["\u202egnp.exe", "a\u2066b", "\u200bApp", "a\x00b", "a\r\nb", "\ufeffApp", "\x1b[2J", "x" * 101],
+    ids=["override", "isolate", "zero width", "NUL", "line break", "BOM", "escape", "too long"],
+)
+async def test_nothing_is_called_what_nobody_can_read_aloud(served: Served, name: str) -> None:
+    """A name that turns round what stands after it, or hides something, would lie on the consent page."""
+    api = await served.administrator()
+    before = served.records()
+    client = {"clientId": "other", "name": name, "grantTypes": ["client_credentials"], "redirectUris": []}
+    bodies: dict[str, dict[str, object]] = {
+        "/api/oauth/clients": {**client, "scopes": ["user.read"], "autoApproveScopes": []},
+        "/api/iam/roles": {"code": "clerk", "name": name, "permissions": []},
+        "/api/iam/users": {"username": "anna", "name": name, "password": "anna's password"},
+    }
+    for path, body in bodies.items():
+        assert fields_of(refused(await api.call("POST", path, body), 400, "A0401")) == ["name"]
+    user = {**bodies["/api/iam/users"], "name": "Anna", "username": name}
+    assert fields_of(refused(await api.call("POST", "/api/iam/users", user), 400, "A0401")) == ["username"]
+    assert served.records() == before
+
+
+async def test_a_json_answer_is_never_taken_for_a_page(served: Served) -> None:
+    browser = served.browser()
+    await browser.sign_in()
+    for path in ("/api/auth/me", "/api/oauth/clients", "/api/nothing/<script>", "/files/x.html"):
+        answer = await browser.get(httpx.URL(BASE).join(path))
+        assert answer.headers["content-type"] == "application/json; charset=utf-8"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert ADMIN_PASSWORD not in answer.text
