@@ -1,6 +1,7 @@
 """The command line: `ostiary serve` and `ostiary migrate`; `commands` has those that work on records."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -151,8 +152,12 @@ def _serve_here(
 
 def _greet(settings: Settings, administrator: NewAdministrator | None, addresses: list[str]) -> None:
     """The address, the first password where there is one, and one line to try."""
-    address = settings.public_url or addresses[0]
-    click.echo(f"Ostiary serves {address}")
+    served = settings.public_url or addresses[0]
+    click.echo(f"Ostiary serves {served}")
+    # To curl, a Unix socket is a way to a host and not its address.
+    path = addresses[0].removeprefix("unix:")
+    at_socket = settings.public_url is None and path != addresses[0]
+    address = f"--unix-socket {shlex.quote(path)} http://localhost" if at_socket else served
     if administrator is not None:
         click.echo(first_password_line(administrator))
     shown = administrator and administrator.drawn_password

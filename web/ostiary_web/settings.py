@@ -1,6 +1,7 @@
 """The settings of a server, read from the environment once and checked with words that help."""
 
 import ipaddress
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ T = TypeVar("T")
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_LONGEST_UNIX_PATH: Final = 107
+"""Bytes that the kernel has room for (unix(7))."""
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _LOG_FORMATS: Final = ("console", "json")
 
@@ -114,14 +117,18 @@ def _database(name: str, value: str) -> Database:
 
 
 def _bind(name: str, value: str) -> str:
-    if name == "BIND" and re.fullmatch(r"fd://[0-9]{1,4}", value, re.ASCII):
+    if name == "BIND" and (re.fullmatch(r"fd://[0-9]{1,4}", value, re.ASCII) or _is_unix(value)):
         return value
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})", value)
     if match is None or int(match[2]) > 65_535:
-        raise SettingError(
-            name, f"{value!r} is no address to listen on", "HOST:PORT, as 127.0.0.1:8000, or for BIND fd://N"
-        )
+        allowed = "HOST:PORT, as 127.0.0.1:8000" + (", unix:PATH or fd://N" if name == "BIND" else "")
+        raise SettingError(name, f"{value!r} is no address to listen on", allowed)
     return value
+
+
+def _is_unix(value: str) -> bool:
+    path = value.removeprefix("unix:")
+    return path != value and path.isprintable() and 0 < len(os.fsencode(path)) <= _LONGEST_UNIX_PATH
 
 
 def _workers(name: str, value: str) -> int:

@@ -10,6 +10,8 @@ from typing import Final
 __all__ = ["AddressError", "address_of", "listening"]
 
 _BACKLOG: Final = 1_024
+_SOCKET_MODE: Final = 0o660
+"""To connect is to write: a proxy is in the group, and nobody else is let in."""
 
 
 class AddressError(OSError):
@@ -21,22 +23,35 @@ def listening(bind: str) -> Iterator[list[socket.socket]]:
     """Sockets that listen on `bind` while the block runs: `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or
     `fd://N` for a socket that the starting process already listens on.
 
-    A port of 0 takes a free one. A host name may have several addresses; each gets a socket. Raises
-    `AddressError`.
+    A port of 0 takes a free one. A host name may have several addresses; each gets a socket. The file of
+    `unix:PATH` is for its owner and group, and is removed afterwards unless somebody else listens there by
+    then. Raises `AddressError`.
     """
     sockets: list[socket.socket] = []
+    file: tuple[int, int] | None = None
     try:
         try:
             _open(bind, sockets)
+            file = _identity(bind)
         except (OSError, ValueError) as error:
             raise AddressError(f"cannot listen on {bind}: {error}") from error
         yield sockets
     finally:
         for each in sockets:
             each.close()
-        if bind.startswith("unix:"):
-            with suppress(FileNotFoundError):
-                os.unlink(bind.removeprefix("unix:"))
+        if file is not None and file == _identity(bind):
+            os.unlink(bind.removeprefix("unix:"))
+
+
+def _identity(bind: str) -> tuple[int, int] | None:
+    """Which file a Unix address leads to; None where there is none, or for other addresses."""
+    if not bind.startswith("unix:"):
+        return None
+    try:
+        found = os.stat(bind.removeprefix("unix:"))
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def address_of(listener: socket.socket) -> str:
@@ -80,7 +95,9 @@ def _at_path(path: str) -> socket.socket:
             os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        os.fchmod(listener.fileno(), _SOCKET_MODE)  # what it is made with is this and no more
         listener.bind(path)
+        os.chmod(path, _SOCKET_MODE)  # and this, where the umask took some of it away
         listener.listen(_BACKLOG)
         listener.setblocking(False)
     except OSError:

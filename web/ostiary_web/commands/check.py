@@ -84,6 +84,12 @@ def _of_settings(settings: Settings) -> Iterator[Finding]:
             "TRUST_PROXY",
             "is not set, and something in front takes TLS off: all callers share its address and rate limits",
         )
+    if settings.bind.startswith("unix:") and not settings.trust_proxy:
+        yield Finding(
+            Level.WARNING,
+            "TRUST_PROXY",
+            "is not set, and who comes over BIND's socket has no address: all callers share one rate limit",
+        )
     for network in settings.trust_proxy:
         if (network.num_addresses > 2**16 and not network.is_private) or network.prefixlen == 0:
             yield Finding(

@@ -1,0 +1,117 @@
+"""`BIND=unix:PATH`: a socket in the file system, for its owner and group, and gone when the server is."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.web.command_line.machine import Machine
+
+PATIENCE_SECONDS = 30
+
+
+@contextmanager
+def served(
+    machine: Machine, path: Path, **settings: str
+) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """A server on the socket, with what it said when it began to serve."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ostiary_web", "serve"],
+        env={**os.environ, **machine.environment, "BIND": f"unix:{path}", **settings},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        said = [process.stdout.readline()]
+        while said[-1] and "curl" not in said[-1]:
+            said.append(process.stdout.readline())
+        yield process, said
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+        process.stdout.close()
+
+
+def over(path: Path) -> httpx.Client:
+    return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost")
+
+
+def asked(path: Path) -> httpx.Response:
+    with over(path) as client:
+        return client.get("/readyz")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_answers_on_its_socket_and_takes_the_file_with_it(
+    machine: Machine, tmp_path: Path, workers: str
+) -> None:
+    path = tmp_path / "door"
+    with served(machine, path, WORKERS=workers) as (_, said):
+        assert said[0] == f"Ostiary serves unix:{path}\n"
+        assert asked(path).json() == {"code": 0, "msg": "ok", "data": None}
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_the_socket_is_for_its_owner_and_group_whatever_the_umask(
+    machine: Machine, tmp_path: Path, umask: int
+) -> None:
+    path = tmp_path / "door"
+    before = os.umask(umask)
+    try:
+        with served(machine, path):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not on this machine")
+def test_the_line_to_try_works_as_it_is_printed(machine: Machine, tmp_path: Path) -> None:
+    with served(machine, tmp_path / "a door") as (_, said):
+        line = said[-1].strip().replace("YOUR-PASSWORD", machine.environment["ADMIN_PASSWORD"])
+        ran = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=60, check=True)
+    assert '"accessToken"' in ran.stdout
+
+
+def test_who_follows_on_the_same_path_keeps_it_when_the_one_before_ends(
+    machine: Machine, tmp_path: Path
+) -> None:
+    path = tmp_path / "door"
+    with served(machine, path) as (before, _), served(machine, path):
+        before.send_signal(signal.SIGTERM)
+        assert before.wait(PATIENCE_SECONDS) == 0
+        assert asked(path).status_code == 200
+
+
+def test_a_file_that_is_no_socket_is_left_alone(machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "door"
+    path.write_text("somebody's letter")
+    ran = machine.run("serve", env={"BIND": f"unix:{path}"})
+    assert ran.exit_code == 1
+    assert ran.err.startswith(f"ostiary: cannot listen on unix:{path}: ")
+    assert path.read_text() == "somebody's letter"
+
+
+def test_a_proxy_on_the_socket_is_believed_where_any_is_trusted(machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "door"
+    with served(machine, path, TRUST_PROXY="127.0.0.1"), over(path) as client:
+        content = {"username": "admin", "password": machine.environment["ADMIN_PASSWORD"]}
+        fields = {"X-Forwarded-For": "198.51.100.7"}
+        token = client.post("/api/auth/login", json=content, headers=fields).json()["data"]["accessToken"]
+        client.cookies.clear()
+        online = client.get("/api/monitor/online-users", headers={"Authorization": f"Bearer {token}"})
+    assert [row["ip"] for row in online.json()["data"]["items"]] == ["198.51.100.7"]
