@@ -29,7 +29,7 @@ from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words
 from ostiary_web.resources.declared import Declared, Fields, Permissions
 from ostiary_web.resources.lists import answer_list
-from ostiary_web.resources.records import answer_record, sent_nothing, sent_object_or_nothing, sent_truth
+from ostiary_web.resources.records import answer_change, sent_nothing, sent_object_or_nothing, sent_truth
 from ostiary_web.resources.routes import blueprint_of
 from ostiary_web.resources.running import running_sessions
 
@@ -205,7 +205,9 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
 )
 
 
-def _shown(store: ListingStore, found: Sequence[Client]) -> list[_Shown]:
+def _shown(store: ListingStore | None, found: Sequence[Client]) -> list[_Shown]:
+    if store is None:
+        return [_Shown(client, None) for client in found]
     last_used = store.last_used([client.client_id for client in found])
     return [_Shown(client, last_used.get(client.client_id)) for client in found]
 
@@ -254,7 +256,7 @@ async def set_enabled(call: Call, client_id: str) -> Response:
     if isinstance(enabled, Refused):
         return call.here.refused(enabled)
     event = (ClientEnabled if enabled else ClientDisabled)(caller=call.who, client_id=client_id)
-    return await answer_record(call, DECLARED, await call.decide(event))
+    return await answer_change(call, DECLARED, await call.decide(event))
 
 
 @opened_by(clients, "POST", f"{_PATH}/<client_id>/secret", Permission.CLIENT_UPDATE)
@@ -282,7 +284,7 @@ async def end_old_secret(call: Call, client_id: str) -> Response:
     refusal = sent_nothing()
     if refusal is not None:
         return call.here.refused(refusal)
-    return await answer_record(
+    return await answer_change(
         call, DECLARED, await call.decide(OldSecretEnded(caller=call.who, client_id=client_id))
     )
 

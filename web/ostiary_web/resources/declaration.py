@@ -76,11 +76,12 @@ class Listed(Generic[T, V]):
 
     resource: Resource[T]
     fields: tuple[Field[V], ...]
-    shown: Callable[[ListingStore, Sequence[T]], Sequence[V]]
-    """Adds to some items what else is shown of them; `as_they_are` where that is nothing."""
+    shown: Callable[[ListingStore | None, Sequence[T]], Sequence[V]]
+    """Adds to some items what else is shown of them; `as_they_are` where that is nothing. Without a store it
+    adds nothing."""
 
 
-def as_they_are(store: ListingStore, items: Sequence[T]) -> Sequence[T]:
+def as_they_are(store: ListingStore | None, items: Sequence[T]) -> Sequence[T]:
     """Items that hold all that is shown of them."""
     return items
 

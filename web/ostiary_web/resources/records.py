@@ -8,6 +8,7 @@ from quart import Response, request
 from ostiary_core.decision import BatchRefused, FieldFault, FieldRule, Refused, Reply, SecretIssued
 from ostiary_core.fields import FieldReader
 from ostiary_core.why import Why
+from ostiary_net.turns import TurnFailed
 from ostiary_web.exchange import JSON_MEDIA_TYPE, Exchange, body, json_object
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import as_json
@@ -15,6 +16,7 @@ from ostiary_web.resources.declared import Declared
 
 __all__ = [
     "MOST_AT_ONCE",
+    "answer_change",
     "answer_done",
     "answer_record",
     "batch_refusal",
@@ -33,17 +35,40 @@ MOST_AT_ONCE: Final = 1_000
 _PRECEDENCE: Final[Mapping[Why, int]] = {why: place for place, why in enumerate(Why)}
 
 
-async def answer_record(call: Call, declared: Declared[T, V], reply: Reply, status: int = 200) -> Response:
-    """The record that a reply holds, as it now stands; with its secret where one was drawn."""
+async def answer_record(call: Call, declared: Declared[T, V], reply: Reply) -> Response:
+    """The record that a question found."""
+    item = _held(call, declared, reply)
+    if isinstance(item, Response):
+        return item
+    found = item
+    [shown] = await call.look(lambda store, now: declared.listed.shown(store, [found]))
+    return call.here.success(as_json(declared.fields, shown))
+
+
+async def answer_change(call: Call, declared: Declared[T, V], reply: Reply, status: int = 200) -> Response:
+    """The record as a change left it; with its secret where one was drawn.
+
+    The change is kept by now. If the store fails at what else is shown of a record, that is left out: a
+    failure would say that nothing was done, and a secret is shown only this once.
+    """
+    item = _held(call, declared, reply)
+    if isinstance(item, Response):
+        return item
+    changed = item
+    try:
+        [shown] = await call.look(lambda store, now: declared.listed.shown(store, [changed]))
+    except TurnFailed:
+        [shown] = declared.listed.shown(None, [changed])
+    secret = {"secret": reply.secret.reveal()} if isinstance(reply, SecretIssued) else {}
+    return call.here.success({**as_json(declared.fields, shown), **secret}, status=status)
+
+
+def _held(call: Call, declared: Declared[T, V], reply: Reply) -> T | Response:
+    """The record that a reply holds, or the answer that it holds none."""
     if isinstance(reply, Refused):
         return call.here.refused(reply)
     item = declared.known(reply)
-    if item is None:
-        return call.here.refuse(Why.INTERNAL_ERROR)
-    known = item
-    [shown] = await call.look(lambda store, now: declared.listed.shown(store, [known]))
-    secret = {"secret": reply.secret.reveal()} if isinstance(reply, SecretIssued) else {}
-    return call.here.success({**as_json(declared.fields, shown), **secret}, status=status)
+    return call.here.refuse(Why.INTERNAL_ERROR) if item is None else item
 
 
 def answer_done(here: Exchange, reply: Reply, data: object = None) -> Response:

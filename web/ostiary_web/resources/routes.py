@@ -28,7 +28,14 @@ from ostiary_web.resources.exports import answer_export, answer_template
 from ostiary_web.resources.imports import answer_import
 from ostiary_web.resources.lists import answer_list, query_arguments
 from ostiary_web.resources.queries import LARGEST_PAGE_SIZE, read_narrowing
-from ostiary_web.resources.records import answer_done, answer_record, batch_refusal, sent_ids, sent_nothing
+from ostiary_web.resources.records import (
+    answer_change,
+    answer_done,
+    answer_record,
+    batch_refusal,
+    sent_ids,
+    sent_nothing,
+)
 from ostiary_web.resources.submissions import Submissions
 
 __all__ = ["MOST_OPTIONS", "RecordId", "blueprint_of"]
@@ -110,7 +117,7 @@ def _add_writing(routes: Blueprint, declared: Declared[T, V]) -> None:
                 return call.here.refuse(Why.SUBMITTED_TWICE)
             reply = await call.decide(await declared.register(call, content))
             submission.succeeded = not isinstance(reply, Refused)
-        return await answer_record(call, declared, reply, status=201)
+        return await answer_change(call, declared, reply, status=201)
 
     @opened_by(routes, "POST", f"{declared.path}/batch-delete", may.delete)
     async def batch_delete(call: Call) -> Response:
@@ -132,7 +139,7 @@ def _add_writing(routes: Blueprint, declared: Declared[T, V]) -> None:
         if isinstance(content, Why):
             return call.here.refuse(content)
         reply = await call.decide(declared.change(call.who, record_id, content))
-        return await answer_record(call, declared, reply)
+        return await answer_change(call, declared, reply)
 
     @opened_by(routes, "DELETE", f"{declared.path}/<record:record_id>", may.delete)
     async def delete(call: Call, record_id: str) -> Response:

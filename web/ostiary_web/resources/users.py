@@ -33,7 +33,7 @@ from ostiary_web.exchange import json_object
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
 from ostiary_web.resources.declared import Declared, Fields, Permissions
-from ostiary_web.resources.records import answer_done, answer_record, sent_nothing, sent_truth
+from ostiary_web.resources.records import answer_change, answer_done, sent_nothing, sent_truth
 from ostiary_web.resources.routes import blueprint_of
 from ostiary_web.zones import is_zone
 
@@ -276,7 +276,7 @@ async def set_enabled(call: Call, user_id: str) -> Response:
     if isinstance(enabled, Refused):
         return call.here.refused(enabled)
     event = (UserEnabled if enabled else UserDisabled)(caller=call.who, user_id=user_id)
-    return await answer_record(call, DECLARED, await call.decide(event))
+    return await answer_change(call, DECLARED, await call.decide(event))
 
 
 @opened_by(users, "PUT", f"{_PATH}/<user_id>/password", Permission.USER_UPDATE)
