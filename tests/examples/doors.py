@@ -22,7 +22,7 @@ from ostiary_core import MemoryStore, Store
 from tests.examples.suite import Door, Fields, Told
 from tests.net.rooms import HandClock
 
-__all__ = ["EXAMPLES", "django_store", "opened"]
+__all__ = ["EXAMPLES", "django_store", "opened", "over_sockets"]
 
 Ask = Callable[[str, str, Fields, bytes], Told]
 
@@ -60,7 +60,7 @@ def _door_over(store: Store, clock: HandClock, ask: Ask) -> Door:
 
 
 @contextmanager
-def _over_sockets(port: int) -> Iterator[Ask]:
+def over_sockets(port: int) -> Iterator[Ask]:
     connection = HTTPConnection("127.0.0.1", port, timeout=10)
 
     def ask(method: str, path: str, fields: Fields, body: bytes) -> Told:
@@ -89,7 +89,7 @@ def _on_uvicorn(application: Any) -> Iterator[Ask]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
-            with _over_sockets(listening.getsockname()[1]) as ask:
+            with over_sockets(listening.getsockname()[1]) as ask:
                 yield ask
         finally:
             server.should_exit = True
@@ -111,7 +111,7 @@ def _on_wsgi(application: Any) -> Iterator[Ask]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            with _over_sockets(server.server_port) as ask:
+            with over_sockets(server.server_port) as ask:
                 yield ask
         finally:
             server.shutdown()
@@ -137,7 +137,7 @@ def _on_trio(store: Store, clock: HandClock) -> Iterator[Ask]:
     thread.start()
     try:
         assert ready.wait(10)
-        with _over_sockets(ports[0]) as ask:
+        with over_sockets(ports[0]) as ask:
             yield ask
     finally:
         tokens[0].run_sync_soon(over.set)

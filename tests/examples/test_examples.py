@@ -11,7 +11,8 @@ from first_records import make_first_records
 
 from ostiary_core import MemoryStore, Store
 from ostiary_core.conformance import check_store
-from tests.examples.doors import EXAMPLES, django_store, opened
+from tests.examples.doors import EXAMPLES, django_store, opened, over_sockets
+from tests.examples.listening import listening
 from tests.examples.suite import Case, Door, Fields, Told, every_case
 from tests.web.served import serving
 
@@ -28,6 +29,33 @@ def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_an_example_answers_as_the_specification_says(door: Door, case: Case) -> None:
     door.wait(60)
     case(door)
+
+
+@every_case
+@pytest.mark.parametrize("door", ["plain", "lane"])
+async def test_the_server_on_its_socket_answers_as_the_examples_do(
+    tmp_path: Path, case: Case, door: str
+) -> None:
+    async with serving(tmp_path) as served, listening(served, lane=door == "lane") as listened:
+        records = make_first_records(served.store, served.clock.now())
+
+        def code() -> str:
+            return trio.from_thread.run_sync(records.code, served.store, served.clock.now())
+
+        with over_sockets(listened.port) as ask:
+            await trio.to_thread.run_sync(case, Door(ask, records, code, served.clock.wait))
+
+
+async def test_on_its_socket_the_lane_alone_answers_without_the_application(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        records = make_first_records(served.store, served.clock.now())
+        for lane, passed_on in ((True, 0), (False, 3)):
+            async with listening(served, lane=lane) as listened:
+                with over_sockets(listened.port) as ask:
+                    door = Door(ask, records, lambda: "", served.clock.wait)
+                    for _ in range(3):
+                        assert len(await trio.to_thread.run_sync(door.machine_token)) == 43
+                assert listened.passed_on == passed_on
 
 
 @every_case
