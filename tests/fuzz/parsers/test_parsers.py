@@ -5,11 +5,12 @@ from collections.abc import Callable
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from quart import request
 
-from fuzz.parsers import of_addresses, of_requests
+from fuzz.parsers import of_addresses, of_cookies, of_requests
 from fuzz.parsers.running import TARGETS, inputs_of, search, target_named
 from fuzz.parsers.target import CORPUS, Target
-from ostiary_core.events import AuthenticationMethod, ClientCredentials
+from ostiary_core.events import AuthenticationMethod, ClientCredentials, SignedIn
 from ostiary_core.http.language import Language
 from ostiary_core.secret import Secret
 from ostiary_core.why import Why
@@ -58,6 +59,14 @@ def lenient_head(data: bytes, start: int = 0) -> PlainRequest | None:
     return None if end < 4 else PlainRequest(None, "/api/oauth2/userinfo", [], b"", end)
 
 
+def latest_of_any_case() -> SignedIn | None:
+    """The last one wins, and over https any name that ends so."""
+    fields = ";".join(request.headers.getlist("Cookie"))
+    pairs = [part.strip().split("=", 1) for part in fields.split(";") if "=" in part]
+    found = [value for name, value in pairs if name.lower().endswith("ostiary_access") and value]
+    return SignedIn(access_token=Secret(found[-1])) if found else None
+
+
 def prefix_only(text: str) -> bool:
     return text.startswith(("https://", "http://localhost", "http://127.0.0.1"))
 
@@ -78,6 +87,7 @@ def left_end(peer: str | None, values: list[bytes], trusted: object) -> str:
         ("basic", of_requests, "read_credentials", lenient_basic),
         ("language", of_requests, "preferred_language", first_language),
         ("lane", of_requests, "read_plain", lenient_head),
+        ("cookies", of_cookies, "cookie_caller", latest_of_any_case),
         ("redirect-uri", of_addresses, "is_redirect_uri", prefix_only),
         ("return-path", of_addresses, "local_path", by_host),
         ("source", of_addresses, "source_of", left_end),
