@@ -18,15 +18,16 @@ from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
+from ostiary_core.decision import Refused, Reply
 from ostiary_core.events import ClientCredentials
 from ostiary_core.guesses import address_of
 from ostiary_core.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.secret import Digest
 from ostiary_core.why import Why
 
-__all__ = ["FAILED_AUTHENTICATIONS", "SecretGuesses"]
+__all__ = ["SecretGuesses"]
 
-FAILED_AUTHENTICATIONS: Final = frozenset(
+_FAILED_AUTHENTICATIONS: Final = frozenset(
     {
         Why.CLIENT_UNKNOWN,
         Why.CLIENT_BUILT_IN,
@@ -94,6 +95,14 @@ class SecretGuesses:
                 return int(-(-wait_ms // SECOND_MS))
             standing.last_at = now
         return 0
+
+    def decided(self, credentials: ClientCredentials, reply: Reply, source: str, now: Instant) -> bool:
+        """Remember whether the secret that was let in was right, as the reply tells; and say so."""
+        if isinstance(reply, Refused) and reply.why in _FAILED_AUTHENTICATIONS:
+            self.wrong(credentials, source, now)
+            return False
+        self.right(credentials)
+        return True
 
     def right(self, credentials: ClientCredentials) -> None:
         """The secret that was let in was right, and is known now."""

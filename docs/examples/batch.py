@@ -20,7 +20,7 @@ from first_records import make_first_records
 from ostiary_core import Entropy, Instant, MemoryStore, Store
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.service import Asked, Request, read
-from ostiary_core.rate import RateWindows
+from ostiary_core.limits import Limits
 
 
 class Batch:
@@ -31,7 +31,7 @@ class Batch:
         self._store = store
         self._seed = seed
         self._drawn = 0
-        self._windows = RateWindows()
+        self._limits = Limits()
 
     def run(self, lines: Iterable[str]) -> Iterator[str]:
         """A line with the answer to each line."""
@@ -62,7 +62,7 @@ class Batch:
         )
         return read(
             request,
-            windows=self._windows,
+            limits=self._limits,
             now=at,
             entropy=self._draw(),
             trace_id=self._draw()[:16].hex(),

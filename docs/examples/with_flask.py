@@ -12,7 +12,7 @@ from flask import Flask, Response, request
 from ostiary_core import Instant, MemoryStore, Store
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.rate import RateWindows
+from ostiary_core.limits import Limits
 
 PATHS = "/api/oauth2/<operation>"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -21,7 +21,7 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
     """The four operations over `store`."""
     application = Flask(__name__)
-    windows, lock = RateWindows(), Lock()
+    limits, lock = Limits(), Lock()
 
     # Every method: what is not allowed is the core's to say, in the envelope.
     @application.route(
@@ -39,9 +39,7 @@ def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
         try:
             # Servers of WSGI bring threads, and the in-memory store is for one caller at a time.
             with lock:
-                told = answer(
-                    asked, store, windows=windows, now=clock(), entropy=entropy(), trace_id=trace_id
-                )
+                told = answer(asked, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
             application.logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)

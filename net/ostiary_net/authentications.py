@@ -12,12 +12,12 @@ from typing import Final
 import structlog
 import trio
 
-from ostiary_core.decision import Decision, Refused
+from ostiary_core.decision import Decision
 from ostiary_core.events import ClientSecretUsed, ProfileRequested
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.instant import Instant
 from ostiary_core.secret import Digest
-from ostiary_core.secret_guesses import FAILED_AUTHENTICATIONS, SecretGuesses
+from ostiary_core.secret_guesses import SecretGuesses
 from ostiary_net.turns import TurnFailed, Turns
 
 __all__ = ["Authentications", "keep_uses", "keep_uses_once"]
@@ -49,12 +49,9 @@ class Authentications:
         """Whether its secret was right, as the decision tells."""
         if isinstance(event, ProfileRequested):
             return
-        credentials, reply = event.credentials, decision.reply
-        if isinstance(reply, Refused) and reply.why in FAILED_AUTHENTICATIONS:
-            self._guesses.wrong(credentials, source, now)
-            return
-        self._guesses.right(credentials)
-        self._uses[credentials.client_id, credentials.secret.digest] = now
+        credentials = event.credentials
+        if self._guesses.decided(credentials, decision.reply, source, now):
+            self._uses[credentials.client_id, credentials.secret.digest] = now
 
     def uses(self) -> list[ClientSecretUsed]:
         """The last use of every secret that was right since this was asked before."""

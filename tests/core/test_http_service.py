@@ -14,7 +14,8 @@ from ostiary_core.decision import Insert
 from ostiary_core.events import Event
 from ostiary_core.http import Answer
 from ostiary_core.http.service import Asked, Request, answer, read
-from ostiary_core.rate import LIMITS, Operation, RateWindows
+from ostiary_core.limits import Limits
+from ostiary_core.rate import LIMITS, Operation
 from tests.core import asks
 from tests.core.story import START, given
 
@@ -30,10 +31,10 @@ def request(
     return Request.of(method, path, fields, urlencode(form).encode(), source="203.0.113.9")
 
 
-def asked_of(one: Request, windows: RateWindows | None = None) -> Asked | Answer:
+def asked_of(one: Request, limits: Limits | None = None) -> Asked | Answer:
     return read(
         one,
-        windows=windows or RateWindows(),
+        limits=limits or Limits(),
         now=START,
         entropy=asks.fresh_entropy(),
         trace_id="a trace",
@@ -81,12 +82,29 @@ def test_an_unknown_path_is_not_found_and_a_wrong_method_is_told_the_right_one()
 
 
 def test_past_the_limit_a_request_is_answered_before_it_is_read() -> None:
-    windows = RateWindows()
+    limits = Limits()
     for _ in range(LIMITS[Operation.TOKEN]):
-        assert isinstance(asked_of(request(grant_type="client_credentials"), windows), Asked)
-    refused = asked_of(request(grant_type="client_credentials"), windows)
+        assert isinstance(asked_of(request(grant_type="client_credentials"), limits), Asked)
+    refused = asked_of(request(grant_type="client_credentials"), limits)
     assert content_of(refused)["code"] == "A0429"
-    assert isinstance(asked_of(request("/api/oauth2/introspect", token="t"), windows), Asked)
+    assert isinstance(asked_of(request("/api/oauth2/introspect", token="t"), limits), Asked)
+
+
+def test_who_presents_wrong_secrets_is_slowed_down_and_a_right_secret_is_not() -> None:
+    world, store, limits = given(), MemoryStore(), Limits()
+    store.write([Insert(world.client())])
+
+    def ask(secret: str) -> Answer:
+        one = request(secret=secret, grant_type="client_credentials")
+        return answer(one, store, limits=limits, now=START, entropy=asks.fresh_entropy(), trace_id="t")
+
+    right = world.secrets["app"].reveal()
+    assert ask(right).status == 200
+    assert [ask(f"wrong {number}").status for number in range(11)] == [401] * 10 + [429]
+    refused = ask("wrong")
+    assert (content_of(refused)["code"], content_of(refused)["traceId"]) == ("A0429", "t")
+    assert (b"retry-after", b"1") in refused.headers
+    assert ask(right).status == 200
 
 
 @pytest.mark.parametrize("path", ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"])
@@ -111,9 +129,7 @@ def test_a_lost_race_is_decided_again_and_not_for_ever(losses: int, status: int 
     one = request(secret=world.secrets["app"].reveal(), grant_type="client_credentials")
 
     def ask() -> Answer:
-        return answer(
-            one, store, windows=RateWindows(), now=START, entropy=asks.fresh_entropy(), trace_id="t"
-        )
+        return answer(one, store, limits=Limits(), now=START, entropy=asks.fresh_entropy(), trace_id="t")
 
     if status is None:
         with pytest.raises(LostRace):

@@ -1,6 +1,6 @@
 """The four operations of the token service at one entrance: for every front door, ours and other people's.
 
-    asked = read(request, windows=windows, now=now, entropy=entropy, trace_id=trace_id)
+    asked = read(request, limits=limits, now=now, entropy=entropy, trace_id=trace_id)
     if isinstance(asked, Answer):                     # refused before there was anything to decide
         return asked
     [decision] = store.turn([asked.event], now, [asked.origin])
@@ -10,8 +10,8 @@
 runtime's to log, under the trace id; `Asked.failure` is what to send then, and nothing was kept.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ostiary_core.audit import Origin
@@ -24,7 +24,8 @@ from ostiary_core.http.form import header_values
 from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.instant import Instant
-from ostiary_core.rate import Operation, RateWindows
+from ostiary_core.limits import Limits
+from ostiary_core.rate import Operation
 from ostiary_core.secret import Entropy
 from ostiary_core.store import LostRace, Store
 from ostiary_core.why import Why
@@ -95,9 +96,13 @@ class Asked:
     event: TokenServiceEvent | ProfileRequested
     origin: Origin
     language: Language
+    heard: Callable[[Decision], None] | None = field(default=None, repr=False)
+    """Is told the decision before it is answered: whoever counts failed authentications."""
 
     def answer(self, decision: Decision) -> Answer:
         """What to send once the decision is kept."""
+        if self.heard is not None:
+            self.heard(decision)
         if isinstance(self.event, ProfileRequested):
             return userinfo.answer(decision, language=self.language, trace_id=self.origin.trace_id)
         return token_service.answer(self.event, decision)
@@ -109,11 +114,11 @@ class Asked:
 
 
 def read(
-    request: Request, *, windows: RateWindows, now: Instant, entropy: Entropy, trace_id: str
+    request: Request, *, limits: Limits, now: Instant, entropy: Entropy, trace_id: str
 ) -> Asked | Answer:
     """What is asked, or the answer to what need not be decided.
 
-    `windows` are kept by the caller, one for a process (READINGS 30); `entropy` are 32 fresh random
+    `limits` are kept by the caller, one for a process (READINGS 30); `entropy` are 32 fresh random
     bytes; `trace_id` names the request in log, audit trail and failures.
     """
     operation = token_service.PATHS.get(request.path)
@@ -126,18 +131,34 @@ def read(
         return envelope.failure(Why.METHOD_NOT_ALLOWED, language, trace_id, headers=headers)
     if operation is None:
         return read_userinfo(request.headers, origin_of(request.headers, request.source, trace_id))
-    wait_seconds = windows.admit(operation, request.source, now)
+    wait_seconds = limits.windows.admit(operation, request.source, now)
     if wait_seconds:
         return too_many_requests(request.headers, trace_id, wait_seconds)
     origin = origin_of(request.headers, request.source, trace_id)
-    return read_token_service(operation, request.headers, request.body, entropy, origin)
+    asked = read_token_service(operation, request.headers, request.body, entropy, origin)
+    return asked if isinstance(asked, Answer) else _within_guesses(asked, request, limits, now)
+
+
+def _within_guesses(asked: Asked, request: Request, limits: Limits, now: Instant) -> Asked | Answer:
+    """The same, unless the caller has presented too many wrong secrets; what is decided is remembered."""
+    if isinstance(asked.event, ProfileRequested):
+        return asked
+    credentials = asked.event.credentials
+    wait_seconds = limits.guesses.seconds_to_wait(credentials, request.source, now)
+    if wait_seconds:
+        return too_many_requests(request.headers, asked.origin.trace_id, wait_seconds)
+
+    def heard(decision: Decision) -> None:
+        limits.guesses.decided(credentials, decision.reply, request.source, now)
+
+    return replace(asked, heard=heard)
 
 
 def answer(
     request: Request,
     store: Store,
     *,
-    windows: RateWindows,
+    limits: Limits,
     now: Instant,
     entropy: Entropy,
     trace_id: str,
@@ -147,7 +168,7 @@ def answer(
     A lost race is decided again, as often as is sensible; it and whatever else the store raises is the
     caller's to log and to answer with `failure`.
     """
-    asked = read(request, windows=windows, now=now, entropy=entropy, trace_id=trace_id)
+    asked = read(request, limits=limits, now=now, entropy=entropy, trace_id=trace_id)
     if isinstance(asked, Answer):
         return asked
     for _ in range(_MOST_ATTEMPTS - 1):
@@ -193,7 +214,7 @@ def read_userinfo(headers: Fields, origin: Origin) -> Asked | Answer:
 
 
 def too_many_requests(headers: Fields, trace_id: str, wait_seconds: int) -> Answer:
-    """The 429 of a full rate window ("Limits", rule 1)."""
+    """The 429 of a full rate window ("Limits", rule 1), and of too many wrong secrets."""
     return service_failure(
         Why.TOO_MANY_REQUESTS, language_of(headers), trace_id, retry_after_seconds=wait_seconds
     )
