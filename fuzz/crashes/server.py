@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -77,7 +77,9 @@ class Server:
         workers: int = 1,
         warmth: Warmth | None = None,
         settings: Mapping[str, str] | None = None,
+        inherits: Sequence[int] = (),
     ) -> None:
+        """`inherits` are descriptors that a cold server is started with, such as the socket of `BIND=fd://N`."""
         self.folder = folder
         self.database = folder / "ostiary.db"
         self.log = folder / "log"
@@ -85,6 +87,7 @@ class Server:
         self.pid = 0
         self.port = 0
         self._warmth = warmth
+        self._inherits = inherits
         self._process: subprocess.Popen[bytes] | None = None
         self._said = 0
         self._environment = {
@@ -115,6 +118,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                pass_fds=self._inherits,
                 start_new_session=True,
             )
         self.pid = self._process.pid

@@ -62,6 +62,7 @@ class GuardedConnection(TCPServer):
     ) -> None:
         super().__init__(app, config, context, state, stream)
         self._rules = guard.rules
+        guard.is_stopping = context.terminated.is_set
         self.connections = guard.connections
         self._watch = _IdleWatch(self, guard.rules.head_seconds)
         # It has the two methods that Hypercorn calls.
@@ -103,6 +104,10 @@ class GuardedConnection(TCPServer):
             with trio.fail_after(self._rules.write_seconds, shield=True):
                 await self.stream.send_all(data[start : start + _SLICE_BYTES])
 
+    @property
+    def parting_seconds(self) -> float:
+        return self._rules.parting_seconds
+
     async def close_idle(self) -> None:
         """Close between two requests."""
         with trio.CancelScope(shield=True):
@@ -140,6 +145,9 @@ class _IdleWatch:
         while not self._over and not terminated.is_set() and self._deadline > trio.current_time():
             with trio.CancelScope(deadline=self._deadline) as self._timer:
                 await terminated.wait()
+        woken = trio.current_time()
+        if terminated.is_set():
+            await self._last_requests()
         if self._over:
             return
         if self._deadline < math.inf:
@@ -148,9 +156,16 @@ class _IdleWatch:
         # A request runs, and its end ends the connection, unless its client does not take the answer:
         # Hypercorn would wait for that without limit.
         with trio.CancelScope(shield=True) as self._timer:
-            await trio.sleep(connection.config.graceful_timeout)
+            await trio.sleep_until(woken + connection.config.graceful_timeout)
         if not self._over:
             connection.abort()
+
+    async def _last_requests(self) -> None:
+        """Let a request that is on its way arrive. It makes the connection busy, and its answer ends it."""
+        parting = trio.current_time() + self._connection.parting_seconds
+        while not self._over and trio.current_time() < min(parting, self._deadline):
+            with trio.CancelScope(deadline=min(parting, self._deadline)) as self._timer:
+                await trio.sleep_forever()
 
     def end(self) -> None:
         """The connection is over."""

@@ -35,6 +35,8 @@ class Guard:
         self.open_connection: Callable[..., Any] | None = None
         """What makes a connection of Hypercorn's server, where not the front door's own does."""
         self.tracing: Tracing | None = None
+        self.is_stopping: Callable[[], bool] = lambda: False
+        """Whether answers from now on are the last on their connections."""
         self.failure: str | None = None
         """Why the application could not start, or that it ended."""
         self.broken = trio.Event()
@@ -63,7 +65,7 @@ class Guard:
 
     async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = read_head(scope, self.rules)
-        exchange = _Exchange(self.rules, scope, receive, send, head)
+        exchange = _Exchange(self, scope, receive, send, head)
         if head.status:
             await exchange.refuse(head.status)
         elif await exchange.gather():
@@ -129,8 +131,9 @@ def _trace_id() -> str:
 class _Exchange:
     """One request and its answer, between the server and the application."""
 
-    def __init__(self, rules: DoorRules, scope: Scope, receive: Receive, send: Send, head: Head) -> None:
-        self._rules = rules
+    def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send, head: Head) -> None:
+        self._rules = rules = guard.rules
+        self._is_stopping = guard.is_stopping
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -175,7 +178,7 @@ class _Exchange:
             return
         if message["type"] == "http.response.start":
             self._answering = True
-            if not self._whole.is_set():
+            if not self._whole.is_set() or self._is_stopping():
                 message = self._closing(message)
             await self._send(message)
         elif message["type"] == "http.response.body" and not message.get("more_body", False):

@@ -61,6 +61,11 @@ class DoorRules:
     60 s and more; half of that frees what the forgetful leave open, and is long enough for a backend that
     asks now and again."""
 
+    parting_seconds: float = 1.0
+    """How long a stopping server waits on an idle connection for a request that is on its way. Its answer
+    says that it is the last; what is closed without a word may meet the next request, which is then lost
+    (RFC 9112 §9.5)."""
+
     patience_seconds: float = 0.5
     """How long a request waits for its body to be whole before the application sees it. What is answered
     after that, with the body still coming, closes the connection."""

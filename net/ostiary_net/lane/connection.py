@@ -57,6 +57,7 @@ class LaneConnection(GuardedConnection):
         self._writer = writer
         self._handed_over = True
         self._ended = False
+        self._said_farewell = False
 
     async def _read_data(self) -> None:
         while not self._ended:
@@ -122,7 +123,7 @@ class LaneConnection(GuardedConnection):
             held.append(await self._answer(request, scope))
             await self._count()
             start = request.end
-            if self.context.terminated.is_set() or sum(map(len, held)) > _MOST_HELD_BYTES:
+            if self._said_farewell or sum(map(len, held)) > _MOST_HELD_BYTES:
                 await self._send(held)
         await self._send(held)
         return data[start:]
@@ -165,11 +166,15 @@ class LaneConnection(GuardedConnection):
     async def _answer(self, request: PlainRequest, scope: Scope) -> bytes:
         tracing = self._service.tracing
         if tracing is None:
-            return self._writer.written(await self._answered(request, scope))
+            return self._written(await self._answered(request, scope))
         with tracing.request("GET" if request.operation is None else "POST", request.fields) as traced:
             answer = await self._answered(request, scope)
             traced.answered(answer.status, request.path)
-        return self._writer.written(answer)
+        return self._written(answer)
+
+    def _written(self, answer: Answer) -> bytes:
+        self._said_farewell = self.context.terminated.is_set()
+        return self._writer.written(answer, is_last=self._said_farewell)
 
     async def _answered(self, request: PlainRequest, scope: Scope) -> Answer:
         fields, source = scope["headers"], scope["ostiary.source"]
@@ -196,6 +201,6 @@ class LaneConnection(GuardedConnection):
         held.clear()
         if data:
             await self._write(data)
-        if self.context.terminated.is_set():
+        if self._said_farewell:
             raise trio.ClosedResourceError("the server stops")
         await self._watch.restart(None, None)

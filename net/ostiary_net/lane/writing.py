@@ -23,16 +23,20 @@ class AnswerWriter:
         self._second = -1
         self._common = b""
 
-    def written(self, answer: Answer) -> bytes:
+    def written(self, answer: Answer, *, is_last: bool = False) -> bytes:
         r"""Status line, fields, the common ones behind them, and the body.
 
         >>> writer = AnswerWriter(lambda: [(b"date", b"today")])
         >>> writer.written(Answer(200, ((b"content-length", b"2"),), b"ok"))
         b'HTTP/1.1 200 \r\ncontent-length: 2\r\ndate: today\r\n\r\nok'
+
+        The last answer of a connection says so.
         """
         second = int(self._seconds())
         if second != self._second:
             self._second = second
             self._common = b"".join([b"%s: %s\r\n" % field for field in self._common_fields()]) + b"\r\n"
         fields = b"".join([b"%s: %s\r\n" % field for field in answer.headers])
+        if is_last:
+            fields += b"connection: close\r\n"
         return b"HTTP/1.1 %d \r\n%s%s%s" % (answer.status, fields, self._common, answer.body)

@@ -9,6 +9,9 @@ import trio
 from ostiary_net.front_door.connections import Connections
 from tests.net.front_door.conftest import OpenDoor
 
+PARTING_SECONDS = 1.0
+"""For how long a stop waits for what is on its way, as `DoorRules` has it."""
+
 GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
 SLOW = b"GET /slow HTTP/1.1\r\nHost: door\r\n\r\n"
 LARGE = b"GET /large HTTP/1.1\r\nHost: door\r\n\r\n"
@@ -102,11 +105,29 @@ async def test_a_stop_lets_running_requests_finish_and_closes_idle_connections(
     door.stop.set()
     began = trio.current_time()
     assert await idle.hear_end() == b""
-    assert trio.current_time() - began < 1
+    assert trio.current_time() - began == pytest.approx(PARTING_SECONDS, abs=0.5)
     assert (await busy.hear_end()).endswith(b"hello")
     assert not door.stopped.is_set()
     await door.stopped.wait()
     assert trio.current_time() - began < 4
+
+
+async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last(
+    app: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(app)
+    kept, new = await door.connect(), await door.connect()
+    await kept.say(GET)
+    await kept.hear()
+    door.stop.set()
+    await trio.sleep(PARTING_SECONDS / 2)
+    for peer in (kept, new):
+        await peer.say(GET)
+        heard = await peer.hear_end()
+        assert heard.startswith(b"HTTP/1.1 200")
+        assert b"\r\nconnection: close\r\n" in heard
+    with trio.fail_after(1):
+        await door.stopped.wait()
 
 
 async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(

@@ -15,6 +15,9 @@ from ostiary_net.lane import open_lane, opening
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.twins import HOUSE, Heard, Opened, opened, request
 
+PARTING_SECONDS = 1.0
+"""For how long a stop waits for what is on its way, as `DoorRules` has it."""
+
 ACTIVE = ASKED["active access token"]
 
 
@@ -225,7 +228,7 @@ def test_a_stop_closes_idle_lanes_and_lets_a_request_that_runs_finish() -> None:
             await idle.say(ASKED["profile of nobody"])
             await idle.hear(0.1)
             await door.context.terminated.set()
-            on_idle = await idle.hear(0.1)
+            on_idle = await idle.hear(2 * PARTING_SECONDS)
             release.set()
             return on_idle, await busy.hear(0.1)
 
@@ -233,6 +236,25 @@ def test_a_stop_closes_idle_lanes_and_lets_a_request_that_runs_finish() -> None:
     assert on_idle == Heard(b"", closed=True)
     assert on_busy.data.startswith(b"HTTP/1.1 200")
     assert on_busy.closed
+
+
+def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last() -> None:
+    async def main() -> tuple[Heard, Heard]:
+        async with opened(lane=True, app=nobody) as door:
+            kept, new = door.connect(), door.connect()
+            await kept.say(ACTIVE)
+            before = await kept.hear(0.1)
+            assert b"connection: close" not in before.data
+            await door.context.terminated.set()
+            await trio.sleep(PARTING_SECONDS / 2)
+            await kept.say(ACTIVE)
+            await new.say(ACTIVE)
+            return await kept.hear(0.1), await new.hear(0.1)
+
+    for heard in virtually(main):
+        assert heard.data.startswith(b"HTTP/1.1 200")
+        assert b"\r\nconnection: close\r\n" in heard.data
+        assert heard.closed
 
 
 def test_a_stop_lets_a_request_finish_whose_body_is_on_its_way() -> None:

@@ -3,24 +3,18 @@
 The database is a cluster of the tests' own, so that it can be stopped under load and started again.
 """
 
-import os
-import socket
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from random import Random
-from shutil import chown
-from tempfile import TemporaryDirectory
 
-import psycopg
 import pytest
 import trio
 
 from fuzz.crashes.line import Heard, Line, Lost
 from fuzz.crashes.server import ADMIN_PASSWORD, Server
 from tests.net.postgres.authorizing import Desk
+from tests.net.postgres.cluster import Cluster, running_cluster
 
 INSTANCES = 4
 MOST_SECONDS = 20.0
@@ -30,62 +24,10 @@ connection, its own as long, and then a machine with much else to do has to tell
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
 
 
-def _binaries() -> Path | None:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
-
-
-class Cluster:
-    """A PostgreSQL that belongs to these tests alone."""
-
-    def __init__(self, folder: Path, binaries: Path) -> None:
-        self._folder, self._binaries = folder, binaries
-        self._owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-        if self._owner:
-            chown(folder, "postgres")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
-        self.address = f"postgresql://ostiary@127.0.0.1:{self.port}/postgres"
-        self._run("initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8")
-        self.start()
-
-    def start(self) -> None:
-        """Back once it takes connections."""
-        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
-        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", settings, "start")
-
-    def stop(self, mode: str = "immediate") -> None:
-        """Immediate is as if it had crashed: what is committed is in its log, and nothing else is."""
-        self._run("pg_ctl", "-m", mode, "-w", "stop")
-
-    def execute(self, statement: str) -> None:
-        with psycopg.connect(self.address, autocommit=True) as connection:
-            connection.execute(statement.encode())
-
-    def _run(self, program: str, *arguments: str) -> None:
-        subprocess.run(
-            [*self._owner, str(self._binaries / program), "-D", str(self._folder / "data"), *arguments],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            cwd="/",
-            timeout=60,
-        )
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    binaries = _binaries()
-    if binaries is None:
-        if "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
-            pytest.fail("OSTIARY_TEST_REQUIRE names postgres, and there is no initdb in /usr/lib/postgresql")
-        pytest.skip("no initdb in /usr/lib/postgresql: install postgresql")
-    with TemporaryDirectory() as folder:
-        made = Cluster(Path(folder), binaries)
-        try:
-            yield made
-        finally:
-            made.stop()
+    with running_cluster() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,74 @@
+"""A PostgreSQL that belongs to one module of tests alone, so that it can be stopped under load."""
+
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import chown
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+
+__all__ = ["Cluster", "running_cluster"]
+
+
+def _binaries() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+class Cluster:
+    """One server with its data in a folder."""
+
+    def __init__(self, folder: Path, binaries: Path) -> None:
+        self._folder, self._binaries = folder, binaries
+        self._owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if self._owner:
+            chown(folder, "postgres")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self.address = f"postgresql://ostiary@127.0.0.1:{self.port}/postgres"
+        self._run("initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8")
+        self.start()
+
+    def start(self) -> None:
+        """Back once it takes connections."""
+        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
+        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", settings, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        """Immediate is as if it had crashed: what is committed is in its log, and nothing else is."""
+        self._run("pg_ctl", "-m", mode, "-w", "stop")
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [*self._owner, str(self._binaries / program), "-D", str(self._folder / "data"), *arguments],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            timeout=60,
+        )
+
+
+@contextmanager
+def running_cluster() -> Iterator[Cluster]:
+    """A new one, gone afterwards; skips the test where there is no PostgreSQL."""
+    binaries = _binaries()
+    if binaries is None:
+        if "postgres" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+            pytest.fail("OSTIARY_TEST_REQUIRE names postgres, and there is no initdb in /usr/lib/postgresql")
+        pytest.skip("no initdb in /usr/lib/postgresql: install postgresql")
+    with TemporaryDirectory() as folder:
+        made = Cluster(Path(folder), binaries)
+        try:
+            yield made
+        finally:
+            made.stop()
