@@ -1,5 +1,6 @@
 """How the server logs: one line an occurrence, as key and value, on standard error."""
 
+import json
 import logging
 import sys
 from typing import Final
@@ -15,11 +16,14 @@ _LEVELS: Final = {
     "error": logging.ERROR,
 }
 
+_to_json: Final = json.JSONEncoder(ensure_ascii=False, default=repr).encode
+"""Made once, as `json.dumps` would make an encoder for every line."""
+
 
 def configure_logs(level: str, form: str) -> None:
     """Set up structlog, and the standard library's logging for what Hypercorn and Quart say."""
     renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer(ensure_ascii=False)
+        structlog.processors.JSONRenderer(serializer=lambda entry, **_: _to_json(entry))
         if form == "json"
         else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
     )
