@@ -26,7 +26,7 @@ from ostiary_web.browser import (
     proves_origin,
     refresh_cookie,
 )
-from ostiary_web.exchange import Exchange, exchange, wait_refusal
+from ostiary_web.exchange import Exchange, exchange, limited
 from ostiary_web.own import longest, new_password, open_own_call, texts
 
 __all__ = ["LONGEST_USERNAME", "auth", "change_password", "renew_login", "sign_in"]
@@ -123,12 +123,10 @@ async def change_password(here: Exchange, who: SignedIn, old: str, new: str) -> 
 
 
 @auth.post("/api/auth/login")
+@limited(Operation.SIGN_IN)
 async def login() -> Response:
     """`{username, password}` for a pair of tokens."""
     here = exchange()
-    wait = here.service.seconds_to_wait(Operation.SIGN_IN, here.source)
-    if wait:
-        return wait_refusal(here, wait)
     fields = await texts(here, username=longest(LONGEST_USERNAME), password=longest(LONGEST_PASSWORD))
     if isinstance(fields, Response):
         return fields

@@ -1,7 +1,8 @@
 """One request and its answer: who asks, in which language, under which trace id, and the way back out."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 
 import msgspec
 import trio
@@ -15,6 +16,7 @@ from ostiary_core.http.envelope import failure, service_failure, success
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.service import language_of
+from ostiary_core.rate import Operation
 from ostiary_core.secret import Entropy
 from ostiary_core.why import Why
 from ostiary_net.files import Files
@@ -27,8 +29,8 @@ __all__ = [
     "body",
     "exchange",
     "json_object",
+    "limited",
     "respond",
-    "wait_refusal",
 ]
 
 JSON_MEDIA_TYPE = "application/json"
@@ -113,11 +115,25 @@ def respond(answer: Answer) -> Response:
     return response
 
 
-def wait_refusal(here: Exchange, wait_seconds: int) -> Response:
-    """The 429 of a full rate window ("Limits", rule 1)."""
-    return respond(
-        service_failure(Why.TOO_MANY_REQUESTS, here.language, here.trace_id, retry_after_seconds=wait_seconds)
-    )
+Handler = Callable[[], Awaitable[Response]]
+
+
+def limited(operation: Operation) -> Callable[[Handler], Handler]:
+    """Have a route count as `operation`: past its limit a request is a 429 and no more ("Limits", rule 1)."""
+
+    def within(handler: Handler) -> Handler:
+        @wraps(handler)
+        async def view() -> Response:
+            here = exchange()
+            wait = here.service.seconds_to_wait(operation, here.source)
+            if not wait:
+                return await handler()
+            why = Why.TOO_MANY_REQUESTS
+            return respond(service_failure(why, here.language, here.trace_id, retry_after_seconds=wait))
+
+        return view
+
+    return within
 
 
 async def body() -> bytes:

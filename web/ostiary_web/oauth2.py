@@ -14,7 +14,7 @@ from ostiary_core.http import authorization, token_service, userinfo
 from ostiary_core.rate import Operation
 from ostiary_core.why import Why
 from ostiary_web.browser import FORM_HEADER, caller, cookie_caller, form_token, hand_out_form_cookie
-from ostiary_web.exchange import body, exchange, json_object, respond, wait_refusal
+from ostiary_web.exchange import body, exchange, json_object, limited, respond
 
 __all__ = ["oauth2"]
 
@@ -45,12 +45,10 @@ async def show_userinfo() -> Response:
 
 
 @oauth2.get("/api/oauth2/authorize")
+@limited(Operation.AUTHORIZE_CHECK)
 async def check_authorization() -> Response:
     """Whether an authorization request is in order, and what to show the user."""
     here = exchange()
-    wait = here.service.seconds_to_wait(Operation.AUTHORIZE_CHECK, here.source)
-    if wait:
-        return wait_refusal(here, wait)
     who = caller(here)
     if isinstance(who, Why):
         return here.refuse(who)
@@ -66,12 +64,10 @@ async def check_authorization() -> Response:
 
 
 @oauth2.post("/api/oauth2/authorize")
+@limited(Operation.AUTHORIZE_DECIDE)
 async def decide_authorization() -> Response:
     """The user's yes or no; the answer says where to send the browser."""
     here = exchange()
-    wait = here.service.seconds_to_wait(Operation.AUTHORIZE_DECIDE, here.source)
-    if wait:
-        return wait_refusal(here, wait)
     who = caller(here)
     if isinstance(who, Why):
         return here.refuse(who)

@@ -21,7 +21,7 @@ from ostiary_core.records import TextCodePurpose, User
 from ostiary_core.secret import Secret
 from ostiary_net.passwords import Passwords
 from ostiary_net.text_messages import TextMessage, TextMessages
-from ostiary_web.exchange import Exchange, exchange, wait_refusal
+from ostiary_web.exchange import Exchange, exchange, limited
 from ostiary_web.own import longest, new_password, open_own_call, phone, texts
 from ostiary_web.zones import ZONE_HEADER, zone_for
 
@@ -58,13 +58,11 @@ async def recover_password(here: Exchange, phone: str, code: str, new: str) -> R
 
 
 @recovery.post("/api/auth/sms-code")
+@limited(Operation.TEXT_CODE)
 async def post_sms_code() -> Response:
     """`{phone, purpose}`: null, whether the number is known or not. Only a signed-in user can ask for a code
     to change to a number."""
     here = exchange()
-    wait = here.service.seconds_to_wait(Operation.TEXT_CODE, here.source)
-    if wait:
-        return wait_refusal(here, wait)
     fields = await texts(here, phone=phone, purpose=_purpose)
     if isinstance(fields, Response):
         return fields
@@ -80,12 +78,10 @@ async def post_sms_code() -> Response:
 
 
 @recovery.post("/api/auth/reset-password")
+@limited(Operation.RESET_PASSWORD)
 async def post_reset_password() -> Response:
     """`{phone, code, newPassword}`; ends everything that the user has open."""
     here = exchange()
-    wait = here.service.seconds_to_wait(Operation.RESET_PASSWORD, here.source)
-    if wait:
-        return wait_refusal(here, wait)
     fields = await texts(here, phone=phone, code=longest(64), newPassword=new_password)
     if isinstance(fields, Response):
         return fields

@@ -204,7 +204,7 @@ async def test_a_picture_is_cached_for_ever_and_nothing_in_it_is_run(served: Ser
     anna = await anna_of(served)
     shown = await served.api().get(await uploaded(anna, png()))
     assert shown.headers["x-content-type-options"] == "nosniff"
-    assert shown.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    assert shown.headers["content-security-policy"] == "default-src 'none'; sandbox; frame-ancestors 'none'"
     assert shown.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert shown.headers["cross-origin-resource-policy"] == "cross-origin"
     assert "set-cookie" not in shown.headers

@@ -33,11 +33,11 @@ _TABLE = {
         ("POST", "/batch-delete", "delete"),
     )
 } | {
-    ("PUT /api/oauth/clients/<client_id>/enabled", Permission.CLIENT_UPDATE),
+    ("PUT /api/oauth/clients/<record_id>/enabled", Permission.CLIENT_UPDATE),
     ("POST /api/oauth/clients/<client_id>/secret", Permission.CLIENT_UPDATE),
     ("DELETE /api/oauth/clients/<client_id>/old-secret", Permission.CLIENT_UPDATE),
     ("GET /api/oauth/clients/<client_id>/sessions", Permission.CLIENT_LIST),
-    ("PUT /api/iam/users/<user_id>/enabled", Permission.USER_UPDATE),
+    ("PUT /api/iam/users/<record_id>/enabled", Permission.USER_UPDATE),
     ("PUT /api/iam/users/<user_id>/password", Permission.USER_UPDATE),
     ("POST /api/iam/users/<user_id>/force-logout", Permission.USER_UPDATE),
     ("GET /api/iam/permissions", Permission.ROLE_LIST),

@@ -4,9 +4,7 @@ from quart import Blueprint, Response, request
 
 from ostiary_core.decision import Refused
 from ostiary_core.events import Event, LocaleChosen, OwnSessionEnded, TimezoneChosen
-from ostiary_core.http.envelope import field_text
 from ostiary_core.http.language import Language
-from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.listing import ONLINE_USERS, Listing
 from ostiary_core.why import Why
 from ostiary_web.avatars import remove_picture, take_picture
@@ -105,9 +103,7 @@ async def _account(visit: Visit, reply: Refused | None = None) -> Response:
         visit,
         "account.html",
         place=_ACCOUNT,
-        status=200 if reply is None else MEANINGS[reply.why].status,
-        why=None if reply is None else reply.why,
-        faults=() if reply is None else [field_text(fault, visit.language) for fault in reply.faults],
+        refused=reply,
         notice=visit.text("done") if request.args.get("done") else None,
         languages=[(Language.ZH.value, "中文"), (Language.EN.value, "English")],
         zones=zone_names(),
@@ -125,7 +121,6 @@ async def _sessions(visit: Visit, reply: Refused | None = None) -> Response:
         visit,
         "sessions.html",
         place=_SESSIONS,
-        status=200 if reply is None else MEANINGS[reply.why].status,
-        why=None if reply is None else reply.why,
+        refused=reply,
         sessions=found.items,
     )

@@ -7,7 +7,6 @@ from quart import Blueprint, Response, request
 from ostiary_core.decision import AuthorizationOffered, CodeIssued, ConsentRefused, Refused, Reply
 from ostiary_core.events import ConsentDenied, ConsentGiven, ConsentRecalled
 from ostiary_core.http.authorization import read_query, scope_text
-from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.why import Why
 from ostiary_web.browser import FORM_FIELD, proves_origin
 from ostiary_web.pages.addresses import (
@@ -46,7 +45,7 @@ async def take_consent() -> Response:
     parameters = read_query(request.query_string)
     form = await request.form
     if not proves_origin(form.get(FORM_FIELD, "")):
-        return await page(visit, "expired.html", status=403, why=Why.ORIGIN_UNPROVEN, again=this_address())
+        return await page(visit, "expired.html", refused=Why.ORIGIN_UNPROVEN, again=this_address())
     match form.get("decision"):
         case "approve":
             event: ConsentGiven | ConsentDenied = ConsentGiven(
@@ -55,7 +54,7 @@ async def take_consent() -> Response:
         case "deny":
             event = ConsentDenied(caller=visit.who, parameters=parameters)
         case _:
-            return await page(visit, "consent_error.html", status=400, why=Why.FIELDS_INVALID)
+            return await page(visit, "consent_error.html", refused=Why.FIELDS_INVALID)
     reply = (await visit.here.decide(event)).reply
     return await _answer(visit, reply, parameters.redirect_uri)
 
@@ -81,7 +80,7 @@ async def _answer(visit: Visit, reply: Reply, redirect_uri: str | None) -> Respo
             return visit.keep(see_other(password_page(this_address())))
         case Refused(why=Why.NOT_SIGNED_IN):
             return visit.keep(see_other(sign_in_page(this_address())))
-        case Refused(why=why):
-            return await page(visit, "consent_error.html", status=MEANINGS[why].status, why=why)
+        case Refused() as refused:
+            return await page(visit, "consent_error.html", refused=refused)
         case _:
-            return await page(visit, "consent_error.html", status=500, why=Why.INTERNAL_ERROR)
+            return await page(visit, "consent_error.html", refused=Why.INTERNAL_ERROR)

@@ -46,5 +46,5 @@ async def posted(again: str) -> Posted | Response:
         return away or visit.keep(see_other(sign_in_page(again)))
     form = await request.form
     if not proves_origin(form.get(FORM_FIELD, "")):
-        return await page(visit, "expired.html", status=403, why=Why.ORIGIN_UNPROVEN, again=again)
+        return await page(visit, "expired.html", refused=Why.ORIGIN_UNPROVEN, again=again)
     return Posted(visit, visit.who, visit.user, form)

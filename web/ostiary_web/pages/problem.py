@@ -32,8 +32,7 @@ async def problem(visit: Visit, why: Why) -> Response:
     return await page(
         visit,
         "problem.html",
-        status=MEANINGS[why].status,
-        why=why,
+        refused=why,
         heading=visit.text(heading),
         lead=visit.text(f"{heading}_lead"),
     )

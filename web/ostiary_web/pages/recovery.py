@@ -5,8 +5,6 @@ from typing import Any
 from quart import Blueprint, Response, request
 
 from ostiary_core.decision import FieldFault, FieldRule, Refused
-from ostiary_core.http.envelope import field_text
-from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.identifiers import is_phone
 from ostiary_core.passwords import new_password_faults
 from ostiary_core.rate import Operation
@@ -37,8 +35,9 @@ async def take_phone() -> Response:
     phone = form.get("phone", "").strip()
     if not proves_origin(form.get(FORM_FIELD, "")):
         return await _form(visit, Refused(Why.ORIGIN_UNPROVEN), phone=phone)
-    if visit.here.service.seconds_to_wait(Operation.TEXT_CODE, visit.here.source):
-        return await _form(visit, Refused(Why.TOO_MANY_REQUESTS), phone=phone)
+    too_many = visit.too_many(Operation.TEXT_CODE)
+    if too_many is not None:
+        return await _form(visit, too_many, phone=phone)
     if not is_phone(phone):
         faults = (FieldFault("phone", FieldRule.PHONE),)
         return await _form(visit, Refused(Why.FIELDS_INVALID, faults), phone=phone)
@@ -55,8 +54,9 @@ async def take_new_password() -> Response:
     again: dict[str, Any] = {"coded": True, "phone": phone}
     if not proves_origin(form.get(FORM_FIELD, "")):
         return await _form(visit, Refused(Why.ORIGIN_UNPROVEN), **again)
-    if visit.here.service.seconds_to_wait(Operation.RESET_PASSWORD, visit.here.source):
-        return await _form(visit, Refused(Why.TOO_MANY_REQUESTS), **again)
+    too_many = visit.too_many(Operation.RESET_PASSWORD)
+    if too_many is not None:
+        return await _form(visit, too_many, **again)
     faults = new_password_faults("newPassword", new)
     if faults:
         return await _form(visit, Refused(Why.FIELDS_INVALID, faults), **again)
@@ -77,9 +77,7 @@ async def _form(
     return await page(
         visit,
         "recover.html",
-        status=200 if reply is None else MEANINGS[reply.why].status,
-        why=None if reply is None else reply.why,
-        faults=() if reply is None else [field_text(fault, visit.language) for fault in reply.faults],
+        refused=reply,
         coded=coded,
         phone=phone,
         notice=notice,

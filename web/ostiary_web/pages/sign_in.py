@@ -4,8 +4,6 @@ from quart import Blueprint, Response, request
 
 from ostiary_core.decision import Refused
 from ostiary_core.events import SignedOut
-from ostiary_core.http.envelope import field_text
-from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.passwords import LONGEST_PASSWORD
 from ostiary_core.rate import Operation
 from ostiary_core.why import Why
@@ -41,9 +39,9 @@ async def take_sign_in() -> Response:
     visit = await open_visit()
     form = await request.form
     onward = local_path(form.get("next", ""))
-    wait = visit.here.service.seconds_to_wait(Operation.SIGN_IN, visit.here.source)
-    if wait:
-        return await _sign_in_form(visit, onward, Refused(Why.TOO_MANY_REQUESTS, wait_seconds=wait))
+    too_many = visit.too_many(Operation.SIGN_IN)
+    if too_many is not None:
+        return await _sign_in_form(visit, onward, too_many)
     if not proves_origin(form.get(FORM_FIELD, "")):
         return await _sign_in_form(visit, onward, Refused(Why.ORIGIN_UNPROVEN))
     username, password = form.get("username", "").strip(), form.get("password", "")
@@ -65,7 +63,7 @@ async def sign_out() -> Response:
     visit = await open_visit()
     form = await request.form
     if not proves_origin(form.get(FORM_FIELD, "")):
-        return await page(visit, "home.html", status=403, why=Why.ORIGIN_UNPROVEN)
+        return await page(visit, "home.html", refused=Why.ORIGIN_UNPROVEN)
     if visit.who is not None:
         await visit.here.decide(SignedOut(caller=visit.who))
     return forget_login(see_other("/login"))
@@ -93,7 +91,8 @@ async def take_password() -> Response:
     if not proves_origin(form.get(FORM_FIELD, "")):
         return await _password_form(visit, onward, Refused(Why.ORIGIN_UNPROVEN))
     if new != form.get("new_password_again", ""):
-        return await page(visit, "password.html", status=400, onward=onward, mismatch=True)
+        differ = (visit.text("passwords_differ"),)
+        return await page(visit, "password.html", refused=Why.FIELDS_INVALID, faults=differ, onward=onward)
     reply = (
         Refused(Why.CURRENT_PASSWORD_WRONG)
         if len(old) > LONGEST_PASSWORD
@@ -110,9 +109,7 @@ async def _sign_in_form(
     return await page(
         visit,
         "sign_in.html",
-        status=200 if reply is None else MEANINGS[reply.why].status,
-        why=None if reply is None else reply.why,
-        wait_seconds=None if reply is None else reply.wait_seconds,
+        refused=reply,
         form_origin=onward_origin(onward),
         onward=onward,
         username=username,
@@ -124,9 +121,7 @@ async def _password_form(visit: Visit, onward: str, reply: Refused) -> Response:
     return await page(
         visit,
         "password.html",
-        status=MEANINGS[reply.why].status,
-        why=reply.why,
-        faults=[field_text(fault, visit.language) for fault in reply.faults],
+        refused=reply,
         form_origin=onward_origin(onward),
         onward=onward,
     )

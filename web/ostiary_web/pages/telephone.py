@@ -4,8 +4,6 @@ from quart import Blueprint, Response
 
 from ostiary_core.decision import FieldFault, FieldRule, Refused
 from ostiary_core.events import PhoneChanged
-from ostiary_core.http.envelope import field_text
-from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.identifiers import is_phone
 from ostiary_core.rate import Operation
 from ostiary_core.records import TextCodePurpose
@@ -36,8 +34,9 @@ async def take_phone() -> Response:
     if isinstance(came, Response):
         return came
     visit, phone = came.visit, came.form.get("phone", "").strip()
-    if visit.here.service.seconds_to_wait(Operation.TEXT_CODE, visit.here.source):
-        return await _form(visit, Refused(Why.TOO_MANY_REQUESTS), phone=phone)
+    too_many = visit.too_many(Operation.TEXT_CODE)
+    if too_many is not None:
+        return await _form(visit, too_many, phone=phone)
     if not is_phone(phone):
         faults = (FieldFault("phone", FieldRule.PHONE),)
         return await _form(visit, Refused(Why.FIELDS_INVALID, faults), phone=phone)
@@ -71,9 +70,7 @@ async def _form(
         visit,
         "phone.html",
         place="/account",
-        status=200 if reply is None else MEANINGS[reply.why].status,
-        why=None if reply is None else reply.why,
-        faults=() if reply is None else [field_text(fault, visit.language) for fault in reply.faults],
+        refused=reply,
         phone=phone,
         notice=notice,
         coded=coded,

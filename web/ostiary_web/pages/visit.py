@@ -11,13 +11,14 @@ from typing import Final
 from markupsafe import Markup
 from quart import Response, render_template, request
 
-from ostiary_core.decision import AccountKnown, LoginIssued
+from ostiary_core.decision import AccountKnown, LoginIssued, Refused
 from ostiary_core.events import AccountRequested, SignedIn
-from ostiary_core.http.envelope import text_of
+from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.instant import Instant
 from ostiary_core.permissions import Permission
+from ostiary_core.rate import Operation
 from ostiary_core.records import User
 from ostiary_core.why import Why
 from ostiary_web.auth import renew_login
@@ -85,6 +86,11 @@ class Visit:
         """Whether the visitor holds `permission`."""
         return self.account is not None and permission.value in self.account.permissions
 
+    def too_many(self, operation: Operation) -> Refused | None:
+        """What to say to an address that asks too often; None where this request is within its limit."""
+        wait = self.here.service.seconds_to_wait(operation, self.here.source)
+        return Refused(Why.TOO_MANY_REQUESTS, wait_seconds=wait) if wait else None
+
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
         """Where this visitor can go, as path and name."""
@@ -139,15 +145,20 @@ async def page(
     visit: Visit,
     template: str,
     *,
-    status: int = 200,
-    why: Why | None = None,
-    wait_seconds: int | None = None,
+    refused: Refused | Why | None = None,
+    faults: Iterable[str] | None = None,
     form_origin: str = "",
-    faults: Iterable[str] = (),
     place: str = "",
     **values: object,
 ) -> Response:
-    """A page as HTML; `form_origin` is where its forms may lead besides here, `place` where in the menu."""
+    """A page as HTML; `form_origin` is where its forms may lead besides here, `place` where in the menu.
+
+    A page that tells of a refusal has its status and says why, with its faults if not with those given.
+    """
+    reply = Refused(refused) if isinstance(refused, Why) else refused
+    why = None if reply is None else reply.why
+    if faults is None:
+        faults = () if reply is None else [field_text(fault, visit.language) for fault in reply.faults]
     body = await render_template(
         template,
         visit=visit,
@@ -164,9 +175,10 @@ async def page(
         trace_id=visit.here.trace_id,
         **values,
     )
+    status = 200 if why is None else MEANINGS[why].status
     response = Response(body, status, content_type="text/html; charset=utf-8")
-    if wait_seconds is not None:
-        response.headers["Retry-After"] = str(wait_seconds)
+    if reply is not None and reply.wait_seconds is not None:
+        response.headers["Retry-After"] = str(reply.wait_seconds)
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Language"] = visit.language.value
     response.headers["Content-Security-Policy"] = f"{_POLICY}; form-action 'self' {form_origin}".rstrip()

@@ -27,9 +27,9 @@ from ostiary_core.scopes import SCOPES
 from ostiary_core.why import Why
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words
-from ostiary_web.resources.declared import Declared, Fields, Permissions
+from ostiary_web.resources.declared import Declared, Fields, Permissions, Switch
 from ostiary_web.resources.lists import answer_list
-from ostiary_web.resources.records import answer_change, sent_nothing, sent_object_or_nothing, sent_truth
+from ostiary_web.resources.records import answer_change, sent_nothing, sent_object_or_nothing
 from ostiary_web.resources.routes import blueprint_of
 from ostiary_web.resources.running import running_sessions
 
@@ -241,22 +241,16 @@ DECLARED: Final = Declared(
     register=_registered,
     change=lambda who, client_id, fields: ClientChanged(caller=who, client_id=client_id, fields=fields),
     delete=lambda who, client_id: ClientDeleted(caller=who, client_id=client_id),
+    switch=Switch(
+        enable=lambda who, client_id: ClientEnabled(caller=who, client_id=client_id),
+        disable=lambda who, client_id: ClientDisabled(caller=who, client_id=client_id),
+    ),
     import_row=_imported,
     known=_known,
     revision=lambda client: client.revision,
 )
 
 clients = blueprint_of(DECLARED)
-
-
-@opened_by(clients, "PUT", f"{_PATH}/<client_id>/enabled", Permission.CLIENT_UPDATE)
-async def set_enabled(call: Call, client_id: str) -> Response:
-    """`{enabled}`: disabling ends all sessions of the client, and enabling revives none."""
-    enabled = await sent_truth("enabled")
-    if isinstance(enabled, Refused):
-        return call.here.refused(enabled)
-    event = (ClientEnabled if enabled else ClientDisabled)(caller=call.who, client_id=client_id)
-    return await answer_change(call, DECLARED, await call.decide(event))
 
 
 @opened_by(clients, "POST", f"{_PATH}/<client_id>/secret", Permission.CLIENT_UPDATE)

@@ -10,7 +10,7 @@ from ostiary_core.permissions import Permission
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Field, Listed, Words
 
-__all__ = ["Declared", "Fields", "Permissions"]
+__all__ = ["Declared", "Fields", "Permissions", "Switch"]
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -26,6 +26,13 @@ class Permissions(NamedTuple):
     create: Permission
     update: Permission
     delete: Permission
+
+
+class Switch(NamedTuple):
+    """How a record is enabled and disabled: by a sub-resource of its own."""
+
+    enable: Callable[[SignedIn, str], Event]
+    disable: Callable[[SignedIn, str], Event]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +57,8 @@ class Declared(Generic[T, V]):
     """A row of a sheet; the last argument says whether it may replace what stands."""
     is_own: Callable[[Call, Fields], bool] = lambda call, fields: False
     """Whether a row of a sheet is the caller's own account."""
+    switch: Switch | None = None
+    """None where a record cannot be disabled."""
     known: Callable[[Reply], T | None]
     """The item in the reply to any of these; None where the reply has none."""
     revision: Callable[[T], int]

@@ -10,6 +10,7 @@ POST   /x/batch-delete     several records             delete
 GET    /x/:id              one record                  list
 PUT    /x/:id              some of its fields          update
 DELETE /x/:id                                          delete
+PUT    /x/:id/enabled      enabled, or disabled        update; where records have a switch
 """
 
 from typing import Final, TypeVar
@@ -35,6 +36,7 @@ from ostiary_web.resources.records import (
     batch_refusal,
     sent_ids,
     sent_nothing,
+    sent_truth,
 )
 from ostiary_web.resources.submissions import Submissions
 
@@ -61,6 +63,7 @@ def blueprint_of(declared: Declared[T, V]) -> Blueprint:
     _add_reading(routes, declared)
     _add_sheets(routes, declared)
     _add_writing(routes, declared)
+    _add_switch(routes, declared)
     return routes
 
 
@@ -101,6 +104,21 @@ def _add_sheets(routes: Blueprint, declared: Declared[T, V]) -> None:
     @opened_by(routes, "POST", f"{declared.path}/import", may.create)
     async def import_sheet(call: Call) -> Response:
         return await answer_import(call, declared)
+
+
+def _add_switch(routes: Blueprint, declared: Declared[T, V]) -> None:
+    if declared.switch is None:
+        return
+    switch = declared.switch
+
+    @opened_by(routes, "PUT", f"{declared.path}/<record:record_id>/enabled", declared.permissions.update)
+    async def set_enabled(call: Call, record_id: str) -> Response:
+        enabled = await sent_truth("enabled")
+        if isinstance(enabled, Refused):
+            return call.here.refused(enabled)
+        # Disabling ends all that the record has open, and enabling revives none of it.
+        event = (switch.enable if enabled else switch.disable)(call.who, record_id)
+        return await answer_change(call, declared, await call.decide(event))
 
 
 def _add_writing(routes: Blueprint, declared: Declared[T, V]) -> None:

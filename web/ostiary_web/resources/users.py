@@ -32,8 +32,8 @@ from ostiary_net.passwords import Passwords
 from ostiary_web.exchange import json_object
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
-from ostiary_web.resources.declared import Declared, Fields, Permissions
-from ostiary_web.resources.records import answer_change, answer_done, sent_nothing, sent_truth
+from ostiary_web.resources.declared import Declared, Fields, Permissions, Switch
+from ostiary_web.resources.records import answer_done, sent_nothing
 from ostiary_web.resources.routes import blueprint_of
 from ostiary_web.zones import is_zone
 
@@ -257,6 +257,10 @@ DECLARED: Final = Declared(
     register=_registered,
     change=_changed,
     delete=lambda who, user_id: UserDeleted(caller=who, user_id=user_id),
+    switch=Switch(
+        enable=lambda who, user_id: UserEnabled(caller=who, user_id=user_id),
+        disable=lambda who, user_id: UserDisabled(caller=who, user_id=user_id),
+    ),
     import_row=_imported,
     is_own=_is_own,
     known=_known,
@@ -267,16 +271,6 @@ users = blueprint_of(DECLARED)
 
 
 # --- actions
-
-
-@opened_by(users, "PUT", f"{_PATH}/<user_id>/enabled", Permission.USER_UPDATE)
-async def set_enabled(call: Call, user_id: str) -> Response:
-    """`{enabled}`: disabling ends all that the user has open, and enabling revives none of it."""
-    enabled = await sent_truth("enabled")
-    if isinstance(enabled, Refused):
-        return call.here.refused(enabled)
-    event = (UserEnabled if enabled else UserDisabled)(caller=call.who, user_id=user_id)
-    return await answer_change(call, DECLARED, await call.decide(event))
 
 
 @opened_by(users, "PUT", f"{_PATH}/<user_id>/password", Permission.USER_UPDATE)

@@ -6,9 +6,6 @@ from ostiary_core.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECON
 from ostiary_core.client_secret import KEEP_OLD_FOR
 from ostiary_core.decision import Refused
 from ostiary_core.events import (
-    ClientDeleted,
-    ClientDisabled,
-    ClientEnabled,
     ClientSecretReset,
     Event,
     OldSecretEnded,
@@ -17,7 +14,8 @@ from ostiary_core.permissions import Permission
 from ostiary_core.records import Client, GrantType
 from ostiary_core.scopes import SCOPES
 from ostiary_web.browser import own_origin
-from ostiary_web.pages.administration.records import Deed, Form, Pages, pages_of
+from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
+from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.snippets import snippets_for
 from ostiary_web.pages.administration.tables import Table
@@ -75,18 +73,6 @@ async def _running(call: Call, client_id: str) -> int:
     return await running_of(call, client_id=client_id)
 
 
-async def _enable(came: Posted, call: Call, client_id: str) -> Event | Refused:
-    return ClientEnabled(caller=call.who, client_id=client_id)
-
-
-async def _disable(came: Posted, call: Call, client_id: str) -> Event | Refused:
-    return ClientDisabled(caller=call.who, client_id=client_id)
-
-
-async def _delete(came: Posted, call: Call, client_id: str) -> Event | Refused:
-    return ClientDeleted(caller=call.who, client_id=client_id)
-
-
 async def _reset(came: Posted, call: Call, client_id: str) -> Event | Refused:
     chosen = came.form.get(KEEP_OLD_FOR, "0")
     seconds = int(chosen) if chosen.isascii() and chosen.isdigit() and len(chosen) < 10 else chosen
@@ -98,10 +84,6 @@ async def _reset(came: Posted, call: Call, client_id: str) -> Event | Refused:
     )
 
 
-async def _end_old(came: Posted, call: Call, client_id: str) -> Event | Refused:
-    return OldSecretEnded(caller=call.who, client_id=client_id)
-
-
 _TABLE: Final = Table(
     listed=DECLARED.listed,
     place=_PLACE,
@@ -110,6 +92,8 @@ _TABLE: Final = Table(
     filters=("enabled", "createdAt"),
     link=lambda shown: f"{_PLACE}/{shown.client.client_id}",
 )
+
+_ENABLE, _DISABLE = switching(DECLARED, "client_disable_will")
 
 client_pages = pages_of(
     Pages(
@@ -121,13 +105,7 @@ client_pages = pages_of(
         fields_of=_fields_of,
         values_of=_values_of,
         deeds=(
-            Deed(
-                name="enable",
-                will=None,
-                permission=Permission.CLIENT_UPDATE,
-                event=_enable,
-                fits=lambda client: not client.enabled,
-            ),
+            _ENABLE,
             Deed(
                 name="client_reset",
                 will="client_reset_will",
@@ -139,23 +117,11 @@ client_pages = pages_of(
                 name="client_end_old",
                 will="client_end_old_will",
                 permission=Permission.CLIENT_UPDATE,
-                event=_end_old,
+                event=simply(lambda who, client_id: OldSecretEnded(caller=who, client_id=client_id)),
                 fits=lambda client: client.old_secret_digest is not None,
             ),
-            Deed(
-                name="disable",
-                will="client_disable_will",
-                permission=Permission.CLIENT_UPDATE,
-                event=_disable,
-                fits=lambda client: client.enabled,
-            ),
-            Deed(
-                name="delete",
-                will="client_delete_will",
-                permission=Permission.CLIENT_DELETE,
-                event=_delete,
-                leaves=True,
-            ),
+            _DISABLE,
+            deletion(DECLARED, "client_delete_will"),
         ),
         more=_more,
         running=_running,

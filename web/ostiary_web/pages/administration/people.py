@@ -5,15 +5,13 @@ from typing import Any, Final
 from ostiary_core.decision import Refused
 from ostiary_core.events import (
     Event,
-    UserDeleted,
-    UserDisabled,
-    UserEnabled,
     UserForcedOut,
 )
 from ostiary_core.listing import ROLES, Listing
 from ostiary_core.permissions import Permission
 from ostiary_core.records import User
-from ostiary_web.pages.administration.records import Deed, Form, Pages, pages_of
+from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
+from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table
 from ostiary_web.pages.moments import zone_names
@@ -64,22 +62,6 @@ async def _running(call: Call, user_id: str) -> int:
     return await running_of(call, user_id=user_id)
 
 
-async def _enable(came: Posted, call: Call, user_id: str) -> Event | Refused:
-    return UserEnabled(caller=call.who, user_id=user_id)
-
-
-async def _disable(came: Posted, call: Call, user_id: str) -> Event | Refused:
-    return UserDisabled(caller=call.who, user_id=user_id)
-
-
-async def _delete(came: Posted, call: Call, user_id: str) -> Event | Refused:
-    return UserDeleted(caller=call.who, user_id=user_id)
-
-
-async def _force_out(came: Posted, call: Call, user_id: str) -> Event | Refused:
-    return UserForcedOut(caller=call.who, user_id=user_id)
-
-
 async def _reset(came: Posted, call: Call, user_id: str) -> Event | Refused:
     return await password_reset(call, user_id, {"password": came.form.get("password", "")})
 
@@ -93,6 +75,8 @@ _TABLE: Final = Table(
     link=lambda user: f"{_PLACE}/{user.user_id}",
 )
 
+_ENABLE, _DISABLE = switching(DECLARED, "person_disable_will")
+
 people_pages = pages_of(
     Pages(
         declared=DECLARED,
@@ -103,13 +87,7 @@ people_pages = pages_of(
         fields_of=_fields_of,
         values_of=_values_of,
         deeds=(
-            Deed(
-                name="enable",
-                will=None,
-                permission=Permission.USER_UPDATE,
-                event=_enable,
-                fits=lambda user: not user.enabled,
-            ),
+            _ENABLE,
             Deed(
                 name="person_reset",
                 will="person_reset_will",
@@ -121,22 +99,10 @@ people_pages = pages_of(
                 name="person_force",
                 will="person_force_will",
                 permission=Permission.USER_UPDATE,
-                event=_force_out,
+                event=simply(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
             ),
-            Deed(
-                name="disable",
-                will="person_disable_will",
-                permission=Permission.USER_UPDATE,
-                event=_disable,
-                fits=lambda user: user.enabled,
-            ),
-            Deed(
-                name="delete",
-                will="person_delete_will",
-                permission=Permission.USER_DELETE,
-                event=_delete,
-                leaves=True,
-            ),
+            _DISABLE,
+            deletion(DECLARED, "person_delete_will"),
         ),
         more=_more,
         running=_running,

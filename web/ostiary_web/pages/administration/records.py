@@ -12,12 +12,11 @@ from quart import Blueprint, Response, request
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.decision import FieldFault, Refused, Reply, SecretIssued
-from ostiary_core.events import Event
 from ostiary_core.http.envelope import field_text
-from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.permissions import Permission
 from ostiary_core.why import Why
 from ostiary_web.pages.administration.admission import admitted, call_of
+from ostiary_web.pages.administration.deeds import Deed
 from ostiary_web.pages.administration.sheets import add_import
 from ostiary_web.pages.administration.tables import Table, show_table
 from ostiary_web.pages.posted import Posted, posted
@@ -26,31 +25,13 @@ from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declared import Declared
 
-__all__ = ["Deed", "Form", "Pages", "pages_of"]
+__all__ = ["Form", "Pages", "pages_of"]
 
 T = TypeVar("T")
 V = TypeVar("V")
 
 Form = MultiDict[str, str]
 Values = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deed(Generic[T]):
-    """Something that can be done with a record, after the question whether it should be."""
-
-    name: str
-    """The last part of its path, and the name of its text; `<will>` is the text of what will happen."""
-    will: str | None
-    """None for what is done without a question: it takes nothing away."""
-    permission: Permission
-    event: Callable[[Posted, Call, str], Awaitable[Event | Refused]]
-    fits: Callable[[T], bool] = lambda item: True
-    asks_password: bool = False
-    asks_overlap: bool = False
-    """Whether it has to be said how long an old secret works on."""
-    leaves: bool = False
-    """Whether the record is gone afterwards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,8 +245,7 @@ async def _form(
         visit,
         described.form_template,
         place=place,
-        status=200 if reply is None else MEANINGS[reply.why].status,
-        why=None if reply is None else reply.why,
+        refused=reply,
         item=item,
         values={name: value for name, value in values.items() if name not in _HIDDEN},
         wrong=by_field,
@@ -296,9 +276,7 @@ async def _question(
         visit,
         "administration/confirm.html",
         place=place,
-        status=200 if reply is None else MEANINGS[reply.why].status,
-        why=None if reply is None else reply.why,
-        faults=() if reply is None else [field_text(fault, visit.language) for fault in reply.faults],
+        refused=reply,
         heading=f"{visit.text(deed.name)}: {declared.label(item)}",
         will=visit.text(deed.will or deed.name, count=count, name=declared.label(item)),
         deed=visit.text(deed.name),

@@ -2,13 +2,11 @@
 
 from typing import Any, Final
 
-from ostiary_core.decision import Refused
-from ostiary_core.events import Event, RoleDeleted
 from ostiary_core.permissions import Permission
 from ostiary_core.records import Role
-from ostiary_web.pages.administration.records import Deed, Form, Pages, pages_of
+from ostiary_web.pages.administration.deeds import deletion
+from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.tables import Table
-from ostiary_web.pages.posted import Posted
 from ostiary_web.pages.visit import Visit
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.permissions import DESCRIPTIONS
@@ -44,10 +42,6 @@ async def _none(call: Call, role_id: str) -> int:
     return 0
 
 
-async def _delete(came: Posted, call: Call, role_id: str) -> Event | Refused:
-    return RoleDeleted(caller=call.who, role_id=role_id)
-
-
 _TABLE: Final = Table(
     listed=DECLARED.listed,
     place=_PLACE,
@@ -65,15 +59,7 @@ role_pages = pages_of(
         form_template="administration/role_form.html",
         fields_of=_fields_of,
         values_of=_values_of,
-        deeds=(
-            Deed(
-                name="delete",
-                will="role_delete_will",
-                permission=Permission.ROLE_DELETE,
-                event=_delete,
-                leaves=True,
-            ),
-        ),
+        deeds=(deletion(DECLARED, "role_delete_will"),),
         more=_more,
         running=_none,
         is_fixed=lambda role: role.built_in,

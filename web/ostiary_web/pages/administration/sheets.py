@@ -6,7 +6,6 @@ from quart import Blueprint, Response
 
 from ostiary_core.decision import Refused
 from ostiary_core.http.envelope import field_text
-from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.why import Why
 from ostiary_web.pages.administration.admission import admitted, call_of
 from ostiary_web.pages.posted import posted
@@ -49,8 +48,7 @@ async def _form(
         visit,
         "administration/import.html",
         place=place,
-        status=200 if refused is None else MEANINGS[refused.why].status,
-        why=None if refused is None else refused.why,
+        refused=refused,
         faults=()
         if refused is None
         else [f"{fault.path}: {field_text(fault, visit.language)}" for fault in refused.faults],

@@ -94,9 +94,8 @@ async def show_table(
     return await page(
         visit,
         "administration/table.html",
-        status=400 if faults else 200,
+        refused=Why.FIELDS_INVALID if faults else None,
         place=table.place,
-        why=Why.FIELDS_INVALID if faults else None,
         faults=[f"{fault.path}: {field_text(fault, visit.language)}" for fault in faults],
         notice=notice,
         table=table,

@@ -1,0 +1,79 @@
+"""What can be done with a record on its pages: described, and those that every resource has."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ostiary_core.decision import Refused
+from ostiary_core.events import Event, SignedIn
+from ostiary_core.permissions import Permission
+from ostiary_core.records import Client, User
+from ostiary_web.pages.posted import Posted
+from ostiary_web.resources.access import Call
+from ostiary_web.resources.declared import Declared
+
+__all__ = ["Deed", "deletion", "simply", "switching"]
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Client | User)
+
+Asking = Callable[[Posted, Call, str], Awaitable[Event | Refused]]
+"""The event that a form stands for, of the record with this identifier; else what is wrong with the form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed(Generic[T]):
+    """Something that can be done with a record, after the question whether it should be."""
+
+    name: str
+    """The last part of its path, and the name of its text; `<will>` is the text of what will happen."""
+    will: str | None
+    """None for what is done without a question: it takes nothing away."""
+    permission: Permission
+    event: Asking
+    fits: Callable[[T], bool] = lambda item: True
+    asks_password: bool = False
+    asks_overlap: bool = False
+    """Whether it has to be said how long an old secret works on."""
+    leaves: bool = False
+    """Whether the record is gone afterwards."""
+
+
+def simply(event: Callable[[SignedIn, str], Event]) -> Asking:
+    """Whatever the form says, this event."""
+
+    async def asking(came: Posted, call: Call, item_id: str) -> Event | Refused:
+        return event(call.who, item_id)
+
+    return asking
+
+
+def switching(declared: Declared[S, Any], disable_will: str) -> tuple[Deed[S], Deed[S]]:
+    """To enable a record, and to disable it."""
+    assert declared.switch is not None
+    enable: Deed[S] = Deed(
+        name="enable",
+        will=None,
+        permission=declared.permissions.update,
+        event=simply(declared.switch.enable),
+        fits=lambda item: not item.enabled,
+    )
+    disable: Deed[S] = Deed(
+        name="disable",
+        will=disable_will,
+        permission=declared.permissions.update,
+        event=simply(declared.switch.disable),
+        fits=lambda item: item.enabled,
+    )
+    return enable, disable
+
+
+def deletion(declared: Declared[T, Any], will: str) -> Deed[T]:
+    """To delete a record."""
+    return Deed(
+        name="delete",
+        will=will,
+        permission=declared.permissions.delete,
+        event=simply(declared.delete),
+        leaves=True,
+    )
