@@ -1,8 +1,10 @@
 """The sweeper: forgets what a rotation was derived with, once no retry may ask for it (READINGS 1), and
 clears away what has lapsed, so that a store under a constant load stays as large as it is (`lapsing`)."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final, Protocol
 
 import structlog
@@ -26,7 +28,12 @@ _log = structlog.get_logger("ostiary")
 _SESSIONS_A_BATCH: Final = 100
 """Few enough that a request which shares their turn does not notice."""
 _RECORDS_A_BATCH: Final = 100
-_BATCHES_A_ROUND: Final = 50
+_TOKENS_A_BATCH: Final = 500
+"""That are looked at in one statement; those that go are let go of in batches like all others."""
+_ALL_TOKENS_SECONDS: Final = 7 * 24 * 60 * 60
+"""In which the background goes once through all tokens, however many there are: so what is left of sessions
+that are gone is never more than a week's, and no store is read through for nothing more often than that."""
+_ENTRIES: Final = "audit entries"
 _LEASE: Final = "sweeper"
 
 
@@ -110,6 +117,10 @@ class ClearedStore(SweptStore, Protocol):
         ...
 
 
+_Batch = Callable[[], Awaitable[tuple[int, bool]]]
+"""Clears some away: how many there were, and whether there are no more."""
+
+
 class Clearing:
     """Clears away what has lapsed, in small batches, each of which is followed by a rest as long as itself:
     so it never has more than half of a store that others wait for.
@@ -139,57 +150,104 @@ class Clearing:
         self._limiter = trio.CapacityLimiter(1)
         self._tokens_after = b""
 
-    async def once(self, most_batches: int | None = None) -> dict[str, int]:
-        """Once through everything, or through so many batches of each kind; what was cleared away.
+    async def once(self) -> dict[str, int]:
+        """Once through everything; what was cleared away. Raises `TurnFailed`, or what the store raises."""
+        self._tokens_after = b""
+        return await self._cleared(math.inf, share_of_tokens=1.0)
 
-        Raises `TurnFailed`, or what the store raises.
+    async def run(self, holder: str, every_seconds: float) -> None:
+        """Clear for ever, on one instance at a time; a failure is told to the log and tried again.
+
+        Anywhere among the tokens is as good a place to begin; at the first of them, the last would never be
+        reached by instances that are replaced every day.
         """
-        cleared = {lapses.value: await self._clear(lapses, most_batches) for lapses in Lapses}
-        cleared["audit entries"] = await self._forget(most_batches) if self._audit_seconds else 0
+        self._tokens_after = sha256(holder.encode()).digest()
+        rest_seconds = every_seconds
+        while True:
+            await trio.sleep(rest_seconds)
+            began = trio.current_time()
+            try:
+                take = partial(self._store.take_lease, _LEASE, holder, 2 * every_seconds, self._clock.now())
+                if await self._run_sync(take, limiter=self._limiter):
+                    share = every_seconds / _ALL_TOKENS_SECONDS
+                    await self._cleared(began + every_seconds, share_of_tokens=share)
+            except Exception as error:
+                _log.error("clearing failed", cause=type(error.__cause__ or error).__name__)
+            rest_seconds = max(0.0, began + every_seconds - trio.current_time())
+
+    async def _cleared(self, until: float, *, share_of_tokens: float) -> dict[str, int]:
+        """What there is of each kind, for half of the time; for the rest of it, a share of all tokens."""
+        kinds = [lapses for lapses in Lapses if lapses is not Lapses.TOKENS]
+        batches: dict[str, _Batch] = {lapses.value: partial(self._some, lapses) for lapses in kinds}
+        cleared = dict.fromkeys((*batches, Lapses.TOKENS.value, _ENTRIES), 0)
+        if self._audit_seconds:
+            batches[_ENTRIES] = self._some_entries
+        half = (trio.current_time() + until) / 2
+        while batches:
+            for what, clear_some in tuple(batches.items()):
+                began = trio.current_time()
+                number, is_last = await clear_some()
+                cleared[what] += number
+                if is_last:
+                    del batches[what]
+                else:
+                    await self._rest(began)
+            if trio.current_time() >= half:
+                break
+        cleared[Lapses.TOKENS.value] = await self._some_tokens(until, share_of_tokens)
         for what, number in cleared.items():
             self._metrics.swept(what.replace(" ", "_"), number)
         return cleared
 
-    async def run(self, holder: str, every_seconds: float) -> None:
-        """Clear for ever, on one instance at a time; a failure is told to the log and tried again."""
+    async def _some(self, lapses: Lapses) -> tuple[int, bool]:
+        """One batch of a kind; how many went, and whether there are no more."""
+        found = await self._found(lapses, b"", _RECORDS_A_BATCH)
+        gone = await self._let_go(lapses, found.identifiers)
+        return gone, not gone or len(found.identifiers) < _RECORDS_A_BATCH
+
+    async def _some_tokens(self, until: float, share: float) -> int:
+        """Go on through the tokens, for one batch at least and for this share of them all at most.
+
+        Digests are spread evenly, so how far one has come among them is how many of them one has seen.
+        """
+        gone, begin = 0, _place(self._tokens_after)
         while True:
-            await trio.sleep(every_seconds)
-            try:
-                take = partial(self._store.take_lease, _LEASE, holder, 2 * every_seconds, self._clock.now())
-                if await self._run_sync(take, limiter=self._limiter):
-                    await self.once(_BATCHES_A_ROUND)
-            except Exception as error:
-                _log.error("clearing failed", cause=type(error.__cause__ or error).__name__)
-
-    async def _clear(self, lapses: Lapses, most_batches: int | None) -> int:
-        cleared, batches = 0, 0
-        after = self._tokens_after if most_batches is not None else b""
-        while most_batches is None or batches < most_batches:
             began = trio.current_time()
-            find = partial(self._store.lapsed, lapses, after, self._clock.now(), _RECORDS_A_BATCH)
-            found: Lapsed = await self._run_sync(find, limiter=self._limiter)
-            gone = await _changed(
-                self._turns, [RecordLapsed(key=Key(lapses.table, each)) for each in found.identifiers]
-            )
-            cleared, batches = cleared + gone, batches + 1
-            after = found.onward or b""
-            if found.onward is None and (not gone or len(found.identifiers) < _RECORDS_A_BATCH):
-                break
-            await trio.sleep(trio.current_time() - began)
-        if lapses is Lapses.TOKENS and most_batches is not None:
-            self._tokens_after = after
-        return cleared
+            found = await self._found(Lapses.TOKENS, self._tokens_after, _TOKENS_A_BATCH)
+            for start in range(0, len(found.identifiers), _RECORDS_A_BATCH):
+                gone += await self._let_go(Lapses.TOKENS, found.identifiers[start : start + _RECORDS_A_BATCH])
+                await self._rest(began)
+                began = trio.current_time()
+            self._tokens_after = found.onward or b""
+            is_end = found.onward is None and len(found.identifiers) < _TOKENS_A_BATCH
+            is_far_enough = _place(self._tokens_after) - begin >= share
+            if is_end or is_far_enough or trio.current_time() >= until:
+                return gone
+            await self._rest(began)
 
-    async def _forget(self, most_batches: int | None) -> int:
-        forgotten, batches = 0, 0
-        while most_batches is None or batches < most_batches:
-            began = trio.current_time()
-            forget = partial(
-                self._store.forget_entries, self._clock.now(), self._audit_seconds, _RECORDS_A_BATCH
-            )
-            number = await self._run_sync(forget, limiter=self._limiter)
-            forgotten, batches = forgotten + number, batches + 1
-            if number < _RECORDS_A_BATCH:
-                break
-            await trio.sleep(trio.current_time() - began)
-        return forgotten
+    async def _some_entries(self) -> tuple[int, bool]:
+        """One batch of the audit trail."""
+        forget = partial(self._store.forget_entries, self._clock.now(), self._audit_seconds, _RECORDS_A_BATCH)
+        number = await self._run_sync(forget, limiter=self._limiter)
+        return number, number < _RECORDS_A_BATCH
+
+    async def _found(self, lapses: Lapses, after: bytes, limit: int) -> Lapsed:
+        find = partial(self._store.lapsed, lapses, after, self._clock.now(), limit)
+        return await self._run_sync(find, limiter=self._limiter)
+
+    async def _let_go(self, lapses: Lapses, identifiers: Sequence[Any]) -> int:
+        return await _changed(
+            self._turns, [RecordLapsed(key=Key(lapses.table, each)) for each in identifiers]
+        )
+
+    async def _rest(self, began: float) -> None:
+        await trio.sleep(trio.current_time() - began)
+
+
+def _place(digest: bytes) -> float:
+    """How far a digest is among all there may be, from 0 to 1.
+
+    >>> _place(b""), _place(bytes.fromhex("c0") + bytes(31))
+    (0.0, 0.75)
+    """
+    return int.from_bytes(digest[:8].ljust(8, b"\x00")) / 2**64

@@ -23,7 +23,16 @@ from ostiary_core.events import (
 )
 from ostiary_core.lapsing import Lapses
 from ostiary_core.policy import Policy
-from ostiary_core.records import AuthorizationCode, Epochs, Key, Table, TextCode, TextCodePurpose
+from ostiary_core.records import (
+    AuthorizationCode,
+    Epochs,
+    Key,
+    Table,
+    TextCode,
+    TextCodePurpose,
+    Token,
+    TokenKind,
+)
 from ostiary_core.secret import digest_of
 from ostiary_net.metrics import Metrics
 from ostiary_net.postgres import PostgreSQLStore
@@ -276,6 +285,58 @@ async def test_one_instance_clears_and_the_others_leave_it_to_it(
             nursery.cancel_scope.cancel()
     told = [metrics.exposition().count('ostiary_swept_total{what="codes"}') for metrics in (first, second)]
     assert told == [1, 0]
+
+
+def orphans(store: SQLiteStore, number: int) -> None:
+    """Tokens that lead nowhere."""
+    store.write(
+        [
+            Insert(Token(digest=digest_of(f"{each}"), session_id="gone", kind=TokenKind.ACCESS, generation=0))
+            for each in range(number)
+        ]
+    )
+
+
+async def test_the_background_goes_through_all_tokens_in_a_week_and_a_day(
+    autojump_clock: MockClock, tmp_path: Path
+) -> None:
+    clock = HandClock()
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        orphans(store, 6_000)
+        async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
+            nursery.start_soon(Clearing(turns, store, clock, run_sync=run_inline).run, "one", DAY)
+            await trio.sleep(3.5 * DAY)
+            assert 6_000 * 0.4 < len(store.records(Table.TOKEN)) < 6_000 * 0.8, "and no sooner than it must"
+            await trio.sleep(5 * DAY)
+            assert store.records(Table.TOKEN) == ()
+            nursery.cancel_scope.cancel()
+
+
+async def test_instances_that_are_replaced_every_day_reach_the_tokens_everywhere(
+    autojump_clock: MockClock, tmp_path: Path
+) -> None:
+    clock = HandClock()
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        orphans(store, 6_000)
+        async with open_turns(store, clock, run_inline) as turns:
+            for day in range(60):
+                with trio.move_on_after(1.5 * DAY):
+                    await Clearing(turns, store, clock, run_sync=run_inline).run(f"instance {day}", DAY)
+                clock.wait(2 * DAY)
+        assert len(store.records(Table.TOKEN)) < 60
+
+
+async def test_the_background_clears_as_much_in_a_minute_as_there_is(autojump_clock: MockClock) -> None:
+    store, clock = PlainStore(), HandClock()
+    house = House(store, clock)
+    for number in range(6_000):
+        house.code(f"code {number}")
+    clock.wait(300)
+    async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
+        nursery.start_soon(Clearing(turns, store, clock, run_sync=run_inline).run, "one", 60.0)
+        await trio.sleep(61)
+        assert store.records(Table.CODE) == ()
+        nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("kind", DURABLE)
