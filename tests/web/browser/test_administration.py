@@ -53,6 +53,49 @@ def test_a_client_is_registered_with_its_secret_shown_once(visit: Visit) -> None
     assert "Nothing fits" in visitor.text
 
 
+def test_an_old_secret_works_on_for_as_long_as_was_said_and_can_be_ended_early(visit: Visit) -> None:
+    visitor = visit(java_script_enabled=False)
+    visitor.sign_in("admin")
+    visitor.open("/admin/clients/new")
+    visitor.page.fill("#clientId", "rotating")
+    visitor.page.fill("#name", "Rotating")
+    visitor.page.check("input[value=client_credentials]")
+    visitor.page.check("input[name=scopes]")
+    visitor.press("Register")
+    secrets = [visitor.page.inner_text("#secret-text")]
+
+    def reset(overlap: str) -> None:
+        visitor.open("/admin/clients/rotating")
+        visitor.press("Reset the secret")
+        visitor.page.select_option("#overlap", label=overlap)
+        visitor.press("Reset the secret")
+        secrets.append(visitor.page.inner_text("#secret-text"))
+
+    def works(secret: str) -> bool:
+        form = {"grant_type": "client_credentials", "client_id": "rotating", "client_secret": secret}
+        answer = visitor.page.request.post(f"{visitor.household.server}/api/oauth2/token", form=form)
+        assert answer.status == 200 or answer.json()["error"] == "invalid_client"
+        return answer.status == 200
+
+    reset("1 day")
+    assert "Old secret works until" in visitor.text
+    assert [works(secret) for secret in secrets] == [True, True]
+    reset("7 days")
+    assert [works(secret) for secret in secrets] == [False, True, True], "there is one old secret at most"
+    visitor.open("/admin/clients/rotating")
+    visitor.press("End the old secret")
+    visitor.press("Cancel")
+    assert works(secrets[1])
+    visitor.press("End the old secret")
+    visitor.press("End the old secret")
+    assert "Old secret works until" not in visitor.text
+    assert [works(secret) for secret in secrets] == [False, False, True]
+    assert visitor.page.get_by_role("link", name="End the old secret").count() == 0
+    reset("no time: it stops working at once")
+    assert "Old secret works until" not in visitor.text
+    assert [works(secret) for secret in secrets] == [False, False, False, True]
+
+
 def test_people_are_added_changed_and_signed_out_everywhere(visit: Visit) -> None:
     visitor = visit(java_script_enabled=False)
     visitor.sign_in("admin")
