@@ -1,0 +1,93 @@
+"""Who failed how often lately, for any number of callers in bounded memory: what guesses are slowed down by.
+
+So many failures cost nothing; each further one doubles the wait until the next try, from one second to one
+minute. One failure is forgotten a minute, so no wait outlives its cause for long.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+from zlib import crc32
+
+from ostiary_core.instant import MINUTE_MS, SECOND_MS, Instant
+
+__all__ = ["Standing", "Standings"]
+
+_LONGEST_WAIT_SECONDS: Final = 60
+_MOST_DOUBLINGS: Final = _LONGEST_WAIT_SECONDS.bit_length()
+"""Enough for the longest wait; more failures would only take longer to forget."""
+_SHARED_COUNTERS: Final = 4_096
+
+
+@dataclass(slots=True)
+class Standing:
+    """What one caller has against it."""
+
+    failures: int
+    drained_at: Instant
+    """Up to when failures were forgotten."""
+    last_at: Instant
+    """From when a wait is counted."""
+
+    def drain(self, now: Instant) -> None:
+        """Forget one failure for each whole minute."""
+        minutes = max(0, now - self.drained_at) // MINUTE_MS
+        self.failures = max(0, self.failures - minutes)
+        self.drained_at = Instant(self.drained_at + minutes * MINUTE_MS)
+
+
+class Standings:
+    """The standings of one process.
+
+    Past `most`, further callers share a fixed number of counters, which can slow a stranger down too early
+    and never lets one through too often.
+    """
+
+    def __init__(self, *, free_failures: int, most: int) -> None:
+        self._free_failures = free_failures
+        self._most = most
+        self._standings: dict[tuple[str, ...], Standing] = {}
+        self._shared: dict[int, Standing] = {}
+        self._cleared_at = Instant(0)
+
+    def of(self, caller: tuple[str, ...], now: Instant) -> Standing:
+        """What stands against a caller now."""
+        standing = self._standings.get(caller)
+        if standing is None:
+            standing = self._begun(caller, now)
+        standing.drain(now)
+        return standing
+
+    def seconds_to_wait(self, standing: Standing, now: Instant) -> int:
+        """The whole seconds until the next try, for `Retry-After`; 0 where there is nothing to wait for."""
+        over = standing.failures - self._free_failures
+        if over < 0:
+            return 0
+        wait_seconds = min(1 << over, _LONGEST_WAIT_SECONDS)
+        wait_ms = standing.last_at + wait_seconds * SECOND_MS - now
+        return -(-wait_ms // SECOND_MS) if wait_ms > 0 else 0
+
+    def count(self, standing: Standing) -> None:
+        """One failure more."""
+        standing.failures = min(standing.failures + 1, self._free_failures + _MOST_DOUBLINGS)
+
+    def __len__(self) -> int:
+        """How many callers have a standing of their own."""
+        return len(self._standings)
+
+    def _begun(self, caller: tuple[str, ...], now: Instant) -> Standing:
+        if len(self._standings) >= self._most:
+            self._clear(now)
+        fresh = Standing(failures=0, drained_at=now, last_at=now)
+        if len(self._standings) < self._most:
+            return self._standings.setdefault(caller, fresh)
+        slot = crc32("\x00".join(caller).encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS
+        return self._shared.setdefault(slot, fresh)
+
+    def _clear(self, now: Instant) -> None:
+        """Forget the callers with nothing against them; once a minute, as it looks at all of them."""
+        if now < self._cleared_at + MINUTE_MS:
+            return
+        self._cleared_at = now
+        for standing in self._standings.values():
+            standing.drain(now)
+        self._standings = {caller: each for caller, each in self._standings.items() if each.failures}
