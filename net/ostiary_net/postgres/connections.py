@@ -1,4 +1,4 @@
-"""Connections to the database: a pool that replaces broken ones and waits longer and longer in between."""
+"""Connections to the database: a pool that replaces broken ones, for as long as somebody asks for them."""
 
 import time
 from collections.abc import Iterator
@@ -40,6 +40,9 @@ class Connections:
             min_size=1,
             max_size=most,
             timeout=wait_seconds,
+            # By default its pauses double for five minutes, so that it slept on long after the database was
+            # back. Who comes after it has given up makes it try anew.
+            reconnect_timeout=wait_seconds,
             # One more round trip, for which a connection that died while idle costs nobody a turn.
             check=ConnectionPool.check_connection,
             configure=_settle,
