@@ -1,7 +1,9 @@
 """How fast this server is beside others, in one run on one machine.
 
-    python -m tests.bench           # under 10 minutes
-    python -m tests.bench --full    # more rounds, and five million sessions in the store
+    python -m tests.bench                # under 10 minutes
+    python -m tests.bench --full         # more rounds, and five million sessions in the store
+    python -m tests.bench --write        # and put it into docs/performance.md
+    python -m tests.bench --only-write   # the last run, without measuring again
 
 Server and driver are pinned to a core each where there are two. Every answer is checked.
 """
@@ -9,17 +11,41 @@ Server and driver are pinned to a core each where there are two. Every answer is
 import argparse
 import os
 import sys
+import time
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.cells import CELLS, running
-from tests.bench.measure import Measured, measure
-from tests.bench.population import fill
-from tests.bench.report import table, write_report
+from tests.bench.cells import LANE, PLAIN, ROOT, TWO_WORKERS, Cell, floors, peers
+from tests.bench.findings import Findings, Stored, read_findings, this_machine
+from tests.bench.idle import measure_idle
+from tests.bench.measure import measure
+from tests.bench.report import REPORT, bars_table, beside_table, write_into_page, write_report
+from tests.bench.running import Running, running
 from tests.bench.workloads import OPERATIONS
 
 __all__ = ["main"]
+
+_BEGUN = time.monotonic()
+_SMALLEST = 1_000
+_LARGEST = 5_000_000
+_IDLE_CONNECTIONS = 10_000
+_WORKERS_DO = ("introspect", "credentials", "refresh")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    rounds: int
+    seconds: float
+    sessions: int
+    sizes: Sequence[int]
+    operations: Sequence[str]
+    only: Sequence[str]
+
+    def wants(self, cell: Cell) -> bool:
+        return not self.only or cell.name in self.only
 
 
 def main() -> None:
@@ -30,50 +56,90 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="of each round")
     parser.add_argument("--sessions", type=int, default=100_000)
     parser.add_argument("--operations", nargs="*", default=list(OPERATIONS))
-    parser.add_argument("--report", type=Path, default=Path("build/bench"), help="where the report goes")
+    parser.add_argument("--only", nargs="*", default=[], metavar="SERVER", help="side by side, nothing else")
+    parser.add_argument("--report", type=Path, default=ROOT / "build/bench", help="where the report goes")
+    parser.add_argument("--write", action="store_true", help="into docs/performance.md too")
+    parser.add_argument("--only-write", action="store_true", help="write the last report into it")
     chosen = parser.parse_args()
-    rounds = chosen.rounds * 2 if chosen.full else chosen.rounds
-    others = [1_000, *([5_000_000] if chosen.full else [])]
-    core = _apart()
-    lane = [cell for cell in CELLS if cell.name == "lane"]
-    found: list[Measured] = []
-    with TemporaryDirectory(prefix="ostiary-bench-") as name:
+    if chosen.only and chosen.write:
+        parser.error("the page is written from a whole run: --write without --only")
+    if chosen.only_write:
+        findings = read_findings(chosen.report / REPORT)
+    else:
+        asked = _Asked(
+            rounds=chosen.rounds * 2 if chosen.full else chosen.rounds,
+            seconds=chosen.seconds,
+            sessions=chosen.sessions,
+            sizes=(_SMALLEST, *([_LARGEST] if chosen.full else [])),
+            operations=chosen.operations,
+            only=chosen.only,
+        )
+        findings = _measured(asked)
+        write_report(findings, chosen.report)
+    print(beside_table(findings))
+    if not chosen.only:
+        print(bars_table(findings))
+    if chosen.write or chosen.only_write:
+        write_into_page(findings, ROOT / "docs/performance.md")
+    print(f"the whole of it: {chosen.report}/measured.md", file=sys.stderr)
+
+
+def _measured(asked: _Asked) -> Findings:
+    findings = Findings(this_machine(), asked.rounds, asked.seconds)
+    server_cores = _apart()
+    _say("looking for the others, which are installed once")
+    (bare, no_floors), (field, no_peers) = floors(), peers()
+    findings.left_out = no_floors | no_peers
+    for name, reason in findings.left_out.items():
+        _say(f"{name} is left out: {reason}")
+    with TemporaryDirectory(prefix="ostiary-bench-") as name, ExitStack() as stack:
         folder = Path(name)
-        for sessions in (chosen.sessions, *others):
-            print(f"filling a store with {sessions:,} sessions", file=sys.stderr)
-            store = folder / f"{sessions}.db"
-            fill(store, sessions)
-            beside = sessions == chosen.sessions
-            with ExitStack() as stack:
-                cells = [
-                    stack.enter_context(
-                        running(cell, store, folder / f"{cell.name} {sessions}", sessions, core)
-                    )
-                    for cell in (CELLS if beside else lane)
-                ]
-                for connections in (32, 1, 256) if beside else (32,):
-                    found += measure(
-                        cells if connections == 32 else [cell for cell in cells if cell.cell in lane],
-                        ("fixed", *chosen.operations),
-                        connections,
-                        rounds=rounds if connections == 32 else max(1, rounds // 2),
-                        seconds=chosen.seconds,
-                        sessions=sessions,
-                    )
-            store.unlink()
-    print(table(found))
-    write_report(found, chosen.report, "Measured side by side")
-    print(f"written to {chosen.report}/", file=sys.stderr)
+
+        def start(cell: Cell, sessions: int) -> Running:
+            _say(f"filling and starting {cell.name} with {sessions:,} sessions")
+            place = folder / f"{cell.name} {sessions}"
+            server = stack.enter_context(running(cell, place, sessions, server_cores[: cell.cores]))
+            if cell.operations != ("fixed",):
+                memory = server.resident_bytes() / 2**20
+                findings.stored.append(Stored(cell.name, sessions, server.disk_bytes, memory))
+            return server
+
+        beside = [start(cell, asked.sessions) for cell in (LANE, PLAIN, *bare, *field) if asked.wants(cell)]
+        _side_by_side(findings, asked, beside)
+        if not asked.only:
+            lane = beside[0]
+            _say("one worker and two")
+            pair = [lane, start(TWO_WORKERS, asked.sessions)]
+            findings.workers = measure(pair, _WORKERS_DO, 32, rounds=asked.rounds, seconds=asked.seconds)
+            _say("fewer and more sessions")
+            stores = [lane, *(start(LANE, sessions) for sessions in asked.sizes)]
+            findings.sizes = measure(stores, asked.operations, 32, rounds=asked.rounds, seconds=asked.seconds)
+            _say(f"{_IDLE_CONNECTIONS:,} idle connections")
+            findings.idle = measure_idle(folder / "idle", _IDLE_CONNECTIONS)
+    return findings
 
 
-def _apart() -> int | None:
-    """This process on one core; the core for the servers, None where there is but one."""
+def _side_by_side(findings: Findings, asked: _Asked, servers: Sequence[Running]) -> None:
+    operations = ("fixed", *asked.operations)
+    for connections, rounds in ((32, asked.rounds), (1, asked.rounds // 2), (256, asked.rounds // 2)):
+        _say(f"side by side, connections: {connections}")
+        findings.beside += measure(
+            servers, operations, connections, rounds=max(1, rounds), seconds=asked.seconds
+        )
+
+
+def _apart() -> Sequence[int]:
+    """This process on the last core; the cores for the servers, none where all must share one."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
-        print("only one core: driver and server share it", file=sys.stderr)
-        return None
-    os.sched_setaffinity(0, {cores[1]})
-    return cores[0]
+        _say("only one core: driver and server share it")
+        return ()
+    os.sched_setaffinity(0, {cores[-1]})
+    return cores
+
+
+def _say(text: str) -> None:
+    print(f"{time.monotonic() - _BEGUN:4.0f} s  {text}", file=sys.stderr)
 
 
 if __name__ == "__main__":

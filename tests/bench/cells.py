@@ -1,41 +1,39 @@
-"""The servers side by side: how each is started, what it can be asked, and what it costs the machine."""
+"""The servers side by side: how each is started, where it has its operations, and what it has stored.
+
+Each is set up as its own documentation does for production: opaque tokens, rotated refresh tokens and, on
+SQLite, every change on disk before it is answered.
+"""
 
 import os
-import shutil
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Final
 
-from tests.bench.driver import Conversation, WrongAnswer, ask_once
-from tests.bench.population import lay_out_codes, token
-from tests.bench.workloads import (
-    OPERATIONS,
-    ClientCredentials,
-    CodeExchange,
-    Fixed,
-    Introspection,
-    Issuing,
-    Paths,
-    Refresh,
-    UserInfo,
-    post,
-)
+from tests.bench import population
+from tests.bench.driver import Address, WrongAnswer, ask_once
+from tests.bench.peers import stores
+from tests.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
+from tests.bench.workloads import OPERATIONS, Paths
 
-__all__ = ["CELLS", "Cell", "Running", "running"]
+__all__ = ["BARE_ASGI", "LANE", "PLAIN", "ROOT", "STORE", "TWO_WORKERS", "Cell", "floors", "peers"]
+
+ROOT: Final = Path(__file__).parents[2]
+STORE: Final = "store.db"
+"""The file in a cell's folder that holds its sessions."""
 
 _SERVERS: Final = Path(__file__).parent / "servers"
-_START_SECONDS: Final = 60.0
-_OURS: Final = Paths("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/userinfo")
-_CODES_A_ROUND: Final = 10_000
-_TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
+_NO_PATHS: Final = Paths("/", "/", "/")
+
+
+def _nothing(folder: Path, sessions: int) -> int:
+    return 0
+
+
+def _no_codes(folder: Path, address: Address, first: int, count: int) -> None:
+    raise NotImplementedError("this server has no codes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,168 +42,149 @@ class Cell:
 
     name: str
     command: tuple[str, ...]
-    operations: tuple[str, ...]
-    paths: Paths = _OURS
-    own_store: bool = False
-    """Whether it works on a store of this project, filled beforehand."""
-    environment: dict[str, str] = field(default_factory=dict)
+    """With {port} and {sessions} to be filled in."""
+    operations: tuple[str, ...] = ("fixed",)
+    paths: Paths = _NO_PATHS
+    fill: Callable[[Path, int], int] = _nothing
+    """Puts so many sessions into its folder; says how many bytes they take on the disk."""
+    lay_out_codes: Callable[[Path, Address, int, int], None] = _no_codes
+    """Gives the running server codes to redeem: its folder, its address, the first number, and how many."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cores: int = 1
 
 
-_HYPERCORN: Final = (
-    sys.executable,
-    "-m",
-    "hypercorn",
-    "--worker-class",
-    "trio",
-    "--bind",
-    "127.0.0.1:{port}",
-)
-
-CELLS: Final = (
-    Cell("lane", (sys.executable, "-m", "ostiary_web", "serve"), OPERATIONS, own_store=True),
-    Cell("plain", (*_HYPERCORN, "ostiary_web.asgi:app"), OPERATIONS, own_store=True),
-    Cell("bare ASGI", (*_HYPERCORN, "tests.bench.servers.bare_asgi:app"), ("fixed",)),
-    Cell("bare Trio", (sys.executable, str(_SERVERS / "bare_trio.py"), "{port}"), ("fixed",)),
-)
+# --- this server
 
 
-class Running:
-    """A cell that serves."""
-
-    def __init__(
-        self, cell: Cell, process: subprocess.Popen[bytes], port: int, folder: Path, sessions: int
-    ) -> None:
-        self.cell = cell
-        self.address = ("127.0.0.1", port)
-        self._process = process
-        self._folder = folder
-        self._sessions = sessions
-        self._codes = count()
-        self._chains: list[Refresh] = []
-
-    def conversations(self, operation: str, connections: int, seed: int) -> list[Conversation]:
-        """So many connections' worth of an operation."""
-        paths, sessions = self.cell.paths, self._sessions
-        everyone = range(connections)
-        match operation:
-            case "fixed":
-                return [Fixed(paths.introspect) for _ in everyone]
-            case "introspect":
-                return [Introspection(paths, sessions, seed + number) for number in everyone]
-            case "userinfo":
-                return [UserInfo(paths, sessions, seed + number) for number in everyone]
-            case "credentials":
-                return [ClientCredentials(paths, number) for number in everyone]
-            case "refresh":
-                for number in range(len(self._chains), connections):
-                    self._chains.append(Refresh(paths, number, token("refresh", number)))
-                return list(self._chains[:connections])
-            case "code":
-                codes = self._laid_out_codes()
-                return [CodeExchange(paths, codes) for _ in everyone]
-        raise ValueError(operation)
-
-    def look_up(self, conversations: Sequence[Conversation]) -> None:
-        """What was handed out must be good afterwards."""
-        for conversation in conversations:
-            if isinstance(conversation, Issuing) and conversation.issued:
-                client, issued = conversation.issued[-1]
-                status, body = ask_once(self.address, post(self.cell.paths.introspect, client, token=issued))
-                if status != 200 or b'"active":true' not in body.replace(b" ", b""):
-                    raise WrongAnswer(f"{self.cell.name} handed out a token that is not good: {body[:200]!r}")
-
-    def cpu_seconds(self) -> float:
-        """Of all its processes since they began."""
-        return sum(map(_cpu_seconds, self._processes()))
-
-    def resident_bytes(self) -> int:
-        """Memory of all its processes."""
-        pages = 0
-        for process in self._processes():
-            with suppress(OSError):
-                pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
-
-    def open_files(self) -> int:
-        """Files and connections that the server has open."""
-        return len(os.listdir(f"/proc/{self._process.pid}/fd"))
-
-    def _processes(self) -> list[int]:
-        found = [self._process.pid]
-        for parent in found:
-            with suppress(OSError):
-                found += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-        return found
-
-    def _laid_out_codes(self) -> Iterator[int]:
-        first = next(self._codes)
-        last = first + _CODES_A_ROUND
-        lay_out_codes(self._folder / "ostiary.db", first, _CODES_A_ROUND)
-        self._codes = count(last)
-        return iter(range(first, last))
+def _fill_own(folder: Path, sessions: int) -> int:
+    return population.fill(folder / STORE, sessions)
 
 
-@contextmanager
-def running(cell: Cell, store: Path, folder: Path, sessions: int, core: int | None) -> Iterator[Running]:
-    """The cell with a copy of `store`, on `core` alone where one is named."""
-    folder.mkdir()
-    if cell.own_store:
-        shutil.copyfile(store, folder / "ostiary.db")
-    port = _free_port()
-    environment = {
-        **os.environ,
-        **cell.environment,
-        "BIND": f"127.0.0.1:{port}",
-        "DATA_DIR": str(folder),
-        "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
-        "RATE_LIMIT_SCALE": "1000000",
-        "LOG_FORMAT": "json",
-        "BENCH_SESSIONS": str(sessions),
-    }
-    command = [part.format(port=port, folder=folder) for part in cell.command]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            preexec_fn=None if core is None else partial(os.sched_setaffinity, 0, {core}),
-        )
-        try:
-            _wait_until_it_serves(process, port, folder / "log")
-            yield Running(cell, process, port, folder, sessions)
-        finally:
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+def _own_codes(folder: Path, address: Address, first: int, count: int) -> None:
+    population.lay_out_codes(folder / STORE, first, count)
 
 
-def _cpu_seconds(process: int) -> float:
+def _own(name: str, *command: str, workers: int = 1) -> Cell:
+    return Cell(
+        name,
+        (sys.executable, "-m", *command),
+        OPERATIONS,
+        Paths("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/userinfo"),
+        _fill_own,
+        _own_codes,
+        {"WORKERS": str(workers)},
+        workers,
+    )
+
+
+_HYPERCORN: Final = ("hypercorn", "--worker-class", "trio", "--bind", "127.0.0.1:{port}")
+
+LANE: Final = _own("lane", "ostiary_web", "serve")
+TWO_WORKERS: Final = _own("lane, 2 workers", "ostiary_web", "serve", workers=2)
+PLAIN: Final = _own("plain", *_HYPERCORN, "ostiary_web.asgi:app")
+
+
+# --- floors: they answer everything with the same bytes
+
+BARE_ASGI: Final = Cell("bare ASGI", (sys.executable, "-m", *_HYPERCORN, "tests.bench.servers.bare_asgi:app"))
+
+
+def floors() -> tuple[list[Cell], dict[str, str]]:
+    """Those that can be had, and why the others cannot."""
+    cells = [BARE_ASGI, Cell("bare Trio", (sys.executable, str(_SERVERS / "bare_trio.py"), "{port}"))]
+    name = "Trio and httptools"
     try:
-        # Behind the name, which may hold anything, stand the numbers; 14 and 15 of all are the two times.
-        numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(numbers[11]) + int(numbers[12])) / _TICKS_A_SECOND
+        python = python_of_peers()
+    except Unavailable as reason:
+        return cells, {name: str(reason)}
+    return [*cells, Cell(name, (str(python), str(_SERVERS / "bare_httptools.py"), "{port}"))], {}
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+# --- the field
 
 
-def _wait_until_it_serves(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
-            return
-        time.sleep(0.1)
-    raise RuntimeError(f"a server did not start; its log ends with\n{log.read_text()[-2000:]}")
+def peers() -> tuple[list[Cell], dict[str, str]]:
+    """Those that can be had, and why the others cannot."""
+    cells: list[Cell] = []
+    left_out: dict[str, str] = {}
+    for name, make in (
+        ("Authlib", _authlib),
+        ("django-oauth-toolkit", _django_toolkit),
+        ("oidc-provider", _oidc_provider),
+    ):
+        try:
+            cells.append(make(name))
+        except Unavailable as reason:
+            left_out[name] = str(reason)
+    return cells, left_out
+
+
+def _authlib(name: str) -> Cell:
+    python = python_of_peers()
+
+    def fill(folder: Path, sessions: int) -> int:
+        _make_tables(python, "authlib_flask", folder)
+        return stores.fill_authlib(folder / STORE, sessions)
+
+    def lay_out_codes(folder: Path, address: Address, first: int, count: int) -> None:
+        stores.lay_out_authlib_codes(folder / STORE, first, count)
+
+    return Cell(
+        name,
+        _gunicorn(python, "tests.bench.peers.authlib_flask:app"),
+        OPERATIONS,
+        Paths("/oauth/token", "/oauth/introspect", "/api/me"),
+        fill,
+        lay_out_codes,
+    )
+
+
+def _django_toolkit(name: str) -> Cell:
+    python = python_of_peers()
+
+    def fill(folder: Path, sessions: int) -> int:
+        _make_tables(python, "django_toolkit", folder)
+        return stores.fill_django(folder / STORE, sessions)
+
+    def lay_out_codes(folder: Path, address: Address, first: int, count: int) -> None:
+        stores.lay_out_django_codes(folder / STORE, first, count)
+
+    return Cell(
+        name,
+        _gunicorn(python, "tests.bench.peers.django_toolkit:application"),
+        OPERATIONS,
+        Paths("/o/token/", "/o/introspect/", "/o/userinfo/"),
+        fill,
+        lay_out_codes,
+    )
+
+
+def _oidc_provider(name: str) -> Cell:
+    node, folder = node_programs()
+
+    def lay_out_codes(folder: Path, address: Address, first: int, count: int) -> None:
+        query = f"first={first}&count={count}"
+        status, _ = ask_once(address, f"POST /bench/codes?{query} HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
+        if status != 200:
+            raise WrongAnswer("oidc-provider was not given its codes")
+
+    return Cell(
+        name,
+        (str(node), str(folder / "oidc_provider.mjs"), "{port}", "{sessions}"),
+        OPERATIONS,
+        Paths("/token", "/token/introspection", "/me"),
+        lay_out_codes=lay_out_codes,
+        environment={"NODE_ENV": "production"},
+    )
+
+
+def _gunicorn(python: Path, application: str) -> tuple[str, ...]:
+    """One worker of the class that keeps connections; of 1, 2 and 4 threads, 2 cost Authlib the least."""
+    bind = ("--bind", "127.0.0.1:{port}", "--workers", "1")
+    kept = ("--worker-class", "gthread", "--threads", "2", "--keep-alive", "75")
+    return (str(python), "-m", "gunicorn", *bind, *kept, application)
+
+
+def _make_tables(python: Path, program: str, folder: Path) -> None:
+    environment = {**os.environ, "BENCH_STORE": str(folder / STORE), "PYTHONPATH": str(ROOT)}
+    subprocess.run([python, HERE / f"{program}.py"], env=environment, check=True)

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-__all__ = ["Conversation", "Drive", "WrongAnswer", "ask_once", "drive"]
+__all__ = ["Address", "Conversation", "Drive", "WrongAnswer", "ask_once", "drive"]
+
+Address = tuple[str, int]
 
 _LONGEST_SILENCE_SECONDS: Final = 30.0
 
@@ -42,7 +44,7 @@ class Drive:
     """Of every request, in seconds, from the first byte sent until the last one read."""
 
 
-def drive(address: tuple[str, int], conversations: Sequence[Conversation], seconds: float) -> Drive:
+def drive(address: Address, conversations: Sequence[Conversation], seconds: float) -> Drive:
     """Have all conversations at once for so long; then let every request that runs be answered."""
     poll = select.epoll()
     links: dict[int, _Link] = {}
@@ -78,7 +80,7 @@ def drive(address: tuple[str, int], conversations: Sequence[Conversation], secon
             link.socket.close()
 
 
-def ask_once(address: tuple[str, int], request: bytes) -> tuple[int, bytes]:
+def ask_once(address: Address, request: bytes) -> tuple[int, bytes]:
     """Status and body of one request on a connection of its own."""
     answer: list[tuple[int, bytes]] = []
 
@@ -98,7 +100,7 @@ class _Link:
 
     __slots__ = ("_conversation", "_received", "asked_at", "socket")
 
-    def __init__(self, address: tuple[str, int], conversation: Conversation) -> None:
+    def __init__(self, address: Address, conversation: Conversation) -> None:
         self.socket = socket.create_connection(address, timeout=_LONGEST_SILENCE_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._conversation = conversation

@@ -3,7 +3,7 @@
     python -m tests.bench.idle --connections 10000
 
 Every connection is answered once through the token lane and then left alone. The slowest of a hundred
-introspections beside them is printed, with and without a client that stops in the middle of its request.
+introspections beside them is told, with and without a client that stops in the middle of its request.
 """
 
 import argparse
@@ -14,66 +14,74 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.cells import CELLS, running
-from tests.bench.driver import WrongAnswer, ask_once
-from tests.bench.population import client_id, fill, token
-from tests.bench.workloads import CHAINS, post
+from tests.bench.cells import LANE
+from tests.bench.driver import Address, WrongAnswer, ask_once
+from tests.bench.findings import Idle
+from tests.bench.names import CHAINS, client_id, token
+from tests.bench.running import running
+from tests.bench.workloads import post
 
-__all__ = ["main"]
+__all__ = ["main", "measure_idle"]
 
 _SESSIONS = 1_000
-_PATH = "/api/oauth2/introspect"
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--connections", type=int, default=10_000)
-    count: int = parser.parse_args().connections
+def measure_idle(folder: Path, connections: int) -> Idle | None:
+    """The cost of so many, on a server made in `folder`; None where the machine allows no such number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(
-        resource.RLIMIT_NOFILE, (hard if hard < 0 else max(soft, min(hard, count + 200)), hard)
-    )
-    request = post(_PATH, client_id(CHAINS), token=token("access", CHAINS))
-    lane = next(cell for cell in CELLS if cell.name == "lane")
-    with TemporaryDirectory(prefix="ostiary-bench-") as name, ExitStack() as stack:
-        store = Path(name) / "store.db"
-        fill(store, _SESSIONS)
-        server = stack.enter_context(running(lane, store, Path(name) / "lane", _SESSIONS, None))
+    wanted = connections + 200
+    if 0 <= hard < wanted:
+        return None
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard if hard < 0 else max(soft, wanted), hard))
+    request = post(LANE.paths.introspect, client_id(CHAINS), token=token("access", CHAINS))
+    with ExitStack() as stack:
+        server = stack.enter_context(running(LANE, folder, _SESSIONS))
         _ask(server.address, request)
-        before = server.resident_bytes()
+        empty = server.resident_bytes()
         links = []
-        for _ in range(count):  # none waits for its answer, or the first would be closed as idle by the last
+        for _ in range(connections):  # none waits for its answer, or the first would be closed by the last
             links.append(stack.enter_context(socket.create_connection(server.address, timeout=60)))
             links[-1].sendall(request)
         for link in links:
             if b'"active":true' not in link.recv(65536):
                 raise WrongAnswer("an introspection was not answered")
-        still_open = server.open_files()
-        after = server.resident_bytes()
-        print(
-            f"{count:,} idle connections ({still_open:,} files open): {after / 2**20:.0f} MiB,"
-            f" {(after - before) / count / 1024:.1f} KiB each"
-        )
-        print(f"slowest of 100 beside them: {_slowest(server.address, request):.0f} ms")
-        slow = stack.enter_context(socket.create_connection(server.address, timeout=30))
-        slow.sendall(request[:20])
-        print(f"and beside a torn request: {_slowest(server.address, request):.0f} ms")
+        if (files := server.open_files()) < connections:
+            raise WrongAnswer(f"of {connections} idle connections only {files} are open")
+        full = server.resident_bytes()
+        slowest = _slowest(server.address, request)
+        torn = stack.enter_context(socket.create_connection(server.address, timeout=30))
+        torn.sendall(request[:20])
+        return Idle(connections, empty / 2**20, full / 2**20, slowest, _slowest(server.address, request))
 
 
-def _ask(address: tuple[str, int], request: bytes) -> None:
+def _ask(address: Address, request: bytes) -> None:
     status, body = ask_once(address, request)
     if status != 200 or b'"active":true' not in body:
         raise WrongAnswer(f"{status} {body[:200]!r}")
 
 
-def _slowest(address: tuple[str, int], request: bytes) -> float:
+def _slowest(address: Address, request: bytes) -> float:
     slowest = 0.0
     for _ in range(100):
         begun = time.perf_counter()
         _ask(address, request)
         slowest = max(slowest, time.perf_counter() - begun)
     return slowest * 1e3
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--connections", type=int, default=10_000)
+    connections: int = parser.parse_args().connections
+    with TemporaryDirectory(prefix="ostiary-bench-") as name:
+        idle = measure_idle(Path(name) / "lane", connections)
+    if idle is None:
+        raise SystemExit(f"the machine does not allow a process {connections} open files")
+    each = (idle.resident_mib - idle.empty_mib) / idle.connections * 1024
+    print(f"{idle.connections:,} idle connections: {idle.resident_mib:.0f} MiB, {each:.1f} KiB each")
+    print(f"slowest of 100 beside them: {idle.slowest_ms:.0f} ms")
+    print(f"and beside a torn request: {idle.slowest_beside_torn_ms:.0f} ms")
 
 
 if __name__ == "__main__":

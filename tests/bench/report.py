@@ -1,86 +1,210 @@
-"""What was measured, as a table for people, JSON for programs, and plots drawn by hand."""
+"""What was measured, as Markdown for people: the tables, the bars, and the section of docs/performance.md."""
 
-import json
-import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from xml.sax.saxutils import escape
+from textwrap import fill
+from typing import Final
 
-from tests.bench.measure import Measured
+from tests.bench.bars import judge, room_for_two
+from tests.bench.cells import BARE_ASGI, LANE, TWO_WORKERS
+from tests.bench.findings import Findings, Measured, found
+from tests.bench.plots import cost_by_sessions, latency_by_connections, ratios
 
-__all__ = ["machine", "plot", "table", "write_report"]
+__all__ = ["REPORT", "bars_table", "beside_table", "measured_section", "write_into_page", "write_report"]
 
-_FLOOR = "bare ASGI"
-_WIDTH, _ROW, _LEFT, _RIGHT = 720, 26, 190, 90
-
-
-def machine() -> str:
-    """The processor, its cores, the interpreter."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "?")
-    cores = sum(line.startswith("processor") for line in lines)
-    system = f"{platform.system()} {platform.release()}"
-    return f"{model}, {cores} cores, {system}, Python {platform.python_version()}"
-
-
-def ratio(here: Measured, all_of_it: Sequence[Measured]) -> float | None:
-    """How many times as much as the floor does with the same CPU, at as many connections."""
-    for other in all_of_it:
-        if other.cell == _FLOOR and other.connections == here.connections:
-            return other.cost / here.cost
-    return None
+REPORT: Final = "measured.json"
+_BEGIN: Final = "<!-- written by `python -m tests.bench --write` -->\n"
+_END: Final = "<!-- end of what is written -->\n"
+_CONNECTIONS: Final = 32
+_PLOTS: Final[dict[str, Callable[[Findings], str | None]]] = {
+    "ratios.svg": ratios,
+    "latency.svg": latency_by_connections,
+    "sessions.svg": cost_by_sessions,
+}
 
 
-def table(found: Sequence[Measured]) -> str:
-    """GitHub's kind of table."""
+def beside_table(findings: Findings) -> str:
+    """The servers side by side, at 32 connections."""
     lines = [
-        "| server | operation | at once | sessions | CPU µs | × ASGI | req/s | p50 ms | p99 | p99.9 | MiB |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| server | operation | CPU µs | × ASGI | req/s | p50 ms | p99 | p99.9 | MiB |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    for here in found:
-        times = ratio(here, found)
+    floor = findings.find(BARE_ASGI.name, "fixed")
+    for here in findings.beside:
+        if here.connections != _CONNECTIONS:
+            continue
+        times = f"{floor.cost / here.cost:.2f}" if floor else ""
         lines.append(
-            f"| {here.cell} | {here.operation} | {here.connections} | {here.sessions:,} | {here.cost:.0f}"
-            f" | {'' if times is None else f'{times:.2f}'} | {median(here.per_second):.0f}"
-            f" | {median(here.p50_ms):.1f} | {median(here.p99_ms):.1f} | {median(here.p999_ms):.1f}"
-            f" | {here.resident_mib:.0f} |"
+            f"| {here.cell} | {here.operation} | {here.cost:.0f} | {times} | {here.rate:.0f}"
+            f" | {_latencies(here)} | {here.resident_mib:.0f} |"
         )
-    return "\n".join(lines) + "\n"
+    return _joined(lines)
 
 
-def plot(found: Sequence[Measured], title: str) -> str:
-    """A bar for every row: how many times the requests of bare ASGI for the same CPU."""
-    rows = [(f"{here.cell}, {here.operation}", times) for here in found if (times := ratio(here, found))]
-    most = max(times for _, times in rows)
-    height = _ROW * (len(rows) + 2)
-    scale = (_WIDTH - _LEFT - _RIGHT) / most
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
-        "<style>text { font: 13px sans-serif }</style>",
-        f"<title>{escape(title)}</title>",
-        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>',
-        f'<text x="{_LEFT}" y="18" font-weight="bold">{escape(title)}</text>',
-    ]
-    for number, (name, times) in enumerate(rows, start=1):
-        y = number * _ROW
-        colour = "#2f6f4f" if name.startswith("lane") else "#8aa39a"
-        parts += [
-            f'<text x="{_LEFT - 8}" y="{y + 17}" text-anchor="end">{escape(name)}</text>',
-            f'<rect x="{_LEFT}" y="{y + 4}" width="{times * scale:.1f}" height="18" fill="{colour}"/>',
-            f'<text x="{_LEFT + times * scale + 6:.1f}" y="{y + 17}">{times:.2f}×</text>',
-        ]
-    x = _LEFT + scale
-    parts += [f'<line x1="{x:.1f}" y1="{_ROW}" x2="{x:.1f}" y2="{height - _ROW}" stroke="#b33"/>', "</svg>"]
-    return "\n".join(parts) + "\n"
+def bars_table(findings: Findings) -> str:
+    """Each bar, what was seen, and whether it was met."""
+    lines = ["| Bar | Asked | Seen | |", "|---|---:|---:|---|"]
+    for bar in judge(findings):
+        bound = "at least" if bar.at_least else "at most"
+        seen = "" if bar.seen is None else f"{bar.seen:.3g}"
+        lines.append(f"| {bar.what} | {bound} {bar.asked:g} {bar.unit} | {seen} | {bar.verdict} |")
+    return _joined(lines)
 
 
-def write_report(found: Sequence[Measured], folder: Path, title: str) -> None:
-    """`measured.json`, `measured.md` and `ratios.svg` in a folder."""
+def measured_section(findings: Findings) -> str:
+    """Everything, for the page; its plots and its JSON lie in `performance/`."""
+    parts = [_where(findings), bars_table(findings)]
+    parts.append("![Requests for the CPU of one on bare ASGI](performance/ratios.svg)\n")
+    parts.append(f"{_CONNECTIONS} connections, {_sessions(findings):,} sessions in the store:\n")
+    parts.append(beside_table(findings))
+    parts.append("One connection, and many:\n")
+    parts.append("![Latency by connections](performance/latency.svg)\n")
+    parts.append(_connections_table(findings))
+    if findings.sizes:
+        parts.append("This server by the sessions in its store, CPU µs a request at 32 connections:\n")
+        parts.append("![CPU by sessions](performance/sessions.svg)\n")
+        parts.append(_sizes_table(findings))
+    if findings.workers:
+        parts += [_workers_words(findings), _workers_table(findings)]
+    parts.append("What the sessions take, each with a pair of tokens, before anything is asked:\n")
+    parts.append(_stored_table(findings))
+    if idle := findings.idle:
+        each = (idle.resident_mib - idle.empty_mib) / idle.connections * 1024
+        parts.append(
+            _paragraph(
+                f"{idle.connections:,} idle connections, each answered once through the lane:"
+                f" {idle.resident_mib:.0f} MiB, {each:.1f} KiB each over {idle.empty_mib:.0f} MiB. The"
+                f" slowest of a hundred introspections beside them took {idle.slowest_ms:.0f} ms, and"
+                f" {idle.slowest_beside_torn_ms:.0f} ms with a client that had stopped in the middle of its"
+                " request."
+            )
+        )
+    parts.append(f"[Every round, as JSON](performance/{REPORT}).\n")
+    return "\n".join(parts)
+
+
+def write_report(findings: Findings, folder: Path) -> None:
+    """`measured.json`, `measured.md` and the plots."""
+    _write_files(findings, folder)
+    text = measured_section(findings).replace("](performance/", "](")
+    (folder / "measured.md").write_text(f"# Measured side by side\n\n{text}")
+
+
+def write_into_page(findings: Findings, page: Path) -> None:
+    """Put it in the place that is marked in the page, its files into the folder beside it."""
+    before, _, rest = page.read_text().partition(_BEGIN)
+    _, marked, after = rest.partition(_END)
+    if not marked:
+        raise ValueError(f"{page} has no place marked for what was measured")
+    _write_files(findings, page.with_suffix(""))
+    page.write_text(f"{before}{_BEGIN}\n{measured_section(findings)}\n{_END}{after}")
+
+
+def _write_files(findings: Findings, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    content = {"machine": machine(), "measured": [here.as_json() for here in found]}
-    (folder / "measured.json").write_text(json.dumps(content, indent=1) + "\n")
-    (folder / "measured.md").write_text(f"# {title}\n\n{machine()}\n\n{table(found)}")
-    beside = [here for here in found if here.connections == 32]
-    if any(here.cell == _FLOOR for here in beside):
-        (folder / "ratios.svg").write_text(plot(beside, "Requests for the CPU of one on bare ASGI"))
+    (folder / REPORT).write_bytes(findings.as_json())
+    for name, plot in _PLOTS.items():
+        if (drawn := plot(findings)) is not None:
+            (folder / name).write_text(drawn)
+
+
+def _where(findings: Findings) -> str:
+    machine = findings.machine
+    text = f"{machine}; {findings.rounds} rounds of {findings.seconds:g} s."
+    if not findings.is_quiet:
+        text += (
+            f" **The machine was not quiet**: {findings.others:.0%} of it was at other work. Read the ratios"
+            " as coarse, and no rate or latency at all."
+        )
+    for name, reason in findings.left_out.items():
+        text += f" {name} could not be installed and is left out: {reason}."
+    return _paragraph(text)
+
+
+def _sessions(findings: Findings) -> int:
+    return findings.beside[0].sessions
+
+
+def _latencies(here: Measured) -> str:
+    return " | ".join(f"{median(kept):.2f}" for kept in (here.p50_ms, here.p99_ms, here.p999_ms))
+
+
+def _connections_table(findings: Findings) -> str:
+    numbers = sorted({here.connections for here in findings.beside} - {_CONNECTIONS})
+    head = [f"{number}: CPU µs | req/s | p50 ms | p99 | p99.9" for number in numbers]
+    lines = [f"| server | operation | {' | '.join(head)} |", "|---|---|" + "---:|" * 5 * len(numbers)]
+    for here in findings.beside:
+        if here.connections != _CONNECTIONS:
+            continue
+        rows = [findings.find(here.cell, here.operation, number) for number in numbers]
+        cells = [
+            f"{row.cost:.0f} | {row.rate:.0f} | {_latencies(row)}" if row else " | | | | " for row in rows
+        ]
+        lines.append(f"| {here.cell} | {here.operation} | {' | '.join(cells)} |")
+    return _joined(lines)
+
+
+def _sizes_table(findings: Findings) -> str:
+    sizes = sorted({here.sessions for here in findings.sizes})
+    lines = [
+        f"| operation | {' | '.join(f'{size:,}' for size in sizes)} | largest beside smallest |",
+        "|---|" + "---:|" * (len(sizes) + 1),
+    ]
+    for operation in _operations(findings.sizes):
+        cost = {here.sessions: here.cost for here in findings.sizes if here.operation == operation}
+        shown = " | ".join(f"{cost[size]:.0f}" for size in sizes)
+        lines.append(f"| {operation} | {shown} | {cost[sizes[-1]] / cost[sizes[0]]:.2f} × |")
+    return _joined(lines)
+
+
+def _workers_words(findings: Findings) -> str:
+    if findings.machine.cores > 2:
+        driver = "The driver has a core of its own."
+    else:
+        driver = (
+            "The driver shares these two cores: one worker has a core to itself beside it, two have to make"
+            " room for it. The last column is what two cores could do at what one worker and the driver spend"
+            " on a request: the most that a second worker can bring here."
+        )
+    return _paragraph(f"One worker on one core, and two on two, with one SQLite file. {driver}")
+
+
+def _workers_table(findings: Findings) -> str:
+    lines = [
+        "| operation | driver µs | one: µs | req/s | p99 ms | two: µs | req/s | p99 ms | × | room |",
+        "|---|" + "---:|" * 9,
+    ]
+    for operation in _operations(findings.workers):
+        one = found(findings.workers, LANE.name, operation, _CONNECTIONS)
+        two = found(findings.workers, TWO_WORKERS.name, operation, _CONNECTIONS)
+        if not one or not two:
+            continue
+        shown = " | ".join(
+            f"{row.cost:.0f} | {row.rate:.0f} | {median(row.p99_ms):.1f}" for row in (one, two)
+        )
+        lines.append(
+            f"| {operation} | {median(one.driver_microseconds):.0f} | {shown} | {two.rate / one.rate:.2f}"
+            f" | {room_for_two(findings, one) / one.rate:.2f} |"
+        )
+    return _joined(lines)
+
+
+def _stored_table(findings: Findings) -> str:
+    lines = ["| server | sessions | bytes on disk a session | MiB of memory |", "|---|---:|---:|---:|"]
+    for here in findings.stored:
+        each = f"{here.disk_bytes / here.sessions:.0f}" if here.disk_bytes else "in memory"
+        lines.append(f"| {here.cell} | {here.sessions:,} | {each} | {here.resident_mib:.0f} |")
+    return _joined(lines)
+
+
+def _operations(group: Sequence[Measured]) -> Iterator[str]:
+    yield from dict.fromkeys(here.operation for here in group)
+
+
+def _paragraph(text: str) -> str:
+    return fill(text, width=120, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(lines) + "\n"

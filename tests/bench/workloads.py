@@ -12,10 +12,9 @@ from typing import Final
 from urllib.parse import urlencode
 
 from tests.bench.driver import WrongAnswer
-from tests.bench.population import REDIRECT_URI, VERIFIER, client_id, secret_of, token
+from tests.bench.names import CHAINS, REDIRECT_URI, VERIFIER, client_id, machine_id, secret_of, token
 
 __all__ = [
-    "CHAINS",
     "OPERATIONS",
     "ClientCredentials",
     "CodeExchange",
@@ -28,9 +27,6 @@ __all__ = [
 ]
 
 OPERATIONS: Final = ("introspect", "userinfo", "credentials", "refresh", "code")
-
-CHAINS: Final = 400
-"""The first sessions of a store are refreshed; the tokens of all others stay as they are."""
 
 _KEPT_TOKENS: Final = 20
 
@@ -119,9 +115,9 @@ class UserInfo:
 class Issuing:
     """Asks for tokens, and keeps the latest few to be looked up afterwards."""
 
-    def __init__(self, paths: Paths, number: int) -> None:
+    def __init__(self, paths: Paths, client: str) -> None:
         self._paths = paths
-        self.client = client_id(number)
+        self.client = client
         self.issued: list[tuple[str, str]] = []
         """The client and its token."""
 
@@ -137,7 +133,7 @@ class ClientCredentials(Issuing):
     """A new token with every request."""
 
     def __init__(self, paths: Paths, number: int) -> None:
-        super().__init__(paths, number)
+        super().__init__(paths, machine_id(number))
         self._request = post(paths.token, self.client, grant_type="client_credentials", scope="user.read")
 
     def ask(self) -> bytes:
@@ -151,7 +147,7 @@ class Refresh(Issuing):
     """One session, whose refresh token is spent for the next with every request."""
 
     def __init__(self, paths: Paths, number: int, refresh_token: str) -> None:
-        super().__init__(paths, number)
+        super().__init__(paths, client_id(number))
         self.refresh_token = refresh_token
 
     def ask(self) -> bytes:
@@ -170,7 +166,7 @@ class CodeExchange(Issuing):
     """A code of its own with every request."""
 
     def __init__(self, paths: Paths, codes: Iterator[int]) -> None:
-        super().__init__(paths, 0)
+        super().__init__(paths, "")
         self._codes = codes
 
     def ask(self) -> bytes:

@@ -1,0 +1,251 @@
+"""The bench's own code: that it notices wrong answers, judges rightly, and writes what it measured."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.bench.bars import judge, room_for_two
+from tests.bench.cells import LANE, ROOT
+from tests.bench.driver import Address, WrongAnswer, ask_once, drive
+from tests.bench.findings import Findings, Idle, Machine, Measured, Stored, read_findings
+from tests.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
+from tests.bench.report import REPORT, measured_section, write_into_page, write_report
+from tests.bench.running import running
+from tests.bench.workloads import OPERATIONS, Introspection, Paths, Refresh
+
+PATHS = Paths("/token", "/introspect", "/userinfo")
+ACTIVE = b'{"active": true, "client_id": "client-1"}'
+
+
+@contextmanager
+def answering(*pieces: bytes) -> Iterator[Address]:
+    """A server of one connection that answers each request with these pieces, each sent on its own."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            link, _ = listener.accept()
+            with link:
+                link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                while link.recv(65536):
+                    for piece in pieces:
+                        link.sendall(piece)
+                    if not pieces:
+                        return
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()
+        finally:
+            thread.join()
+
+
+def whole(body: bytes, status: str = "200 OK") -> bytes:
+    return b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status.encode(), len(body), body)
+
+
+# --- the driver
+
+
+def test_an_answer_may_come_in_pieces() -> None:
+    answer = whole(ACTIVE)
+    with answering(*(answer[at : at + 1] for at in range(len(answer)))) as address:
+        assert ask_once(address, b"GET / HTTP/1.1\r\n\r\n") == (200, ACTIVE)
+
+
+def test_an_answer_may_be_chunked() -> None:
+    head = b"HTTP/1.1 400 Bad Request\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with answering(head, b"3\r\n{}\n\r\n", b"1\r\n!\r\n0\r\n\r\n") as address:
+        assert ask_once(address, b"GET / HTTP/1.1\r\n\r\n") == (400, b"{}\n!")
+
+
+def test_every_request_of_a_round_is_counted_and_timed() -> None:
+    class Ten:
+        asked = heard = 0
+
+        def ask(self) -> bytes:
+            self.asked += 1
+            return b"GET / HTTP/1.1\r\n\r\n"
+
+        def hear(self, status: int, body: bytes) -> None:
+            self.heard += 1
+
+    conversation = Ten()
+    with answering(whole(b"")) as address:
+        done = drive(address, [conversation], 0.02)
+    assert done.requests == len(done.latencies) == conversation.asked == conversation.heard > 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(whole(b'{"active":false}'), id="inactive"),
+        pytest.param(whole(ACTIVE, "503 Busy"), id="refused"),
+        pytest.param(whole(ACTIVE.replace(b"client-1", b"client-x")), id="another client's"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + ACTIVE, id="without an end"),
+    ],
+)
+def test_a_wrong_answer_ends_the_run(answer: bytes) -> None:
+    with answering(answer) as address, pytest.raises(WrongAnswer):
+        drive(address, [Introspection(PATHS, 10_000, seed=1)], 0.0)
+
+
+def test_a_closed_connection_ends_the_run() -> None:
+    with answering() as address, pytest.raises(WrongAnswer, match="closed"):
+        drive(address, [Introspection(PATHS, 10_000, seed=1)], 0.0)
+
+
+def test_a_refresh_token_that_stays_as_it_was_is_a_wrong_answer() -> None:
+    chain = Refresh(PATHS, 0, "first")
+    chain.hear(200, b'{"access_token":"a","refresh_token":"second"}')
+    assert b"refresh_token=second" in chain.ask()
+    with pytest.raises(WrongAnswer, match="not rotated"):
+        chain.hear(200, b'{"access_token":"b","refresh_token":"second"}')
+
+
+# --- what is stored before
+
+
+def test_this_server_takes_a_filled_store_for_its_own(tmp_path: Path) -> None:
+    """Every operation, on sessions that were written past the rules; the driver checks the answers."""
+    sessions = 2_000
+    with running(LANE, tmp_path / "lane", sessions) as server:
+        for operation in OPERATIONS:
+            conversations = server.conversations(operation, 4, seed=1, seconds=0.05)
+            assert drive(server.address, conversations, 0.05).requests >= 4
+            server.look_up(conversations)
+        assert server.cpu_seconds() > 0
+        assert server.disk_bytes / sessions > 100
+
+
+def test_names_are_alike_in_both_languages() -> None:
+    """oidc_provider.mjs works them out too: these are the values that it must come to."""
+    assert token("access", 7) == "HgQ65MiCuB6Ti395YEarwKajh8aPztXs-2YZ-q9EIp8"
+    assert CHALLENGE == "w1TpKUdYE9hUAcNSeeSRFioHDxfUxuHho_JHAfZ_vDM"
+    assert (client_id(17), machine_id(3)) == ("client-7", "machine-3")
+    assert secret_of("client-7") == "secretofclient7xxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+
+# --- judging and reporting
+
+
+def measured(
+    cell: str, operation: str, cost: float, *, connections: int = 32, rate: float = 1_000
+) -> Measured:
+    return Measured(
+        cell,
+        operation,
+        connections,
+        100_000,
+        requests=3_000,
+        cpu_microseconds=[cost * 5, cost, cost / 2],
+        driver_microseconds=[40.0],
+        per_second=[rate],
+        p50_ms=[2.0],
+        p99_ms=[11.0],
+        p999_ms=[20.0],
+        others=[0.01],
+        resident_mib=70.0,
+    )
+
+
+def findings() -> Findings:
+    """Introspection just reaches its bar beside bare ASGI, and just misses that beside Authlib."""
+    made = Findings(Machine("A processor", 2, "Linux", "3.11", ""), rounds=3, seconds=1.0)
+    made.beside = [
+        measured("lane", "introspect", 100),
+        measured("lane", "introspect", 150, connections=1),
+        measured("lane", "refresh", 200),
+        measured("plain", "introspect", 900),
+        measured("bare ASGI", "fixed", 600),
+        measured("Authlib", "introspect", 1_199),
+    ]
+    made.sizes = [measured("lane", "introspect", cost) for cost in (100, 160)]
+    made.sizes[0].sessions = 1_000
+    made.workers = [
+        measured("lane", "introspect", 100, rate=9_000),
+        measured("lane, 2 workers", "introspect", 100, rate=12_000),
+        measured("lane", "refresh", 200, rate=4_000),
+        measured("lane, 2 workers", "refresh", 200, rate=3_999),
+    ]
+    made.stored = [Stored("lane", 100_000, 70_000_000, 70.0), Stored("oidc-provider", 100_000, 0, 300.0)]
+    made.idle = Idle(10_000, 60.0, 199.0, 5.0, 6.0)
+    made.left_out = {"django-oauth-toolkit": "no index could be reached"}
+    return made
+
+
+def test_bars_are_judged_by_the_medians_of_one_run() -> None:
+    verdicts = {f"{bar.what}: {bar.unit}": bar.verdict for bar in judge(findings())}
+    assert verdicts["introspect, lane: × bare ASGI"] == "met"
+    assert verdicts["introspect, lane: × Authlib"] == "missed"
+    assert verdicts["introspect, lane: × oidc-provider"] == "not measured"
+    assert verdicts["refresh, lane: × bare ASGI"] == "met"
+    assert verdicts["introspect, plain: × bare ASGI"] == "missed"
+    assert verdicts["p99 of refresh, lane: × its p50"] == "met"
+    assert verdicts["introspect at 100,000 sessions: × the CPU at 1,000"] == "missed"
+    assert verdicts["introspect, 2 workers on one file: × what two cores have room for"] == "met"
+    assert verdicts["refresh, 2 workers on one file: × the rate of one"] == "missed"
+    assert verdicts["10,000 idle connections, one process: MiB"] == "met"
+
+
+def test_a_driver_without_a_core_of_its_own_takes_room_from_the_workers() -> None:
+    made = findings()
+    one = made.workers[0]
+    assert room_for_two(made, one) == pytest.approx(2e6 / 140)
+    made.machine = Machine("A processor", 4, "Linux", "3.11", "")
+    assert room_for_two(made, one) == pytest.approx(2e6 / 100)
+
+
+def test_the_report_reads_back_as_it_was(tmp_path: Path) -> None:
+    made = findings()
+    write_report(made, tmp_path)
+    assert read_findings(tmp_path / REPORT) == made
+    text = (tmp_path / "measured.md").read_text()
+    missing = "django-oauth-toolkit could not be installed and is left out: no index could be reached"
+    assert missing in " ".join(text.split())
+    assert "| lane | introspect | 100 | 6.00 | 1000 | 2.00 | 11.00 | 20.00 | 70 |" in text
+    assert "not quiet" not in text
+    for plot in ("ratios.svg", "latency.svg", "sessions.svg"):
+        assert f"]({plot})" in text
+        assert (tmp_path / plot).read_text().startswith("<svg ")
+
+
+def test_a_busy_machine_is_told_of() -> None:
+    made = findings()
+    for here in made.beside:
+        here.others = [0.4]
+    assert "**The machine was not quiet**: 40%" in " ".join(measured_section(made).split())
+    verdicts = {bar.what: bar.verdict for bar in judge(made)}
+    assert verdicts["introspect, 2 workers on one file"] == "not measured", "its rates say nothing"
+
+
+def test_only_the_marked_place_of_a_page_is_written(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    marks = [line for line in (ROOT / "docs/performance.md").read_text().splitlines() if line[:4] == "<!--"]
+    page.write_text(f"before\n\n{marks[0]}\nold\n{marks[1]}\n\nafter\n")
+    for _ in range(2):
+        write_into_page(findings(), page)
+    text = page.read_text()
+    assert text.startswith(f"before\n\n{marks[0]}\n\nA processor, 2 cores")
+    assert text.endswith(f"{marks[1]}\n\nafter\n")
+    assert text.count("| lane | introspect | 100 |") == 1
+    assert json.loads((tmp_path / "performance" / REPORT).read_text())["rounds"] == 3
+
+
+def test_a_page_without_the_marks_is_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text("by hand")
+    with pytest.raises(ValueError, match="no place marked"):
+        write_into_page(findings(), page)
+    assert page.read_text() == "by hand"
+
+
+def test_the_figures_of_the_book_are_those_that_were_measured() -> None:
+    """Between the marks stands what the JSON beside the page says: `python -m tests.bench --only-write`."""
+    page = ROOT / "docs/performance.md"
+    assert measured_section(read_findings(page.with_suffix("") / REPORT)) in page.read_text()
