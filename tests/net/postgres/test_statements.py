@@ -1,0 +1,268 @@
+"""The SQL that is sent, all of it: of a kind that distributed engines have too, and by whole keys in a turn.
+
+No engine but PostgreSQL is run, so every statement is held to a subset that PostgreSQL, YugabyteDB,
+CockroachDB and Citus document (decision 0014): nothing is sent here that this page does not list.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import psycopg
+import pytest
+
+from ostiary_core.lapsing import Lapses
+from ostiary_core.listing import (
+    AUDIT,
+    CLIENTS,
+    CONSENTS,
+    ONLINE_SESSIONS,
+    ONLINE_USERS,
+    ROLES,
+    USERS,
+    FilterValue,
+    Listing,
+    Match,
+    Range,
+    Resource,
+    Sort,
+)
+from ostiary_core.records import Session, Table
+from ostiary_net.columns import TABLES
+from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.postgres.schema import known_migrations
+from tests.core.story import START
+from tests.net.store.lives import a_life, origin_of
+
+LISTS: Final = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, ONLINE_USERS, AUDIT, CONSENTS)
+
+Sent = tuple[str, Sequence[Any]]
+
+FRAMES: Final = {
+    "BEGIN ISOLATION LEVEL REPEATABLE READ",
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    "COMMIT",
+    "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+}
+"""What stands around a turn."""
+
+OF_A_CONNECTION: Final = (
+    "SET statement_timeout = ",
+    "SET idle_in_transaction_session_timeout = ",
+    "SELECT set_config('synchronous_commit'",
+)
+FUNCTIONS: Final = {
+    *("coalesce", "count", "extract", "lower", "position", "unnest"),
+    *("clock_timestamp", "current_setting", "set_config"),
+}
+MISSING_SOMEWHERE: Final = (
+    *(
+        "advisory",
+        "listen",
+        "notify",
+        "serial",
+        "nextval",
+        "lock table",
+        "temp",
+        "copy",
+        "declare",
+        "fetch first",
+    ),
+    *(
+        "trigger",
+        "references",
+        "foreign",
+        "create function",
+        "extension",
+        "xmin",
+        "ctid",
+        "tablesample",
+        "merge",
+    ),
+    *("lateral", "materialized", "savepoint", "read committed", "serializable", "unlogged", "exclude using"),
+)
+"""Words of statements that one of the engines refuses, ignores, or does otherwise."""
+
+COLUMN_TYPES: Final = {"TEXT", "BIGINT", "INTEGER", "BOOLEAN", "BYTEA"}
+A_STEP: Final = re.compile(
+    r"CREATE TABLE \w+ \(.*\)|CREATE INDEX \w+ ON \w+ \(.*\)( WHERE .+)?|"
+    rf"ALTER TABLE \w+ ADD COLUMN \w+ +({'|'.join(COLUMN_TYPES)})( DEFAULT .+)?"
+)
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
+    """Every statement from now on, with what it binds; one of many rows stands with its first."""
+    statements: list[Sent] = []
+    execute, executemany = psycopg.Cursor.execute, psycopg.Cursor.executemany
+
+    def told(query: Any, bindings: Any) -> None:
+        text = query.decode() if isinstance(query, bytes) else str(query)
+        statements.append((" ".join(text.split()), bindings or ()))
+
+    def execute_told(cursor: Any, query: Any, bindings: Any = None, **options: Any) -> Any:
+        told(query, bindings)
+        return execute(cursor, query, bindings, **options)
+
+    def executemany_told(cursor: Any, query: Any, rows: Any, **options: Any) -> Any:
+        told(query, rows[0])
+        return executemany(cursor, query, rows, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", execute_told)
+    monkeypatch.setattr(psycopg.Cursor, "executemany", executemany_told)
+    return statements
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[PostgreSQLStore]:
+    with PostgreSQLStore(address) as made:
+        yield made
+
+
+def live(store: PostgreSQLStore) -> None:
+    """A life that touches every table in every way a turn does."""
+    place = 0
+    for wave in a_life():
+        origins = [origin_of(place + number) for number in range(len(wave))]
+        store.turn(wave, START, origins)
+        place += len(wave)
+
+
+def listings(resource: Resource[Any]) -> Iterator[Listing[Any]]:
+    """A list by every sort, filter and range, and searched where it can be."""
+    needed: dict[str, FilterValue] = {"user_id": "nobody"} if resource is CONSENTS else {}
+    for field in resource.sorts:
+        for descending in (False, True):
+            yield Listing(resource=resource, filters=needed, sort=(Sort(field, descending),), page=2)
+    values: dict[Match, FilterValue] = {Match.EQUALS: ("a", "b"), Match.CONTAINS: "a", Match.IS: True}
+    for field, match in resource.filters.items():
+        yield Listing(resource=resource, filters={**needed, field: values[match]})
+    for field in resource.ranges:
+        yield Listing(resource=resource, filters=needed, ranges=(Range(field=field, start=START, end=START),))
+    if resource.searched:
+        yield Listing(resource=resource, filters=needed, search="a")
+
+
+def use_all(store: PostgreSQLStore) -> None:
+    """Everything that a store can be asked."""
+    live(store)
+    session = next(each for each in store.records(Table.SESSION) if isinstance(each, Session))
+    for resource in LISTS:
+        for listing in listings(resource):
+            store.page(listing, START)
+    store.session_life(session.session_id)
+    store.last_used(["app"])
+    for lapses in Lapses:
+        store.lapsed(lapses, b"", START, 10)
+    store.sessions_past_grace(START, 30, 10)
+    store.take_lease("sweeper", "one", 60, START)
+    store.forget_entries(START, 0, 10)
+    store.fetch(Table.CLIENT, ["app"])
+    store.check_ready()
+    store.present(START)
+    store.counts()
+    store.audit()
+
+
+def in_turns(sent: Sequence[Sent]) -> list[Sent]:
+    """What a turn itself asks and writes."""
+    return [(text, bindings) for text, bindings in sent if text not in FRAMES and text]
+
+
+def test_a_turn_reads_and_writes_by_whole_primary_keys_alone(
+    store: PostgreSQLStore, sent: list[Sent]
+) -> None:
+    live(store)
+    allowed = {"INSERT INTO audit": "insert"}
+    for stored in TABLES.values():
+        keys = " AND ".join(f"{part} = %s" for part in stored.key)
+        one_of = (
+            rf"{stored.key[0]} = ANY\(%s::\w+\[\]\)"
+            if len(stored.key) == 1
+            else rf"\({', '.join(stored.key)}\) IN \(SELECT \* FROM unnest\((%s::text\[\](, )?)+\)\)"
+        )
+        allowed |= {
+            rf"SELECT [\w, ]+ FROM {stored.name} WHERE {one_of}": f"select {stored.name}",
+            rf"INSERT INTO {stored.name} \([\w, ]+\) VALUES \((%s(, )?)+\) ON CONFLICT DO NOTHING": (
+                f"insert {stored.name}"
+            ),
+            rf"UPDATE {stored.name} SET [\w, =%]+ WHERE {keys} AND revision = %s": f"update {stored.name}",
+            rf"DELETE FROM {stored.name} WHERE {keys} AND revision = %s": f"delete {stored.name}",
+        }
+    allowed[r"INSERT INTO audit \([\w, ]+\) VALUES \((%s(, )?)+\)"] = "insert audit"
+    seen = set()
+    for text, _ in in_turns(sent):
+        shapes = [name for shape, name in allowed.items() if re.fullmatch(shape, text)]
+        assert len(shapes) == 1, text
+        seen.add(shapes[0])
+    assert {f"select {stored.name}" for stored in TABLES.values()} <= seen, "the life asks for every table"
+
+
+def test_a_turn_is_a_handful_of_statements_however_many_events_it_has(
+    store: PostgreSQLStore, sent: list[Sent]
+) -> None:
+    live(store)
+    sent.clear()
+    wave = max(a_life(), key=len)
+    store.turn(wave, START, [None] * len(wave))
+    reads = [text for text, _ in in_turns(sent) if text.startswith("SELECT")]
+    assert len(wave) > len(TABLES)
+    assert len(reads) <= len(TABLES)
+    assert len(reads) == len(set(reads)), "no table is asked twice"
+
+
+def test_every_look_up_of_a_turn_goes_through_the_primary_key(
+    store: PostgreSQLStore, sent: list[Sent], address: str
+) -> None:
+    live(store)
+    lookups = {text: bindings for text, bindings in in_turns(sent) if " WHERE " in text}
+    assert len(lookups) > len(TABLES)
+    with psycopg.connect(address) as connection:
+        connection.execute("SET enable_seqscan = off")
+        for text, bindings in lookups.items():
+            plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {text}".encode(), bindings))
+            assert re.findall(r"(?:using|Scan on) (\w+_pkey)", plan), plan
+            assert "Seq Scan on" not in plan, plan
+            assert set(re.findall(r"(?:using|Bitmap Index Scan on) (\w+)", plan)) <= {
+                f"{stored.name}_pkey" for stored in TABLES.values()
+            }, plan
+
+
+def test_all_that_is_ever_sent_is_of_the_subset(store: PostgreSQLStore, sent: list[Sent]) -> None:
+    use_all(store)
+    assert len({text for text, _ in sent}) > 80
+    for text, _ in sent:
+        lowered = re.sub(r"'[^']*'", "''", text.lower())
+        for word in MISSING_SOMEWHERE:
+            assert not re.search(rf"\b{word}\b", lowered), text
+        called = set(re.findall(r"\b([a-z_]+)\(", lowered)) - {"in", "values", "any", "array"}
+        assert called <= FUNCTIONS, (called - FUNCTIONS, text)
+        if "for update" in lowered:
+            assert " from schema_lock where id = 1 " in lowered, text
+
+
+def test_what_a_connection_begins_with_is_listed(address: str, sent: list[Sent]) -> None:
+    with PostgreSQLStore(address) as store:
+        sent.clear()
+        with PostgreSQLStore(address):
+            pass
+        store.present(START)
+    settings = [text for text, _ in sent if text.startswith("SET ") or "set_config" in text]
+    assert settings
+    assert all(text.startswith((*OF_A_CONNECTION, "SET LOCAL statement_timeout")) for text in settings)
+
+
+@pytest.mark.parametrize("step", known_migrations(), ids=lambda step: step.name)
+def test_a_step_of_the_schema_only_adds_tables_columns_and_indexes(step: Any) -> None:
+    text = " ".join(re.sub(r"--.*", "", step.sql).split())
+    for statement in filter(None, map(str.strip, text.split(";"))):
+        assert A_STEP.fullmatch(statement), statement
+        for word in MISSING_SOMEWHERE:
+            assert not re.search(rf"\b{word}\b", statement.lower()), statement
+        if statement.startswith("CREATE TABLE"):
+            columns = re.findall(r"[(,] (\w+) +([A-Z]+)\b", statement.replace("PRIMARY KEY", "primary key"))
+            assert columns, statement
+            assert {kind for _, kind in columns} <= COLUMN_TYPES, statement
+            assert "PRIMARY KEY" in statement
+            identities = re.findall(r"(\w+) BIGINT GENERATED ALWAYS AS IDENTITY", statement)
+            assert identities in ([], ["number"] if " audit (" in statement else []), statement
