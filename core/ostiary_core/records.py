@@ -350,18 +350,16 @@ def revised(record: R, **changes: Any) -> R:
 def references(record: Record) -> tuple[Key, ...]:
     """The records that must be loaded wherever `record` is, all of later tables."""
     match record:
+        case Session():
+            return _references_of(record)
         case Token():
             return (Key(Table.SESSION, record.session_id),)
-        case Session(user_id=None):
-            return (Key(Table.CLIENT, record.client_id),)
-        case Session(kind=SessionKind.LOGIN, user_id=str(user_id)):
-            return (Key(Table.USER, user_id), Key(Table.CLIENT, record.client_id))
-        case Session(user_id=str(user_id)):
-            return (
-                Key(Table.CONSENT, (user_id, record.client_id)),
-                Key(Table.USER, user_id),
-                Key(Table.CLIENT, record.client_id),
-            )
+        case Client() | Consent() | Role() | TextCode():
+            return ()
+        case User():
+            return tuple([Key(Table.ROLE, role_id) for role_id in record.role_ids])
+        case Identifier():
+            return (Key(Table.USER, record.user_id),)
         case AuthorizationCode():
             return (
                 *(() if record.session_id is None else (Key(Table.SESSION, record.session_id),)),
@@ -369,9 +367,13 @@ def references(record: Record) -> tuple[Key, ...]:
                 Key(Table.USER, record.user_id),
                 Key(Table.CLIENT, record.client_id),
             )
-        case Identifier():
-            return (Key(Table.USER, record.user_id),)
-        case User():
-            return tuple(Key(Table.ROLE, role_id) for role_id in record.role_ids)
-        case _:
-            return ()
+
+
+def _references_of(session: Session) -> tuple[Key, ...]:
+    client = Key(Table.CLIENT, session.client_id)
+    if session.user_id is None:
+        return (client,)
+    user = Key(Table.USER, session.user_id)
+    if session.kind is SessionKind.LOGIN:
+        return user, client
+    return Key(Table.CONSENT, (session.user_id, session.client_id)), user, client

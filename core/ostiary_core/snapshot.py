@@ -26,7 +26,10 @@ __all__ = ["Fetch", "NotLoaded", "Snapshot", "load"]
 R = TypeVar("R", bound=Record)
 
 Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
-"""How a store hands out records: those of one table that stand under the given identifiers."""
+"""How a store hands out records: those of one table that stand under the given identifiers.
+
+It may give records of later tables with them, to save a question: they are not asked for again.
+"""
 
 
 class NotLoaded(LookupError):
@@ -116,24 +119,34 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
     wanted = tuple(wanted)
     pending: dict[Table, set[Any]] = {}
     for keys in wanted:
-        for table, identifier in keys.roots:
-            pending.setdefault(table, set()).add(identifier)
+        _await(keys.roots, pending)
     records: dict[Key, Record | None] = {}
     for table in _TABLES:
         if table is Table.CONSENT:
             for keys in wanted:
                 if keys.consent is not None and (key := _consent_key(*keys.consent, records)) is not None:
-                    pending.setdefault(table, set()).add(key.id)
+                    _await((key,), pending)
         if table not in pending:
             continue
-        identifiers = pending[table]
-        for identifier in identifiers:
+        # What came with an earlier table need not be asked for.
+        unknown = [identifier for identifier in pending[table] if (table, identifier) not in records]
+        if not unknown:
+            continue
+        for identifier in unknown:
             records[Key(table, identifier)] = None
-        for record in fetch(table, identifiers):
+        for record in fetch(table, unknown):
             records[record.key] = record
-            for later_table, identifier in references(record):
-                pending.setdefault(later_table, set()).add(identifier)
+            _await(references(record), pending)
     return Snapshot(records)
+
+
+def _await(keys: Iterable[Key], pending: dict[Table, set[Any]]) -> None:
+    """Have these fetched with their tables."""
+    for table, identifier in keys:
+        if table in pending:
+            pending[table].add(identifier)
+        else:
+            pending[table] = {identifier}
 
 
 def _consent_key(token_digest: bytes, client_id: str, records: Mapping[Key, Record | None]) -> Key | None:

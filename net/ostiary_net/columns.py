@@ -63,6 +63,8 @@ class Translation:
     columns: tuple[str, ...]
     to_row: Callable[[Any], list[SQLValue]]
     from_row: Callable[[Row], Any]
+    from_row_at: Callable[[int], Callable[[Row], Any]]
+    """The same for rows in which the columns begin further behind."""
 
 
 class _Column(NamedTuple):
@@ -93,10 +95,12 @@ def translation(kind: type[Any]) -> Translation:
         if len(own) > 1:
             groups.append(_Group(len(columns), len(columns) + len(own), annotations[name]))
         columns += own
+    from_row_at = partial(_object_maker, kind, names, columns, groups)
     return Translation(
         tuple(column.name for column in columns),
         _row_maker(columns),
-        _object_maker(kind, names, columns, groups),
+        from_row_at(0),
+        from_row_at,
     )
 
 
@@ -167,32 +171,36 @@ def _row_maker(columns: Sequence[_Column]) -> Callable[[Any], list[SQLValue]]:
 
 
 def _object_maker(
-    kind: type[Any], names: Sequence[str], columns: Sequence[_Column], groups: Sequence[_Group]
+    kind: type[Any], names: Sequence[str], columns: Sequence[_Column], groups: Sequence[_Group], first: int
 ) -> Callable[[Row], Any]:
-    """A function written out for the class: `lambda row: kind(key=row[0], enabled=decode_1(row[1]), ...)`.
+    """A function written out for the class, whose columns begin at `first`:
 
-    Measured: a fifth fewer instructions for an introspection than going through names and decoders anew with
-    every row.
+        made = Open(); made.key = row[0]; made.enabled = decode_1(row[1]) ...; made.__class__ = kind
+
+    A frozen dataclass sets each field through `object.__setattr__`, which takes most of the time of reading a
+    row. So the fields are set on an object of a class with the same slots that is not frozen, which then
+    becomes one of the frozen class. Measured: a session in 0.6 us in place of 2.6.
     """
-    known: dict[str, Any] = {"kind": kind}
+    known: dict[str, Any] = {"kind": kind, "Open": type(kind.__name__, (), {"__slots__": kind.__slots__})}
     grouped = {group.first: group for group in groups}
-    arguments: list[str] = []
+    lines = ["made = Open()"]
     place = 0
     for name in names:
         group = grouped.get(place)
         decode = columns[place].decode
         if group is not None:
             known[f"make_{place}"] = group.make
-            values = ", ".join(f"row[{number}]" for number in range(group.first, group.end))
-            arguments.append(f"{name}=make_{place}({values})")
+            values = ", ".join(f"row[{first + number}]" for number in range(group.first, group.end))
+            lines.append(f"made.{name} = make_{place}({values})")
             place = group.end
             continue
         if decode is None:
-            arguments.append(f"{name}=row[{place}]")
+            lines.append(f"made.{name} = row[{first + place}]")
         else:
             known[f"decode_{place}"] = decode
-            arguments.append(f"{name}=decode_{place}(row[{place}])")
+            lines.append(f"made.{name} = decode_{place}(row[{first + place}])")
         place += 1
+    lines += ["made.__class__ = kind", "return made"]
     # What goes into its text are the names of the class's own fields.
-    from_row: Callable[[Row], Any] = eval(f"lambda row: kind({', '.join(arguments)})", known)  # noqa: S307
-    return from_row
+    exec("def from_row(row):\n    " + "\n    ".join(lines), known)  # noqa: S102
+    return cast("Callable[[Row], Any]", known["from_row"])

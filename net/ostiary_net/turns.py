@@ -77,6 +77,11 @@ class _Waiting:
         self.origin = origin
         self.task: trio.lowlevel.Task | None = task
 
+    def leave(self, raise_cancel: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
+        """The caller was cancelled."""
+        self.task = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
     def resume(self, result: outcome.Outcome[Decision]) -> None:
         if self.task is not None:
             trio.lowlevel.reschedule(self.task, result)
@@ -115,12 +120,7 @@ class _Queue:
         waiting = _Waiting(event, origin, trio.lowlevel.current_task())
         self._waiting.append(waiting)
         self._arrived.set()
-
-        def leave(raise_cancel: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
-            waiting.task = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        decision: Decision = await trio.lowlevel.wait_task_rescheduled(leave)
+        decision: Decision = await trio.lowlevel.wait_task_rescheduled(waiting.leave)
         return decision
 
     async def drain(self) -> None:

@@ -1,7 +1,7 @@
 """Loading records and writing changes over one connection, inside whatever transaction it is in."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -11,9 +11,9 @@ from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.records import Record, Table
 from ostiary_core.store import LostRace
 from ostiary_net.columns import SQLValue
-from ostiary_net.sqlite.rows import AUDIT, KEEP_ENTRY, LAYOUTS, SELECT_SIZES, Layout
+from ostiary_net.sqlite.rows import AUDIT, KEEP_ENTRY, LAYOUTS, SELECT_SIZES, TOKENS_WITH_ALL
 
-__all__ = ["fetch", "keep", "write"]
+__all__ = ["fetch", "fetch_with_all", "keep", "write"]
 
 
 def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
@@ -22,30 +22,45 @@ def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any
     Lists longer than the longest statement takes are read in several.
     """
     layout = LAYOUTS[table]
-    wanted = identifiers if isinstance(identifiers, list) else list(identifiers)
+    from_row = layout.translation.from_row
+    return [from_row(row) for row in _rows(connection, layout.selects, identifiers)]
+
+
+def fetch_with_all(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
+    """The same with what tokens lead to before them: one statement in place of five."""
+    if table is not Table.TOKEN:
+        return fetch(connection, table, identifiers)
+    return [
+        from_row(row)
+        for row in _rows(connection, TOKENS_WITH_ALL.selects, identifiers)
+        for key, from_row in TOKENS_WITH_ALL.parts
+        if row[key] is not None
+    ]
+
+
+def _rows(
+    connection: apsw.Connection, selects: Mapping[int, str], identifiers: Collection[Any]
+) -> list[tuple[Any, ...]]:
     try:
-        rows = _rows(connection, layout, wanted)
+        return _selected(connection, selects, identifiers)
     except UnicodeEncodeError:
         # Half a surrogate pair has no UTF-8, so it cannot be in the file: whoever asks for it finds nothing.
-        rows = _rows(connection, layout, [identifier for identifier in wanted if _is_text(identifier)])
-    from_row = layout.translation.from_row
-    return [from_row(row) for row in rows]
+        return _selected(connection, selects, [each for each in identifiers if _is_text(each)])
 
 
-def _rows(connection: apsw.Connection, layout: Layout, wanted: list[Any]) -> list[Any]:
-    if len(wanted) == 1:
-        identifier = wanted[0]
-        bindings = identifier if len(layout.key) > 1 else (identifier,)
-        return connection.execute(layout.selects[1], bindings).fetchall()
-    rows = []
+def _selected(
+    connection: apsw.Connection, selects: Mapping[int, str], identifiers: Collection[Any]
+) -> list[tuple[Any, ...]]:
+    keys = [each if isinstance(each, tuple) else (each,) for each in identifiers]
+    if len(keys) == 1:
+        return connection.execute(selects[1], keys[0]).fetchall()
+    rows: list[tuple[Any, ...]] = []
     longest = SELECT_SIZES[-1]
-    for start in range(0, len(wanted), longest):
-        chunk = wanted[start : start + longest]
+    for start in range(0, len(keys), longest):
+        chunk = keys[start : start + longest]
         size = next(size for size in SELECT_SIZES if size >= len(chunk))
         chunk += chunk[-1:] * (size - len(chunk))
-        if len(layout.key) > 1:
-            chunk = [part for identifier in chunk for part in identifier]
-        rows += connection.execute(layout.selects[size], chunk).fetchall()
+        rows += connection.execute(selects[size], [part for key in chunk for part in key]).fetchall()
     return rows
 
 

@@ -82,6 +82,9 @@ def _connect(path: Path, flags: int) -> apsw.Connection:
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    # A plan depends on the statement alone. Without this, a join with a table that has partial indexes is
+    # planned anew for every value that is bound: measured, 78 microseconds for five tables in place of 7.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     return connection
 
 

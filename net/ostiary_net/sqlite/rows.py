@@ -10,9 +10,18 @@ from typing import Any, Final
 
 from ostiary_core.audit import AuditEntry
 from ostiary_core.records import Record, Table
-from ostiary_net.columns import TABLES, SQLValue, Stored, Translation, translation
+from ostiary_net.columns import TABLES, Row, SQLValue, Stored, Translation, translation
 
-__all__ = ["ALL_ENTRIES", "AUDIT", "KEEP_ENTRY", "LAYOUTS", "SELECT_SIZES", "Layout"]
+__all__ = [
+    "ALL_ENTRIES",
+    "AUDIT",
+    "KEEP_ENTRY",
+    "LAYOUTS",
+    "SELECT_SIZES",
+    "TOKENS_WITH_ALL",
+    "Joined",
+    "Layout",
+]
 
 SELECT_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -91,3 +100,40 @@ KEEP_ENTRY: Final = (
 )
 
 ALL_ENTRIES: Final = f"SELECT {', '.join(AUDIT.columns)} FROM audit ORDER BY number"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Records of one table with those they lead to, in one statement."""
+
+    selects: Mapping[int, str]
+    parts: tuple[tuple[int, Callable[[Row], Any]], ...]
+    """For each table the place of its key, NULL where there is none, and what makes its record of a row; what
+    others lead to comes first."""
+
+
+def _tokens_with_all() -> Joined:
+    aliases = {Table.TOKEN: "t", Table.SESSION: "s", Table.CONSENT: "n", Table.USER: "u", Table.CLIENT: "c"}
+    listed: list[str] = []
+    parts: list[tuple[int, Callable[[Row], Any]]] = []
+    for table, alias in aliases.items():
+        made = LAYOUTS[table].translation
+        first = len(listed)
+        key = first + made.columns.index(LAYOUTS[table].key[0])
+        parts.append((key, made.from_row_at(first)))
+        listed += [f"{alias}.{column}" for column in made.columns]
+    selection = (
+        f"SELECT {', '.join(listed)} FROM tokens t"
+        " LEFT JOIN sessions s ON s.session_id = t.session_id"
+        " LEFT JOIN consents n ON n.user_id = s.user_id AND n.client_id = s.client_id"
+        " LEFT JOIN users u ON u.user_id = s.user_id"
+        " LEFT JOIN clients c ON c.client_id = s.client_id"
+    )
+    return Joined(
+        {size: f"{selection} WHERE t.digest IN ({', '.join('?' * size)})" for size in SELECT_SIZES},
+        tuple(reversed(parts)),
+    )
+
+
+TOKENS_WITH_ALL: Final = _tokens_with_all()
+"""Tokens with session, consent, user and client: what every event needs that has a token in it."""

@@ -35,7 +35,7 @@ from ostiary_net.clock import Clock, SystemClock
 from ostiary_net.last_uses import read_last_used
 from ostiary_net.lives import read_life
 from ostiary_net.paging import Execute, Pager
-from ostiary_net.sqlite.access import fetch, keep, write
+from ostiary_net.sqlite.access import fetch, fetch_with_all, keep, write
 from ostiary_net.sqlite.connections import ReaderPool, StoreClosed, connect, create_file, make_writer
 from ostiary_net.sqlite.dialect import SQLiteDialect
 from ostiary_net.sqlite.lock import WriterLock
@@ -249,4 +249,4 @@ def _executed_by(connection: apsw.Connection) -> Execute:
 
 
 def _loaded(connection: apsw.Connection, wanted: Iterable[Keys]) -> Snapshot:
-    return load(wanted, partial(fetch, connection))
+    return load(wanted, partial(fetch_with_all, connection))
