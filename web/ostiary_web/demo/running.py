@@ -31,10 +31,13 @@ def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, st
     `tell` is given the addresses of the server and of the shop and everybody's password.
     """
     with tempfile.TemporaryDirectory(prefix="ostiary-demo-") as folder:
+        # Text messages too are gone afterwards, unless somebody said where they are to go.
+        is_usual = settings.sms_outbox.parent == settings.data_dir
         demo = replace(
             settings,
             database=SQLiteFile(Path(folder) / "demo.db"),
             data_dir=Path(folder),
+            sms_outbox=Path(folder) / settings.sms_outbox.name if is_usual else settings.sms_outbox,
             admin_username="admin",
             admin_password=PASSWORD,
             workers=1,
