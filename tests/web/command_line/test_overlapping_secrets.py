@@ -87,7 +87,7 @@ def test_a_time_that_is_not_allowed_is_refused_and_changes_nothing(
     machine: Machine, secret: str, address: str, duration: str
 ) -> None:
     refused = machine.run("client", "reset-secret", "app", "--keep-old-for", duration, "--json").refused(
-        "A0400"
+        "A0401"
     )
     assert [fault["path"] for fault in refused["errors"]] == ["keepOldForSeconds"]
     assert works(address, secret)
