@@ -52,7 +52,7 @@ def use_of(call: Call, place: Place | None, now: int, history: History, dead: De
         allowed = (
             client is not None
             and call.client_id == session.client_id
-            and history.is_authentic(call)
+            and history.is_authentic(call, now)
             and "refresh_token" in client.settings.grants
         )
     if not allowed or generation not in session.spent_at or session.number in dead or now >= session.until:

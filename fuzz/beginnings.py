@@ -4,13 +4,30 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-__all__ = ["ADMINISTRATOR", "CHANGES", "PEOPLE", "SCOPES", "Beginning", "ClientSettings", "begin", "fixed"]
+__all__ = [
+    "ADMINISTRATOR",
+    "BATCHES",
+    "CHANGES",
+    "KEEP_SECONDS",
+    "PEOPLE",
+    "PERMISSIONS",
+    "ROLES",
+    "SCOPES",
+    "SUPER_ADMINISTRATOR",
+    "USER_CHANGES",
+    "Beginning",
+    "ClientSettings",
+    "begin",
+    "fixed",
+]
 
 SCOPES: Final = ("user.read", "user.mail", "user.files")
 """One scope exists today and the table may grow; with one alone, nothing could be narrower or wider."""
 
 ADMINISTRATOR: Final = "root"
 PEOPLE: Final = ("ann", "ben", "eve")
+SUPER_ADMINISTRATOR: Final = "super_admin"
+ROLES: Final = ("clerk", "warden", "deputy")
 
 CODE, REFRESH, MACHINE = "authorization_code", "refresh_token", "client_credentials"
 
@@ -56,6 +73,32 @@ CHANGES: Final[dict[str, dict[str, tuple[str, ...] | int]]] = {
     "own-uris": {},
 }
 """What administrators do to clients; `own-uris` gives a client its first addresses back."""
+
+
+PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
+    "nothing": (),
+    "helpdesk": ("iam.user.update",),
+    "people": ("iam.user.create", "iam.user.update", "iam.user.delete"),
+    "clients": ("oauth.client.create", "oauth.client.update", "oauth.client.delete"),
+    "roles": ("iam.role.create", "iam.role.update", "iam.role.delete", "iam.user.update"),
+    "sessions": ("monitor.online.kill",),
+}
+"""What roles may allow here."""
+
+USER_CHANGES: Final = (
+    *("nothing", "renamed", "taken-name", "new-phone", "taken-phone", "no-phone", "must-change"),
+    *("role", "role", "role", "no-role", "no-such-role", "promoted"),
+)
+"""What administrators do to accounts; a role is the one that the step names."""
+
+KEEP_SECONDS: Final[dict[str, int]] = {"keep-shortly": 60, "keep": 3_600, "keep-long": 2_592_000}
+"""How long a reset lets the old secret work on."""
+
+BATCHES: Final = (
+    *("delete-people", "delete-clients", "delete-roles"),
+    *("delete-and-register", "register-twice", "role-for-somebody"),
+)
+"""What is done whole or not at all; `meaning.parts_of` says what each consists of."""
 
 
 def begin(random: Random) -> Beginning:

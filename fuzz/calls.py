@@ -16,6 +16,7 @@ __all__ = [
     "Said",
     "Verb",
     "refusal",
+    "several",
 ]
 
 
@@ -45,6 +46,10 @@ class Verb(StrEnum):
     DELETE_USER = "delete-user"
     RESET_PASSWORD = "reset-password"
     FORCE_OUT_USER = "force-out-user"
+    CHANGE_USER = "change-user"
+    REGISTER_ROLE = "register-role"
+    CHANGE_ROLE = "change-role"
+    DELETE_ROLE = "delete-role"
     END_SESSION = "end-session"
     REGISTER_CLIENT = "register-client"
     CHANGE_CLIENT = "change-client"
@@ -52,6 +57,8 @@ class Verb(StrEnum):
     DISABLE_CLIENT = "disable-client"
     DELETE_CLIENT = "delete-client"
     RESET_SECRET = "reset-secret"
+    END_OLD_SECRET = "end-old-secret"
+    BATCH = "batch"
     SWEEP = "sweep"
 
 
@@ -70,6 +77,10 @@ ADMINISTRATION = frozenset(
         Verb.DELETE_USER,
         Verb.RESET_PASSWORD,
         Verb.FORCE_OUT_USER,
+        Verb.CHANGE_USER,
+        Verb.REGISTER_ROLE,
+        Verb.CHANGE_ROLE,
+        Verb.DELETE_ROLE,
         Verb.END_SESSION,
         Verb.REGISTER_CLIENT,
         Verb.CHANGE_CLIENT,
@@ -77,6 +88,8 @@ ADMINISTRATION = frozenset(
         Verb.DISABLE_CLIENT,
         Verb.DELETE_CLIENT,
         Verb.RESET_SECRET,
+        Verb.END_OLD_SECRET,
+        Verb.BATCH,
     }
 )
 """What needs a permission of the backend, or the operator."""
@@ -98,6 +111,14 @@ class Call(NamedTuple):
     password: str | None = None
     new_password: str | None = None
     phone: str | None = None
+    """Empty where it is to be taken away."""
+    text_code: str | None = None
+    """The code that was sent to the telephone; None where whoever asks has it sent on the way."""
+    new_username: str | None = None
+    must_change: bool | None = None
+    roles: tuple[str, ...] | None = None
+    role_id: str | None = None
+    permissions: tuple[str, ...] | None = None
     redirect_uri: str | None = None
     verifier: str | None = None
     challenge: str | None = None
@@ -113,6 +134,10 @@ class Call(NamedTuple):
     automatic: tuple[str, ...] | None = None
     access_seconds: int | None = None
     refresh_seconds: int | None = None
+    keep_seconds: int | None = None
+    """How long the old secret is to work on."""
+    parts: tuple["Call", ...] = ()
+    """Of a batch, which is done whole or not at all."""
 
 
 class Said(StrEnum):
@@ -128,6 +153,8 @@ class Said(StrEnum):
     DENIED = "denied"
     SECRET = "secret"
     USER = "user"
+    ROLE = "role"
+    BATCH = "batch"
     DONE = "done"
     NOT_SENT = "not-sent"
     REFUSED = "refused"
@@ -158,6 +185,8 @@ class Answer(NamedTuple):
     """Where the browser goes, with `CODE` in place of the code."""
     secret: str | None = None
     must_change_password: bool = False
+    permissions: tuple[str, ...] = ()
+    parts: tuple["Answer", ...] = ()
 
     def __str__(self) -> str:
         """What the answer says, without any bearer value."""
@@ -177,6 +206,19 @@ class Answer(NamedTuple):
         if self.must_change_password:
             told.append("must change password")
         return " ".join(told)
+
+
+def several(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
+    """Everything that was done, or not, by one call: a batch as its parts. Of one that was refused, only
+    the parts that it was refused for are known."""
+    if call.verb is not Verb.BATCH:
+        return [(call, answer)]
+    if answer.said is Said.BATCH:
+        return list(zip(call.parts, answer.parts, strict=True))
+    if answer.said is not Said.REFUSED:
+        return []
+    named = (fault.partition(":") for fault in answer.error.split(",") if ":" in fault)
+    return [(call.parts[int(place)], refusal(error)) for place, _, error in named]
 
 
 def refusal(error: str) -> Answer:

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     races.add_command(commands)
     parsers.add_command(commands)
     asked = parser.parse_args(arguments)
-    if asked.selftest:
+    if asked.command is None and asked.selftest:
         return selftest.run(asked.only)
     match asked.command:
         case "sequences":

@@ -56,6 +56,8 @@ def _of_client(history: History, client: str, login: Ref) -> Iterator[Step]:
     yield _step(Verb.CLIENT_CREDENTIALS, client=client, scope=WIDE)
     for verb in (Verb.DISABLE_CLIENT, Verb.ENABLE_CLIENT, Verb.DELETE_CLIENT, Verb.RESET_SECRET):
         yield _step(verb, client=client)
+    yield _step(Verb.RESET_SECRET, client=client, change="keep-shortly")
+    yield _step(Verb.END_OLD_SECRET, client=client)
     for change in ("read-only", "one-uri", "no-refresh"):
         yield _step(Verb.CHANGE_CLIENT, client=client, change=change)
 
@@ -79,7 +81,8 @@ def _of_session(history: History, session: SeenSession) -> Iterator[Step]:
         yield _step(Verb.REFRESH, client=own, token=refresh, agent=AGENT, scope=NARROW)
         yield _step(Verb.REFRESH, client=own, token=access, agent=AGENT)
         yield _step(Verb.REFRESH, client=foreign, token=refresh, agent=AGENT)
-        yield _step(Verb.REFRESH, client=own, token=refresh, agent=AGENT, twist=Twist.WRONG_SECRET)
+        for twist in (Twist.WRONG_SECRET, Twist.OLD_SECRET):
+            yield _step(Verb.REFRESH, client=own, token=refresh, agent=AGENT, twist=twist)
     yield _step(Verb.END_SESSION, token=Ref(Kind.ACCESS, session.number))
     yield _step(Verb.SWEEP, token=Ref(Kind.ACCESS, session.number))
 
@@ -100,6 +103,8 @@ def _of_user(history: History, login: SeenSession, token: Ref) -> Iterator[Step]
     for verb in (Verb.DISABLE_USER, Verb.ENABLE_USER, Verb.RESET_PASSWORD, Verb.FORCE_OUT_USER):
         yield _step(verb, user=USER)
     yield _step(Verb.DELETE_USER, user=USER)
+    for change in ("new-phone", "no-phone", "must-change"):
+        yield _step(Verb.CHANGE_USER, user=USER, change=change)
 
 
 def instants(history: History, at: int) -> list[int]:
@@ -108,6 +113,8 @@ def instants(history: History, at: int) -> list[int]:
     edges: set[int] = set()
     for code in history.issued:
         edges |= {code.at + CODE_MS - 1, code.at + CODE_MS}
+    for client in history.clients.values():
+        edges |= {client.old_until - 1, client.old_until}
     for session in history.grants:
         pair = session.pairs[-1]
         edges |= {session.until - 1, session.until}

@@ -85,6 +85,7 @@ def _of_core(world: World, now: int) -> Shape:
         shapes.append(
             (
                 client.built_in,
+                -1 if client.old_secret_until is None else _left(client.old_secret_until, now + 1),
                 client.enabled,
                 client.deleted_at is not None,
                 len(client.redirect_uris),
@@ -98,6 +99,8 @@ def _of_core(world: World, now: int) -> Shape:
     people = sorted(
         (
             user.username,
+            user.phone is not None,
+            user.role_ids,
             user.enabled,
             user.deleted_at is not None,
             user.must_change_password,
@@ -150,6 +153,7 @@ def _of_model(realm: Realm, now: int) -> Shape:
             (
                 client is None or (client.enabled, client.deleted, len(client.redirect_uris)),
                 client is None or (client.grants, client.scopes),
+                -1 if client is None or client.old_secret is None else _left(client.old_until, now + 1),
                 own_sessions,
                 own_codes,
                 client is None
@@ -159,6 +163,8 @@ def _of_model(realm: Realm, now: int) -> Shape:
     people = sorted(
         (
             user.username,
+            user.phone is not None,
+            sorted(user.roles),
             user.enabled,
             user.deleted,
             user.must_change_password,

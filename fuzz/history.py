@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import replace
 
 from fuzz.beginnings import Beginning, ClientSettings
-from fuzz.calls import Answer, Call, Said, Verb
+from fuzz.calls import Answer, Call, Said, Verb, several
 from fuzz.seeds import nonsense
 from fuzz.seen import Place, SeenClient, SeenCode, SeenPair, SeenSession, SeenUser
 
@@ -31,6 +31,7 @@ class History:
         self.users: dict[str, SeenUser] = {}
         self.names: dict[str, SeenUser] = {}
         """The latest account of each name."""
+        self.roles: set[str] = set()
         self.sessions: dict[int, SeenSession] = {}
         self.codes: dict[int, SeenCode] = {}
         self.grants: list[SeenSession] = []
@@ -44,7 +45,11 @@ class History:
     # --- what an answer tells
 
     def note(self, number: int, call: Call, now: int, answer: Answer) -> None:
-        """Take in what was answered to `call`."""
+        """Take in what was answered to `call`, a batch as its parts."""
+        for part, said in several(call, answer):
+            self._note(number, part, now, said)
+
+    def _note(self, number: int, call: Call, now: int, answer: Answer) -> None:
         place = self.tokens.get(call.token or "")
         self._note_standing(call, answer, place)
         if call.verb is Verb.REDEEM and (code := self.code_texts.get(call.token or "")) is not None:
@@ -61,10 +66,14 @@ class History:
             case Said.CODE:
                 self._note_code(number, call, now, answer)
             case Said.SECRET:
-                self._note_secret(call, answer)
+                self._note_secret(call, now, answer)
             case Said.USER if call.verb is Verb.REGISTER_USER:
                 user = SeenUser(answer.sub or "", call.username or "", call.password or "")
                 self.users[user.user_id] = self.names[user.username] = user
+            case Said.USER if call.verb is Verb.CHANGE_USER:
+                self._note_change(call, answer)
+            case Said.ROLE:
+                self.roles.add(call.role_id or "")
             case Said.DONE:
                 self._note_done(call)
             case Said.USER if call.verb in (Verb.ENABLE_USER, Verb.DISABLE_USER):
@@ -85,10 +94,17 @@ class History:
             turned_away = answer.error in ("A1001", "invalid_grant") or answer.said is Said.INACTIVE
             place.session.seems_over = turned_away or (call.verb is Verb.REVOKE and answer.said is Said.DONE)
 
-    def is_authentic(self, call: Call) -> bool:
+    def is_authentic(self, call: Call, now: int) -> bool:
         """Whether the client of `call` is who it says, as far as its administrator knows."""
         client = self.clients.get(call.client_id or "")
-        return client is not None and client.enabled and not client.deleted and call.secret == client.secret
+        return client is not None and client.is_proved_by(call.secret, now)
+
+    def moves_phone(self, call: Call, answer: Answer) -> bool:
+        """Whether an administrator gave somebody another telephone number; asked before it is noted."""
+        user = self.users.get(call.user_id or "")
+        if call.verb is not Verb.CHANGE_USER or answer.said is not Said.USER or user is None:
+            return False
+        return call.phone is not None and (call.phone or None) != user.phone
 
     def _note_tokens(self, number: int, call: Call, now: int, answer: Answer, place: Place | None) -> None:
         pair = SeenPair(answer.access or "", answer.refresh, now, call.user_agent, answer.expires_in or 0)
@@ -148,7 +164,19 @@ class History:
         self.codes[number] = self.code_texts[code.text] = code
         self.issued.append(code)
 
-    def _note_secret(self, call: Call, answer: Answer) -> None:
+    def _note_change(self, call: Call, answer: Answer) -> None:
+        user = self.users.get(call.user_id or "")
+        if user is None:
+            return
+        if call.phone is not None:
+            user.phone = call.phone or None
+        user.roles = user.roles if call.roles is None else call.roles
+        if self.names.get(user.username) is user:
+            del self.names[user.username]
+        user.username = answer.username or user.username
+        self.names[user.username] = user
+
+    def _note_secret(self, call: Call, now: int, answer: Answer) -> None:
         client_id, secret = call.client_id or "", answer.secret or ""
         if call.verb is Verb.REGISTER_CLIENT:
             settings = ClientSettings(
@@ -163,6 +191,7 @@ class History:
         else:
             client = self.clients[client_id]
             client.old_secret, client.secret = client.secret, secret
+            client.old_until = now + (call.keep_seconds or 0) * 1_000
 
     def _note_done(self, call: Call) -> None:
         user = self.users.get(call.user_id or "")
@@ -179,8 +208,15 @@ class History:
                 given = {name: getattr(call, name) for name in ClientSettings.__slots__}
                 changed = {name: value for name, value in given.items() if value is not None}
                 client.settings = replace(client.settings, **changed)
-            case Verb.ENABLE_CLIENT | Verb.DISABLE_CLIENT if client is not None:
-                client.enabled = call.verb is Verb.ENABLE_CLIENT
+            case Verb.ENABLE_CLIENT if client is not None:
+                client.enabled = True
+            case Verb.DISABLE_CLIENT if client is not None:
+                client.old_until = 0 if client.enabled else client.old_until
+                client.enabled = False
+            case Verb.END_OLD_SECRET if client is not None:
+                client.old_until = 0
+            case Verb.DELETE_ROLE:
+                self.roles.discard(call.role_id or "")
             case Verb.DELETE_CLIENT if client is not None:
                 client.deleted = True
             case _:

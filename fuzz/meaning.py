@@ -4,13 +4,20 @@ import hashlib
 from base64 import urlsafe_b64encode
 from typing import Any
 
-from fuzz.beginnings import CHANGES, ClientSettings, uris
+from fuzz.beginnings import (
+    CHANGES,
+    KEEP_SECONDS,
+    PERMISSIONS,
+    SUPER_ADMINISTRATOR,
+    ClientSettings,
+    uris,
+)
 from fuzz.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
 from fuzz.history import History, verifier_of
 from fuzz.seeds import nonsense
 from fuzz.steps import Kind, Ref, Step, Twist
 
-__all__ = ["call_of"]
+__all__ = ["call_of", "parts_of"]
 
 
 def challenge_of(verifier: str) -> str:
@@ -32,7 +39,65 @@ def call_of(history: History, step: Step) -> Call:
         return base._replace(session_id=_session_id(history, step.token))
     if verb in (Verb.REGISTER_CLIENT, Verb.CHANGE_CLIENT):
         return _settings_call(history, step, base)
+    if verb is Verb.CHANGE_USER:
+        return _user_change(history, step, base)
+    if verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE):
+        return base._replace(role_id=step.role, permissions=PERMISSIONS.get(step.change or "nothing"))
+    if verb is Verb.BATCH:
+        return base._replace(parts=tuple(call_of(history, part) for part in parts_of(step)))
     return _account_call(history, step, base)
+
+
+def parts_of(step: Step) -> list[Step]:
+    """What a batch consists of (`beginnings.BATCHES`)."""
+    alone = step._replace(change=None)
+    match step.change:
+        case "delete-people":
+            verb, more = Verb.DELETE_USER, alone._replace(user=step.other)
+        case "delete-clients":
+            verb, more = Verb.DELETE_CLIENT, alone._replace(client=step.other)
+        case "delete-roles":
+            verb, more = Verb.DELETE_ROLE, alone._replace(role=step.other)
+        case "register-twice":
+            verb, more = Verb.REGISTER_CLIENT, alone
+        case "role-for-somebody":
+            registered = step._replace(verb=Verb.REGISTER_ROLE, change="people")
+            return [registered, step._replace(verb=Verb.CHANGE_USER, change="role")]
+        case _:
+            return [alone._replace(verb=Verb.DELETE_USER), alone._replace(verb=Verb.REGISTER_USER)]
+    return [alone._replace(verb=verb), more._replace(verb=verb)]
+
+
+def _user_change(history: History, step: Step, base: Call) -> Call:
+    """What an administrator sends to change an account."""
+    user = history.names.get(step.user or "")
+    call = base._replace(user_id="nobody" if user is None else user.user_id, username=step.user)
+    others = [one for one in history.names.values() if one is not user]
+    match step.change:
+        case "renamed":
+            first_name = (step.user or "").partition("-")[0]
+            return call._replace(new_username=f"{first_name}-{step.number}")
+        case "taken-name":
+            return call._replace(new_username=others[0].username if others else step.user)
+        case "new-phone":
+            return call._replace(phone=f"+{20_000_000 + step.number}")
+        case "taken-phone":
+            phones = [one.phone for one in others if one.phone is not None]
+            return call._replace(phone=phones[-1] if phones else f"+{20_000_000 + step.number}")
+        case "no-phone":
+            return call._replace(phone="")
+        case "must-change":
+            return call._replace(must_change=True)
+        case "role":
+            return call._replace(roles=(step.role or "",))
+        case "no-such-role":
+            return call._replace(roles=("nobody",))
+        case "no-role":
+            return call._replace(roles=())
+        case "promoted":
+            return call._replace(roles=(SUPER_ADMINISTRATOR,))
+        case _:
+            return call
 
 
 def _account_call(history: History, step: Step, base: Call) -> Call:
@@ -47,6 +112,7 @@ def _account_call(history: History, step: Step, base: Call) -> Call:
         password="wrong" if step.twist is Twist.WRONG_PASSWORD or user is None else user.password,
         new_password=f"password {step.number}",
         phone=f"+{10_000_000 + step.number}" if step.verb is Verb.CHANGE_PHONE else phone,
+        keep_seconds=KEEP_SECONDS.get(step.change or ""),
     )
 
 

@@ -5,6 +5,8 @@ from urllib.parse import parse_qsl, urlsplit
 from fuzz.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, refusal
 from ostiary_core.decision import (
     AuthorizationOffered,
+    BatchDone,
+    BatchRefused,
     ClientKnown,
     CodeIssued,
     ConsentRefused,
@@ -14,6 +16,7 @@ from ostiary_core.decision import (
     LoginIssued,
     Profile,
     Refused,
+    RoleKnown,
     SecretIssued,
     TokenActive,
     TokenInactive,
@@ -66,6 +69,15 @@ def answer_of(call: Call, decision: Decision) -> Answer:
             return Answer(said=Said.SECRET, client_id=client.client_id, secret=secret.reveal())
         case UserKnown(user):
             return Answer(said=Said.USER, sub=user.user_id, username=user.username)
+        case RoleKnown(role):
+            return Answer(said=Said.ROLE, permissions=tuple(sorted(role.permissions)))
+        case BatchDone(replies):
+            told = zip(call.parts, replies, strict=True)
+            return Answer(
+                said=Said.BATCH, parts=tuple(answer_of(part, Decision(reply)) for part, reply in told)
+            )
+        case BatchRefused(refusals):
+            return refusal(",".join(f"{place}:{MEANINGS[refused.why].code}" for place, refused in refusals))
         case ClientKnown(client):
             return Answer(said=Said.DONE, client_id=client.client_id)
         case Done():

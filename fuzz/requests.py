@@ -1,5 +1,6 @@
 """Calls into the core's events, as a runtime would make them."""
 
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 
@@ -7,7 +8,16 @@ from fuzz.calls import Call, Verb
 from ostiary_core import events as e
 from ostiary_core.secret import Entropy, Secret
 
-__all__ = ["SOURCE", "administration_event", "hash_of", "parameters", "person", "token_service_event"]
+__all__ = [
+    "SOURCE",
+    "administration_event",
+    "hash_of",
+    "parameters",
+    "person",
+    "settings_of",
+    "token_service_event",
+    "user_fields",
+]
 
 SOURCE: Final = "192.0.2.1"
 """The address that everybody calls from."""
@@ -97,13 +107,19 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
             )
         case Verb.FORCE_OUT_USER:
             return e.UserForcedOut(caller=caller, user_id=user_id)
+        case Verb.CHANGE_USER:
+            return e.UserChanged(caller=caller, user_id=user_id, fields=user_fields(call))
+        case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE | Verb.DELETE_ROLE:
+            return _role_event(call, caller)
+        case Verb.BATCH:
+            return e.AllOrNothing(events=tuple(_parts(call, drawn)))
         case Verb.END_SESSION:
             return e.SessionForcedOut(caller=caller, session_id=call.session_id or "")
         case Verb.REGISTER_CLIENT:
-            fields = {"clientId": client_id, "name": client_id, **_settings(call)}
+            fields = {"clientId": client_id, "name": client_id, **settings_of(call)}
             return e.ClientRegistered(caller=caller, fields=fields, entropy=drawn)
         case Verb.CHANGE_CLIENT:
-            return e.ClientChanged(caller=caller, client_id=client_id, fields=_settings(call))
+            return e.ClientChanged(caller=caller, client_id=client_id, fields=settings_of(call))
         case Verb.ENABLE_CLIENT:
             return e.ClientEnabled(caller=caller, client_id=client_id)
         case Verb.DISABLE_CLIENT:
@@ -111,12 +127,46 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
         case Verb.DELETE_CLIENT:
             return e.ClientDeleted(caller=caller, client_id=client_id)
         case Verb.RESET_SECRET:
-            return e.ClientSecretReset(caller=caller, client_id=client_id, entropy=drawn)
+            kept = {} if call.keep_seconds is None else {"keepOldForSeconds": call.keep_seconds}
+            return e.ClientSecretReset(caller=caller, client_id=client_id, fields=kept, entropy=drawn)
+        case Verb.END_OLD_SECRET:
+            return e.OldSecretEnded(caller=caller, client_id=client_id)
         case _:
             raise ValueError(f"{call.verb} is no call of the administration")
 
 
-def _settings(call: Call) -> dict[str, object]:
+def _role_event(call: Call, caller: e.Caller) -> e.Event:
+    role_id = call.role_id or ""
+    fields = {"name": role_id, "permissions": list(call.permissions or ())}
+    match call.verb:
+        case Verb.REGISTER_ROLE:
+            return e.RoleRegistered(caller=caller, fields={"code": role_id, **fields})
+        case Verb.CHANGE_ROLE:
+            return e.RoleChanged(caller=caller, role_id=role_id, fields=fields)
+        case _:
+            return e.RoleDeleted(caller=caller, role_id=role_id)
+
+
+def _parts(call: Call, drawn: Entropy) -> Iterator[e.AdministrationEvent]:
+    """The events of a batch, each with entropy of its own."""
+    for place, part in enumerate(call.parts):
+        event = administration_event(part, Entropy(sha256(drawn + bytes([place])).digest()))
+        assert isinstance(event, e.AdministrationEvent), f"{part.verb} is no part of a batch"
+        yield event
+
+
+def user_fields(call: Call) -> dict[str, object]:
+    """What is to change of an account, in the interface's names."""
+    given = {
+        "username": call.new_username,
+        "phone": call.phone,
+        "mustChangePassword": call.must_change,
+        "roleIds": None if call.roles is None else list(call.roles),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def settings_of(call: Call) -> dict[str, object]:
     """The fields that an administrator sends, in the interface's names."""
     given = {
         "redirectUris": call.redirect_uris,

@@ -17,8 +17,16 @@ class SeenClient:
     first: ClientSettings
     secret: str
     old_secret: str
+    old_until: int = 0
+    """Up to when the old secret works."""
     enabled: bool = True
     deleted: bool = False
+
+    def is_proved_by(self, secret: str | None, now: int) -> bool:
+        """Whether this is a secret that it may present."""
+        if not self.enabled or self.deleted:
+            return False
+        return secret == self.secret or (secret == self.old_secret and now < self.old_until)
 
 
 @dataclass(slots=True)
@@ -29,6 +37,7 @@ class SeenUser:
     username: str
     password: str
     phone: str | None = None
+    roles: tuple[str, ...] = ()
     enabled: bool = True
 
 

@@ -67,6 +67,9 @@ class Step(NamedTuple):
     client: str | None = None
     user: str | None = None
     """Whom it is done to or by: an account's name."""
+    other: str | None = None
+    """A second account, client or role of a batch."""
+    role: str | None = None
     by: Ref | None = None
     """The login that a caller of the backend presents; at the administration calls None is the operator."""
     token: Ref | None = None
@@ -75,7 +78,7 @@ class Step(NamedTuple):
     uri: int = 0
     """Which of the client's addresses."""
     change: str | None = None
-    """What an administrator changes: the name of one of `workload.CHANGES`."""
+    """What an administrator does: the name of one of the tables of `beginnings`."""
     twist: Twist | None = None
     joined: bool = False
     """Taken in the same turn as the step before it."""
@@ -91,6 +94,10 @@ class Step(NamedTuple):
             words.append(f"client={self.client}")
         if self.user is not None:
             words.append(f"user={self.user}")
+        if self.other is not None:
+            words.append(f"other={self.other}")
+        if self.role is not None:
+            words.append(f"role={self.role}")
         if self.by is not None:
             words.append(f"by={self.by}")
         if self.token is not None:
@@ -126,6 +133,8 @@ class Step(NamedTuple):
             verb=Verb(verb),
             client=values.get("client"),
             user=values.get("user"),
+            other=values.get("other"),
+            role=values.get("role"),
             by=Ref.parse(by) if by else None,
             token=Ref.parse(token) if token else None,
             scope=values.get("scope"),

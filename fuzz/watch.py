@@ -8,7 +8,7 @@ asks the core what it thinks of its own state.
 from collections.abc import Iterable, Iterator
 
 from fuzz.answers import Use, faults_of_answer, faults_of_honouring, use_of
-from fuzz.calls import Answer, Call, Said, Verb
+from fuzz.calls import Answer, Call, Said, Verb, several
 from fuzz.driver import Crash, Driver, Turn
 from fuzz.history import History
 from fuzz.invariants import (
@@ -84,13 +84,18 @@ class Watch:
             if outcome.decision is None:
                 continue
             call, answer, history = outcome.call, outcome.answer, self.history
-            yield from faults_of_writes(outcome, history)
-            yield from faults_of_answer(call, now, answer, history, self.dead)
+            yield from faults_of_writes(outcome, now, history)
+            for part, said in several(call, answer):
+                yield from faults_of_answer(part, now, said, history, self.dead)
             yield from secrets_in(outcome, printed=sampled)
             place = history.tokens.get(call.token or "")
             use = use_of(call, place, now, history, self.dead)
+            moved = {part.user_id for part, said in several(call, answer) if history.moves_phone(part, said)}
             history.note(outcome.number, call, now, answer)
-            self._note_endings(call, answer, outcome.decision, place, use, suspects)
+            for part, said in several(call, answer):
+                self._note_endings(part, now, said, outcome.decision, place, use, suspects)
+            for user_id in moved:
+                self._bury_all_of(user_id, None, suspects)
             if place is not None and place.generation in place.session.spent_at:
                 suspects[place.session.number] = place.session
             self._note_writes(outcome.decision)
@@ -133,6 +138,7 @@ class Watch:
     def _note_endings(
         self,
         call: Call,
+        now: int,
         answer: Answer,
         decision: Decision,
         place: Place | None,
@@ -148,7 +154,7 @@ class Watch:
             if place.session.client_id == call.client_id and not forgotten:
                 self._bury([place.session], ENDED_STAYS_ENDED, suspects)
         if call.verb is Verb.REDEEM and answer.said is Said.REFUSED:
-            self._note_failed_exchange(call)
+            self._note_failed_exchange(call, now)
         if call.verb is Verb.CHANGE_PASSWORD and answer.error == "A1001" and decision.changes:
             self._note_wrong_passwords(call, suspects)
         if answer.said not in (Said.DONE, Said.USER):
@@ -158,11 +164,7 @@ class Watch:
             own = call.verb in (Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE)
             user_id = (login.session.user_id if login is not None else None) if own else call.user_id
             kept = login.session if own and login is not None else None
-            self._bury_all(
-                (one for one in history.sessions.values() if one.user_id == user_id and one is not kept),
-                (one for one in history.codes.values() if one.user_id == user_id),
-                suspects,
-            )
+            self._bury_all_of(user_id, kept, suspects)
         elif call.verb in ENDING_A_CLIENT:
             self._bury_all(
                 (one for one in history.sessions.values() if one.client_id == call.client_id),
@@ -186,21 +188,16 @@ class Watch:
         """The last wrong entry that is allowed: everything of the user ends, this login as well."""
         login = self.history.tokens.get(call.login or "")
         if login is not None:
-            user_id = login.session.user_id
-            self._bury_all(
-                (one for one in self.history.sessions.values() if one.user_id == user_id),
-                (one for one in self.history.codes.values() if one.user_id == user_id),
-                suspects,
-            )
+            self._bury_all_of(login.session.user_id, None, suspects)
 
-    def _note_failed_exchange(self, call: Call) -> None:
+    def _note_failed_exchange(self, call: Call, now: int) -> None:
         """A failed exchange by an authenticated client voids the code, whoever's it was (READINGS 18)."""
         client = self.history.clients.get(call.client_id or "")
         code = self.history.code_texts.get(call.token or "")
         if (
             code is not None
             and client is not None
-            and self.history.is_authentic(call)
+            and self.history.is_authentic(call, now)
             and "authorization_code" in client.settings.grants
         ):
             self.dead.setdefault(code.number, ENDED_STAYS_ENDED)
@@ -212,6 +209,16 @@ class Watch:
             if session.number not in self.dead:
                 self.dead[session.number] = why
                 suspects[session.number] = session
+
+    def _bury_all_of(
+        self, user_id: str | None, kept: SeenSession | None, suspects: dict[int, SeenSession]
+    ) -> None:
+        """Everything of a user is dead, but for one session."""
+        self._bury_all(
+            (one for one in self.history.sessions.values() if one.user_id == user_id and one is not kept),
+            (one for one in self.history.codes.values() if one.user_id == user_id),
+            suspects,
+        )
 
     def _bury_all(
         self, sessions: Iterable[SeenSession], codes: Iterable[SeenCode], suspects: dict[int, SeenSession]

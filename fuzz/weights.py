@@ -6,6 +6,7 @@ from fuzz.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, Verb
 from fuzz.steps import Twist
 
 __all__ = [
+    "ABOUT_ROLES",
     "ABOUT_USERS",
     "AGENTS",
     "ALONE",
@@ -43,13 +44,19 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.DELETE_USER: 0.2,
     Verb.RESET_PASSWORD: 0.3,
     Verb.FORCE_OUT_USER: 0.5,
+    Verb.CHANGE_USER: 1.0,
+    Verb.REGISTER_ROLE: 0.4,
+    Verb.CHANGE_ROLE: 0.3,
+    Verb.DELETE_ROLE: 0.25,
     Verb.END_SESSION: 0.7,
     Verb.REGISTER_CLIENT: 0.3,
     Verb.CHANGE_CLIENT: 1.5,
     Verb.ENABLE_CLIENT: 1.2,
     Verb.DISABLE_CLIENT: 0.5,
     Verb.DELETE_CLIENT: 0.15,
-    Verb.RESET_SECRET: 0.6,
+    Verb.RESET_SECRET: 0.8,
+    Verb.END_OLD_SECRET: 0.3,
+    Verb.BATCH: 0.5,
     Verb.SWEEP: 2.5,
 }
 
@@ -79,8 +86,10 @@ ABOUT_USERS: Final = frozenset(
         Verb.FORCE_OUT_USER,
         Verb.RECOVER_PASSWORD,
         Verb.REGISTER_USER,
+        Verb.CHANGE_USER,
     }
 )
+ABOUT_ROLES: Final = frozenset({Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE})
 AGENTS: Final = ("phone", "desk", None)
 EXCHANGE_TWISTS: Final = (
     Twist.WRONG_VERIFIER,

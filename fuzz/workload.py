@@ -4,19 +4,22 @@ It knows the history, so that it finds tokens to present, and no rule, so that i
 answer. Each world has a mix of its own (swarm testing): some never end anything, some do little else.
 """
 
-from collections.abc import Sequence
 from itertools import accumulate
 from random import Random
 
-from fuzz.beginnings import ADMINISTRATOR, CHANGES, SCOPES
+from fuzz.administering import Administering
+from fuzz.beginnings import (
+    ADMINISTRATOR,
+    KEEP_SECONDS,
+)
 from fuzz.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Verb
 from fuzz.clock import advance
 from fuzz.driver import BEGINNING_OF_TIME_MS
 from fuzz.history import History
+from fuzz.picks import Picks
 from fuzz.seen import SeenCode, SeenSession
 from fuzz.steps import Kind, Ref, Step, Twist
 from fuzz.weights import (
-    ABOUT_USERS,
     AGENTS,
     ALONE,
     BY_PERSON,
@@ -51,6 +54,8 @@ class Workload:
         self.summed_weights = list(accumulate(weights))
         self.trouble = random.choice((0.02, 0.08, 0.2))
         """How often a step has something wrong with it."""
+        self.picks = Picks(random, history, self.trouble)
+        self.administering = Administering(random, self.picks)
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
         self.again: list[tuple[int, Step]] = []
@@ -85,12 +90,22 @@ class Workload:
         return steps
 
     def _insistence(self, step: Step) -> list[tuple[int, Step]]:
-        """Some try again: the wrong password at once, the refresh whose answer got lost a little later."""
+        """Some try again: the wrong password at once, the refresh whose answer got lost a little later. Who
+        was given a role tries how far it reaches."""
         random = self.random
+        if (step.verb, step.change) == (Verb.CHANGE_USER, "role"):
+            return [(0, deed) for deed in self.administering.deeds_of_a_deputy(step.user or "")]
+        with_old = step._replace(verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
+        if step.change in ("keep-shortly", "keep") and random.random() < 0.3:
+            return [(1, with_old), (KEEP_SECONDS[step.change] * 1_000 - 1, with_old)]
         if step.twist is Twist.WRONG_PASSWORD and random.random() < 0.3:
             return [(0, step)] * random.randrange(2, 6)
-        if step.verb in UNDONE_BY and random.random() < 0.5:
-            return [(random.choice((0, 1)), step._replace(verb=UNDONE_BY[step.verb], by=None))]
+        if step.verb in UNDONE_BY:
+            undone = (random.choice((0, 1)), step._replace(verb=UNDONE_BY[step.verb], by=None))
+            client = self.history.clients.get(step.client or "")
+            if client is not None and client.old_until:
+                return [(0, with_old), undone]
+            return [undone] if random.random() < 0.5 else []
         if (
             step.verb not in (Verb.REFRESH, Verb.REFRESH_LOGIN)
             or step.token is None
@@ -134,38 +149,14 @@ class Workload:
         if verb is Verb.USER_INFO:
             pool = self.history.logins if random.random() < 0.1 else self.history.grants
             kind = Kind.REFRESH if random.random() < 0.1 else Kind.ACCESS
-            return step._replace(token=self._held(self._session(pool), kind))
+            return step._replace(token=self.picks.held(self.picks.session(pool), kind))
         if verb is Verb.REFRESH_LOGIN:
-            return self._refreshed(step, self._session(self.history.logins))
+            return self._refreshed(step, self.picks.session(self.history.logins))
         if verb is Verb.SIGN_IN:
             return self._sign_in(step)
         if verb in BY_PERSON:
             return self._by_person(step)
-        if verb is Verb.SWEEP or verb is Verb.END_SESSION:
-            pool = self.history.logins if random.random() < 0.2 else self.history.grants
-            session = self._session(pool)
-            if verb is Verb.SWEEP and random.random() < 0.7:
-                rotated = [one for one in pool[-8:] if one.spent_at]
-                session = random.choice(rotated) if rotated else session
-            ref = None if session is None else Ref(Kind.ACCESS, session.number)
-            return step._replace(token=ref, by=self._administrator() if verb is Verb.END_SESSION else None)
-        if verb in ABOUT_USERS:
-            user = ADMINISTRATOR if random.random() < 0.04 else random.choice(self.people)
-            disabled = [name for name, one in self.history.names.items() if not one.enabled]
-            if verb is Verb.ENABLE_USER and disabled and random.random() < 0.8:
-                user = random.choice(disabled)
-            by = None if verb is Verb.RECOVER_PASSWORD else self._administrator()
-            return step._replace(user=user, by=by)
-        change = random.choice(tuple(CHANGES)) if verb is Verb.CHANGE_CLIENT else None
-        client = self._client(spare=verb is Verb.REGISTER_CLIENT)
-        issued = self.history.issued
-        disabled = [name for name, one in self.history.clients.items() if not one.enabled and not one.deleted]
-        if verb is Verb.ENABLE_CLIENT and disabled and random.random() < 0.8:
-            client = random.choice(disabled)
-        elif verb is not Verb.REGISTER_CLIENT and issued and not issued[-1].tried and random.random() < 0.6:
-            client = issued[-1].client_id
-            change = change and random.choice(("one-uri", "read-only", "no-scope", change))
-        return step._replace(client=client, change=change, by=self._administrator())
+        return self.administering.step(step)
 
     # --- at the token service
 
@@ -173,21 +164,21 @@ class Workload:
         random, history = self.random, self.history
         step = step._replace(agent=random.choice(AGENTS))
         if step.verb is Verb.CLIENT_CREDENTIALS:
-            return self._credentials(step._replace(client=self._client(), scope=self._scope()))
+            return self._credentials(step._replace(client=self.picks.client(), scope=self.picks.scope()))
         if step.verb is Verb.REDEEM:
-            return self._redemption(step, self._code())
+            return self._redemption(step, self.picks.code())
         if step.verb is Verb.REFRESH:
-            return self._refreshed(step, self._session(history.grants, refreshable=True))
-        session = self._session(history.grants)
+            return self._refreshed(step, self.picks.session(history.grants, refreshable=True))
+        session = self.picks.session(history.grants)
         kind = random.choice((Kind.ACCESS, Kind.REFRESH))
         if random.random() < 0.06:
-            session = self._session(history.logins)
+            session = self.picks.session(history.logins)
         client = None if session is None or random.random() < 0.07 else session.client_id
-        client = client or self._client()
-        return self._credentials(step._replace(client=client, token=self._held(session, kind)))
+        client = client or self.picks.client()
+        return self._credentials(step._replace(client=client, token=self.picks.held(session, kind)))
 
     def _redemption(self, step: Step, code: SeenCode | None) -> Step:
-        client = self._client() if code is None else code.client_id
+        client = self.picks.client() if code is None else code.client_id
         token = None if code is None else Ref(Kind.CODE, code.number)
         step = self._credentials(step._replace(client=client, token=token))
         if step.twist is None and self.random.random() < self.trouble * 1.5:
@@ -198,7 +189,7 @@ class Workload:
         """A refresh: with the current token, as a retry, or in one of the ways in which it is a replay."""
         random = self.random
         if session is None:
-            return self._credentials(step._replace(client=self._client()))
+            return self._credentials(step._replace(client=self.picks.client()))
         client, agent, back = session.client_id, session.pairs[-1].agent, 0
         chance = random.random()
         latest = len(session.pairs) - 1
@@ -212,7 +203,9 @@ class Workload:
                 back = min(latest, back + 1)
         step = step._replace(client=client, agent=agent, token=Ref(Kind.REFRESH, session.number, back))
         if step.verb is Verb.REFRESH:
-            step = self._credentials(step._replace(scope=self._scope() if random.random() < 0.3 else None))
+            step = self._credentials(
+                step._replace(scope=self.picks.scope() if random.random() < 0.3 else None)
+            )
         return self._misplaced(step)
 
     def _credentials(self, step: Step) -> Step:
@@ -220,9 +213,12 @@ class Workload:
         chance = self.random.random()
         if chance < self.trouble * 0.8:
             others = [name for name in self.clients if name != step.client]
-            return step._replace(client=self.random.choice(others) if others else self._client())
+            return step._replace(client=self.random.choice(others) if others else self.picks.client())
         if chance < self.trouble * 1.2:
             return step._replace(twist=self.random.choice((Twist.WRONG_SECRET, Twist.OLD_SECRET)))
+        client = self.history.clients.get(step.client or "")
+        if client is not None and client.old_until and self.random.random() < 0.3:
+            return step._replace(twist=Twist.OLD_SECRET)
         return step
 
     def _misplaced(self, step: Step) -> Step:
@@ -233,28 +229,15 @@ class Workload:
         pool = random.choice((self.history.grants, self.history.logins))
         kind = random.choice(tuple(Kind))
         if kind is Kind.CODE:
-            code = self._code()
+            code = self.picks.code()
             return step._replace(token=None if code is None else Ref(kind, code.number))
-        return step._replace(token=self._held(self._session(pool), kind))
-
-    def _held(self, session: SeenSession | None, kind: Kind) -> Ref | None:
-        """One of a session's tokens: mostly of the pair it has now."""
-        if session is None or self.random.random() < self.trouble * 0.1:
-            return None
-        back = 0 if self.random.random() < 0.7 else self.random.randrange(len(session.pairs))
-        return Ref(kind, session.number, back)
-
-    def _scope(self) -> str | None:
-        wide, wider = ",".join(SCOPES), ",".join((*SCOPES, "user.root"))
-        return self.random.choice(
-            (None, None, "", "user.read", "user.mail", ",".join(SCOPES[:2]), wide, wider)
-        )
+        return step._replace(token=self.picks.held(self.picks.session(pool), kind))
 
     # --- people
 
     def _by_person(self, step: Step) -> Step:
         random = self.random
-        login = self._session(self.history.logins)
+        login = self.picks.session(self.history.logins)
         if login is None or login.seems_over:
             return self._sign_in(step._replace(verb=Verb.SIGN_IN))
         if self._is_stale(login) and random.random() < 0.9:
@@ -262,8 +245,8 @@ class Workload:
         by = Ref(Kind.ACCESS, login.number)
         if random.random() < self.trouble * 0.3:
             by = (
-                self._held(
-                    self._session(random.choice((self.history.grants, self.history.logins))), Kind.ACCESS
+                self.picks.held(
+                    self.picks.session(random.choice((self.history.grants, self.history.logins))), Kind.ACCESS
                 )
                 or by
             )
@@ -274,51 +257,17 @@ class Workload:
             twist = random.choice(CONSENT_TWISTS)
         step = step._replace(by=by, user=login.username, twist=twist)
         if step.verb in AT_THE_CONSENT_PAGE:
-            scope = None if random.random() < 0.6 else self._scope()
-            return step._replace(client=self._client(), scope=scope, uri=random.randrange(2))
-        return step._replace(client=self._client()) if step.verb is Verb.WITHDRAW else step
+            scope = None if random.random() < 0.6 else self.picks.scope()
+            return step._replace(client=self.picks.client(), scope=scope, uri=random.randrange(2))
+        return step._replace(client=self.picks.client()) if step.verb is Verb.WITHDRAW else step
 
     def _sign_in(self, step: Step) -> Step:
-        user = ADMINISTRATOR if self.random.random() < 0.1 else self.random.choice(self.people)
+        user = ADMINISTRATOR if self.random.random() < 0.1 else self.picks.person()
         wrong = Twist.WRONG_PASSWORD if self.random.random() < self.trouble else None
         return step._replace(user=user, agent=self.random.choice(AGENTS), twist=wrong)
 
-    def _administrator(self) -> Ref | None:
-        """Mostly the operator; else whoever signed in, with the permission or without."""
-        if self.random.random() < 0.85:
-            return None
-        login = self._session(self.history.logins)
-        return None if login is None else Ref(Kind.ACCESS, login.number)
-
     def _is_stale(self, login: SeenSession) -> bool:
         return BEGINNING_OF_TIME_MS + self.at >= login.pairs[-1].at + LOGIN_MS
-
-    def _client(self, *, spare: bool = False) -> str:
-        names: tuple[str, ...] = self.clients
-        if spare:
-            names = (*names, "spare", "console")
-        elif self.random.random() < self.trouble * 0.2:
-            names = ("console", "mobile", "nobody", "spare")
-        return self.random.choice(names)
-
-    def _session(self, pool: Sequence[SeenSession], *, refreshable: bool = False) -> SeenSession | None:
-        """One of the latest sessions, and mostly one that goes on."""
-        recent = pool[-8:]
-        if self.random.random() < 0.88:
-            going = [
-                session
-                for session in recent
-                if not session.seems_over and (not refreshable or session.pairs[-1].refresh is not None)
-            ]
-            recent = going or recent
-        return self.random.choice(recent) if recent else None
-
-    def _code(self) -> SeenCode | None:
-        """One of the latest codes, and mostly one that was not used yet."""
-        recent = self.history.issued[-6:]
-        if self.random.random() < 0.8:
-            recent = [code for code in recent if not code.tried] or recent
-        return self.random.choice(recent) if recent else None
 
     def _subject(self, step: Step) -> SeenSession | SeenCode | None:
         ref = step.token or step.by

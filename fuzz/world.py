@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 
-from fuzz.beginnings import ADMINISTRATOR, Beginning
+from fuzz.beginnings import ADMINISTRATOR, SUPER_ADMINISTRATOR, Beginning
 from fuzz.calls import Answer, Said, Verb
 from fuzz.driver import BEGINNING_OF_TIME_MS, Driver, Turn
 from fuzz.history import History
@@ -130,7 +130,7 @@ class World:
             raise TypeError(f"the first administrator could not be created: {created.reply}")
         user_id = created.reply.user.user_id
         self.model.realm.users[user_id] = User(
-            user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD, super_administrator=True
+            user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD, roles=frozenset({SUPER_ADMINISTRATOR})
         )
         seen = SeenUser(user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD)
         self.history.users[user_id] = self.history.names[ADMINISTRATOR] = seen

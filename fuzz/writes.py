@@ -5,7 +5,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from fuzz.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb
+from fuzz.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, several
 from fuzz.driver import Outcome
 from fuzz.history import History
 from fuzz.invariants import (
@@ -76,12 +76,12 @@ def both_ends(change: Change) -> tuple[Record | None, Record | None]:
             return before, None
 
 
-def faults_of_writes(outcome: Outcome, history: History) -> Iterator[Violation]:
+def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[Violation]:
     """Everything that is wrong with what a decision writes; `history` is still without its answer."""
     if outcome.decision is None or not outcome.decision.changes:
         return
     call, answer = outcome.call, outcome.answer
-    if is_stranger(call, history):
+    if is_stranger(call, now, history):
         yield Violation(STRANGERS, f"{call.verb} by a stranger writes {written(outcome)}")
     if call.verb in QUESTIONS:
         yield Violation(REFUSALS, f"{call.verb} writes {written(outcome)}")
@@ -101,10 +101,10 @@ def written(outcome: Outcome) -> str:
     return ", ".join(sorted({type(after or before).__name__ for before, after in ends}))
 
 
-def is_stranger(call: Call, history: History) -> bool:
+def is_stranger(call: Call, now: int, history: History) -> bool:
     """Whether the caller proved nothing, as far as everybody knows."""
     if call.verb in AT_THE_TOKEN_SERVICE:
-        return not history.is_authentic(call)
+        return not history.is_authentic(call, now)
     if call.verb in BY_LOGIN or call.login is not None:
         place = history.tokens.get(call.login or "")
         return place is None or not place.session.is_login or not place.is_access
@@ -208,6 +208,8 @@ def _faults_between_clients(call: Call, before: Record | None, after: Record | N
 
 def secrets_of(call: Call, answer: Answer) -> list[str]:
     """Every bearer value that went in or out; a refused token may be any text, so only whole ones count."""
+    if call.verb is Verb.BATCH:
+        return [text for part, said in several(call, answer) for text in secrets_of(part, said)]
     texts = (
         call.secret,
         call.token,

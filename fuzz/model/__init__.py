@@ -8,16 +8,22 @@ never seen before.
 """
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Final
 
-from fuzz.calls import Answer, Call, Verb
-from fuzz.model import accounts, administration, consent_page, token_service
+from fuzz.calls import Answer, Call, Said, Verb
+from fuzz.model import accounts, administration, clients, consent_page, roles, token_service
 from fuzz.model.realm import Realm
-from fuzz.model.records import User, Verdict
+from fuzz.model.records import DONE, User, Verdict, refused
 
 __all__ = ["Model", "Realm", "User", "Verdict"]
 
 Rule = Callable[[Realm, Call, int, Answer], Verdict]
+
+
+def sweep(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    return Verdict(DONE, "housekeeping changes no answer")
+
 
 RULES: Final[Mapping[Verb, Rule]] = {
     Verb.REDEEM: token_service.redeem,
@@ -43,14 +49,19 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.DELETE_USER: administration.delete_user,
     Verb.RESET_PASSWORD: administration.reset_password,
     Verb.FORCE_OUT_USER: administration.force_out_user,
+    Verb.CHANGE_USER: administration.change_user,
+    Verb.REGISTER_ROLE: roles.register_role,
+    Verb.CHANGE_ROLE: roles.change_role,
+    Verb.DELETE_ROLE: roles.delete_role,
     Verb.END_SESSION: administration.end_session,
-    Verb.REGISTER_CLIENT: administration.register_client,
-    Verb.CHANGE_CLIENT: administration.change_client,
-    Verb.ENABLE_CLIENT: administration.enable_client,
-    Verb.DISABLE_CLIENT: administration.disable_client,
-    Verb.DELETE_CLIENT: administration.delete_client,
-    Verb.RESET_SECRET: administration.reset_secret,
-    Verb.SWEEP: administration.sweep,
+    Verb.REGISTER_CLIENT: clients.register_client,
+    Verb.CHANGE_CLIENT: clients.change_client,
+    Verb.ENABLE_CLIENT: clients.enable_client,
+    Verb.DISABLE_CLIENT: clients.disable_client,
+    Verb.DELETE_CLIENT: clients.delete_client,
+    Verb.RESET_SECRET: clients.reset_secret,
+    Verb.END_OLD_SECRET: clients.end_old_secret,
+    Verb.SWEEP: sweep,
 }
 
 
@@ -62,4 +73,22 @@ class Model:
 
     def judge(self, call: Call, now: int, given: Answer) -> Verdict:
         """What must be answered to `call` at `now`; `given` shows the texts of what is new in it."""
+        if call.verb is Verb.BATCH:
+            return self._judge_batch(call, now, given)
         return RULES[call.verb](self.realm, call, now, given)
+
+    def _judge_batch(self, call: Call, now: int, given: Answer) -> Verdict:
+        """Done whole or not at all: each part sees what those before it changed, and a part that is refused
+        changes nothing. What refuses it is found out in a realm that is then forgotten."""
+        rehearsed = deepcopy(self.realm)
+        faults = []
+        for place, part in enumerate(call.parts):
+            said = RULES[part.verb](rehearsed, part, now, Answer(said=Said.DONE, sub=f"new {place}")).answer
+            if said.said is Said.REFUSED:
+                faults.append(f"{place}:{said.error}")
+        if faults:
+            return refused(",".join(faults), "a batch that is refused in part is refused as a whole")
+        shown = given.parts if given.said is Said.BATCH else (Answer(said=Said.DONE),) * len(call.parts)
+        told = zip(call.parts, shown, strict=True)
+        answers = tuple(RULES[part.verb](self.realm, part, now, one).answer for part, one in told)
+        return Verdict(Answer(said=Said.BATCH, parts=answers), "a batch is done whole")

@@ -90,8 +90,16 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.signed_in(call.login, now)
     if user is None:
         return NOT_SIGNED_IN
+    if given.said is Said.NOT_SENT:
+        return Verdict(given, "whether a text message goes out is not told")
     if user.must_change_password:
         return refused("A1004", "the signed-in account must change its password first")
+    if not realm.text_code_stands(call, given):
+        return refused("A1006", "a code that was sent is used, replaced or too old by now")
+    if realm.holder_of(call.phone) is not None:
+        return refused("A0409", "the number is somebody's")
+    realm.spent_text_codes.add((call.phone, call.text_code or ""))
+    user.phone = call.phone
     realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
     return Verdict(DONE, "user changes telephone number: all OAuth sessions end")
 
@@ -99,9 +107,12 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if given.said is Said.NOT_SENT:
         return Verdict(given, "whether a text message goes out is not told")
-    user = realm.users.get(call.user_id or "")
-    if user is None or user.deleted or not user.enabled:
+    user = realm.holder_of(call.phone)
+    if user is None or not user.enabled:
         return refused("A1006", "no such account, or disabled")
+    if not realm.text_code_stands(call, given):
+        return refused("A1006", "a code that was sent is used, replaced or too old by now")
+    realm.spent_text_codes.add((call.phone, call.text_code or ""))
     user.password = call.new_password or ""
     user.must_change_password = False
     user.failures = 0

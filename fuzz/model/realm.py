@@ -28,15 +28,32 @@ class Realm:
         self.code_replay_ends_session = code_replay_ends_session
         self.clients: dict[str, Client] = {}
         self.users: dict[str, User] = {}
+        self.roles: dict[str, frozenset[str]] = {}
+        """What each role allows; the built-in one is not among them."""
+        self.spent_text_codes: set[tuple[str | None, str]] = set()
         self.codes: dict[str, Code] = {}
         self.sessions: list[Session] = []
         self.tokens: dict[str, Held] = {}
 
-    def authenticated(self, call: Call) -> Client | None:
+    def authenticated(self, call: Call, now: int) -> Client | None:
         client = self.clients.get(call.client_id or "")
-        if client is None or client.deleted or not client.enabled or call.secret != client.secret:
+        if client is None or client.deleted or not client.enabled or call.secret is None:
             return None
-        return client
+        proved = call.secret == client.secret or (call.secret == client.old_secret and now < client.old_until)
+        return client if proved else None
+
+    def text_code_stands(self, call: Call, given: Answer) -> bool:
+        """Whether the code that a call brings opens anything. One that was used before does not; of one
+        that was not, the answer tells: it may have been replaced, or be too old by now."""
+        if call.text_code is None:
+            return True
+        return given.error != "A1006" and (call.phone, call.text_code) not in self.spent_text_codes
+
+    def holder_of(self, phone: str | None) -> User | None:
+        """Whose telephone number this is."""
+        if phone is None:
+            return None
+        return next((one for one in self.users.values() if one.phone == phone and not one.deleted), None)
 
     def present(self, held: Held, call: Call, access_seconds: int, now: int, given: Answer) -> Verdict:
         """A refresh token of a session, presented by its own client."""
@@ -165,6 +182,7 @@ class Realm:
         self.void(code for code in self.codes.values() if code.user is user)
 
     def end_all_of_client(self, client: Client) -> None:
+        client.old_secret = None
         self.end(session for session in self.sessions if session.client is client)
         self.void(code for code in self.codes.values() if code.client is client)
 

@@ -15,6 +15,7 @@ WRONG_PASSWORD_MS: Final = 15 * 60 * SECOND_MS
 FREE_FAILURES: Final = 5
 LONGEST_WAIT_SECONDS: Final = 900
 BUILT_IN: Final = ("console", "mobile")
+SUPER_ADMINISTRATOR: Final = "super_admin"
 BASE64URL: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 VERIFIER: Final = BASE64URL | frozenset(".~")
 
@@ -40,6 +41,9 @@ class Client:
     refresh_seconds: int
     enabled: bool = True
     deleted: bool = False
+    old_secret: str | None = None
+    """The one before, where a reset let it work on."""
+    old_until: int = 0
 
 
 @dataclass(slots=True)
@@ -49,7 +53,8 @@ class User:
     user_id: str
     username: str
     password: str
-    super_administrator: bool = False
+    phone: str | None = None
+    roles: frozenset[str] = frozenset()
     must_change_password: bool = False
     enabled: bool = True
     deleted: bool = False
@@ -57,6 +62,10 @@ class User:
     wrong_at: list[int] = field(default_factory=list)
     failures: int = 0
     failed_at: int = 0
+
+    @property
+    def super_administrator(self) -> bool:
+        return SUPER_ADMINISTRATOR in self.roles
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from fuzz.model.records import (
 
 
 def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call)
+    client = realm.authenticated(call, now)
     if client is None:
         return STRANGER
     if "authorization_code" not in client.grants:
@@ -80,7 +80,7 @@ def fault_of_exchange(call: Call, code: Code, client: Client, now: int) -> Verdi
 
 
 def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call)
+    client = realm.authenticated(call, now)
     if client is None:
         return STRANGER
     if "refresh_token" not in client.grants:
@@ -96,7 +96,7 @@ def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call)
+    client = realm.authenticated(call, now)
     if client is None:
         return STRANGER
     if "client_credentials" not in client.grants:
@@ -111,7 +111,7 @@ def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Ver
 
 
 def introspect(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call)
+    client = realm.authenticated(call, now)
     if client is None:
         return STRANGER
     if call.token is None:
@@ -137,7 +137,7 @@ def introspect(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def revoke(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call)
+    client = realm.authenticated(call, now)
     if client is None:
         return STRANGER
     if call.token is None:

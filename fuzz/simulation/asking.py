@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import h11
 import trio
 
+from fuzz.simulation.hearing import Heard
 from fuzz.simulation.plan import CUT_BEFORE, CUT_IN, LOST, Mishap
-from fuzz.simulation.speech import HOST, Heard, Request
+from fuzz.simulation.requesting import HOST, Request
 from fuzz.simulation.streams import Line
 
 __all__ = ["ASK_SECONDS", "Asked", "Garbled", "ask", "garbage", "hear", "spoken"]

@@ -18,14 +18,16 @@ from fuzz.history import History
 from fuzz.invariants import PROGRESS, Violation
 from fuzz.model import Model
 from fuzz.simulation.asking import ASK_SECONDS
-from fuzz.simulation.callers import IN_THE_END, Callers
+from fuzz.simulation.callers import Callers
 from fuzz.simulation.determinism import run_determined
+from fuzz.simulation.exchanges import Exchanges
 from fuzz.simulation.instance import Habits, Instance
 from fuzz.simulation.judging import sources, verdicts
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
 from fuzz.simulation.populating import populate
 from fuzz.simulation.storage import OnFile, Shared, Together
 from fuzz.simulation.stored import RecordsWatch
+from fuzz.simulation.story import IN_THE_END, Story
 from fuzz.simulation.streams import Wire
 from fuzz.simulation.witness import Witness
 from fuzz.workload import Workload
@@ -96,8 +98,10 @@ class _World:
         self.shared: Shared = OnFile(folder, policy) if self.swarm.on_file else Together(policy)
         self.stored = RecordsWatch(self.shared)
         self.lines: list[Line] = []
-        self.callers = Callers(seed, self.history, self.witness, self.shared)
-        self.instances = self.callers.instances = [
+        self.story = Story()
+        self.exchanges = Exchanges(self.history, self.witness, self.shared, self.story)
+        self.callers = Callers(seed, self.history, self.story, self.exchanges)
+        self.instances = [
             Instance(
                 number=number,
                 name=seed,
@@ -109,14 +113,15 @@ class _World:
                     self.swarm.lanes[number], self.swarm.sweep_seconds, self.swarm.offsets_ms[number]
                 ),
                 committed=self._committed,
-                secret=lambda: self.callers.latest_secret,
+                secret=lambda: self.story.latest_secret,
                 random=Random(f"{seed} instance {number}"),
             )
             for number in range(self.swarm.instances)
         ]
+        self.exchanges.instances = self.callers.instances = self.instances
 
     def _committed(self, decisions: Sequence[Decision]) -> None:
-        self.callers.violations += self.stored.look(decisions)
+        self.story.violations += self.stored.look(decisions)
 
     # --- the run
 
@@ -131,20 +136,18 @@ class _World:
                 async with trio.open_nursery() as callers:
                     for turn in self._turns():
                         await self._take(turn, callers)
-                        if self.callers.violations:
+                        if self.story.violations:
                             break
                     with trio.move_on_after(ASK_SECONDS * 4) as end:
                         await self._all_done(callers)
                     if end.cancelled_caught:
-                        self.callers.fault(
-                            PROGRESS, "callers are still waiting though every limit has passed"
-                        )
+                        self.story.fault(PROGRESS, "callers are still waiting though every limit has passed")
                         callers.cancel_scope.cancel()
-                if not self.callers.violations:
+                if not self.story.violations:
                     await self._come_to_rest()
                 nursery.cancel_scope.cancel()
         if whole.cancelled_caught and whole.deadline <= trio.current_time():
-            self.callers.fault(PROGRESS, "the run never came to its end")
+            self.story.fault(PROGRESS, "the run never came to its end")
         return self._result()
 
     def _turns(self) -> Iterator[list[Line]]:
@@ -209,44 +212,44 @@ class _World:
                 calls += [about, again] if pair.refresh is not None else []
             for call in calls:
                 number += 1
-                answer = await self.callers.ask(
+                answer = await self.exchanges.ask(
                     number, call, calm, number % len(self.instances), Random(number)
                 )
-                if answer is None and not self.callers.violations:
-                    self.callers.fault(
+                if answer is None and not self.story.violations:
+                    self.story.fault(
                         PROGRESS, f"{call.verb} is not answered though nothing is wrong any more"
                     )
-        for kept in self.callers.pool.values():
+        for kept in self.exchanges.pool.values():
             for line in kept:
                 line.hang_up()
         await trio.sleep(END_SECONDS)
         left = [instance.number for instance in self.instances if instance.open_connections]
         if left:
-            self.callers.fault(PROGRESS, f"instances {left} still hold connections that their clients closed")
+            self.story.fault(PROGRESS, f"instances {left} still hold connections that their clients closed")
 
     def _result(self) -> Run:
         for instance in self.instances:
-            self.callers.faults.update(instance.faults_met)
+            self.story.faults.update(instance.faults_met)
         clauses: Counter[str] = Counter()
-        self.callers.violations += sources(self.callers.sources)
-        self.callers.violations += verdicts(
-            self.model, self.callers.operations, self.witness, clauses, whole=not self.callers.violations
+        self.story.violations += sources(self.story.sources)
+        self.story.violations += verdicts(
+            self.model, self.story.operations, self.witness, clauses, whole=not self.story.violations
         )
-        self.callers.violations += self.stored.texts_of(self.callers.secrets, "\n".join(self.log))
-        told = [f"{at:>12.3f} s  {text}" for at, text in sorted(self.callers.told, key=lambda one: one[0])]
+        self.story.violations += self.stored.texts_of(self.story.secrets, "\n".join(self.log))
+        told = [f"{at:>12.3f} s  {text}" for at, text in sorted(self.story.told, key=lambda one: one[0])]
         digest = sha256("\n".join([*map(str, self.lines), *told, self.wire.digest]).encode())
         return Run(
             seed=self.seed,
             swarm=self.swarm,
             lines=tuple(self.lines),
             told=tuple(told),
-            violations=tuple(self.callers.violations),
+            violations=tuple(self.story.violations),
             digest=digest.hexdigest(),
-            answers=tuple((one.step, str(one.answer or "")) for one in self.callers.operations),
-            operations=len(self.callers.operations),
+            answers=tuple((one.step, str(one.answer or "")) for one in self.story.operations),
+            operations=len(self.story.operations),
             turns=self.stored.turns,
-            virtual_ms=round(1000 * max((one.returned_at for one in self.callers.operations), default=0.0)),
-            faults=+self.callers.faults,
+            virtual_ms=round(1000 * max((one.returned_at for one in self.story.operations), default=0.0)),
+            faults=+self.story.faults,
             transitions=self.stored.transitions,
             clauses=clauses,
             bytes=self.wire.bytes,

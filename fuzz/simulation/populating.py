@@ -12,9 +12,11 @@ from fuzz.model import User as ModelUser
 from fuzz.replies import answer_of
 from fuzz.requests import administration_event
 from fuzz.seen import SeenUser
-from fuzz.simulation.callers import DESK, DESK_PASSWORD, Callers
+from fuzz.simulation.callers import Callers
 from fuzz.simulation.determinism import SeededEntropy
+from fuzz.simulation.exchanges import DESK
 from fuzz.simulation.instance import CHEAP
+from fuzz.simulation.story import DESK_PASSWORD
 from fuzz.steps import Step
 from ostiary_core import events as e
 from ostiary_core.decision import UserKnown
@@ -32,7 +34,7 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
     """An operator with the administrators, the clients and the people; nothing goes wrong yet."""
     history = callers.history
     drawn = SeededEntropy(f"{callers.seed} beginning")
-    callers.secrets.add(ROOT_PASSWORD)
+    callers.story.secrets.add(ROOT_PASSWORD)
     password_hash = {
         password: CHEAP.hash(password.encode(), salt=drawn.draw()[:16])
         for password in (ROOT_PASSWORD, DESK_PASSWORD, FIRST_PASSWORD)
@@ -42,7 +44,9 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
         if not isinstance(reply, UserKnown):
             raise TypeError(f"an administrator could not be made: {reply}")
         user_id, username = reply.user.user_id, reply.user.username
-        model.realm.users[user_id] = ModelUser(user_id, username, password, super_administrator=True)
+        model.realm.users[user_id] = ModelUser(
+            user_id, username, password, roles=frozenset({SUPER_ADMINISTRATOR})
+        )
         history.users[user_id] = SeenUser(user_id, username, password)
         return history.users[user_id]
 
@@ -86,6 +90,6 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
         )
         answer = answer_of(call, await turns.decide(event))
         if model.judge(call, BEGINNING_OF_TIME_MS, answer).answer != answer:
-            callers.fault(EXPLAINED, f"the beginning: {call.verb} is answered {answer}")
+            callers.story.fault(EXPLAINED, f"the beginning: {call.verb} is answered {answer}")
         history.note(0, call, BEGINNING_OF_TIME_MS, answer)
-        callers.remember(call, answer)
+        callers.story.remember(call, answer)

@@ -13,7 +13,17 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from fuzz.beginnings import CHANGES, PEOPLE, fixed
+from fuzz.beginnings import (
+    ADMINISTRATOR,
+    BATCHES,
+    CHANGES,
+    KEEP_SECONDS,
+    PEOPLE,
+    PERMISSIONS,
+    ROLES,
+    USER_CHANGES,
+    fixed,
+)
 from fuzz.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, Verb
 from fuzz.driver import with_more_scopes
 from fuzz.faults import FAULTS
@@ -24,6 +34,15 @@ CLIENTS = st.sampled_from(("app", "web"))
 AGENTS = st.sampled_from(("phone", "desk", None))
 SCOPES = st.sampled_from((None, None, None, "user.read", "user.read,user.mail", "user.read,user.files"))
 TWISTS = st.sampled_from((None, None, None, None, *Twist))
+WAYS = {
+    Verb.CHANGE_CLIENT: tuple(CHANGES),
+    Verb.CHANGE_USER: USER_CHANGES,
+    Verb.RESET_SECRET: (None, *KEEP_SECONDS),
+    Verb.REGISTER_ROLE: tuple(PERMISSIONS),
+    Verb.CHANGE_ROLE: tuple(PERMISSIONS),
+    Verb.BATCH: BATCHES,
+}
+"""How an administrator may do what there are several ways of."""
 MOVES_MS = st.sampled_from((0, 0, 0, 1, 1_000, 29_999, 30_000, 30_001, 299_999, 300_000, 3_600_000))
 BACK = st.sampled_from((0, 0, 0, 1, 1, 2))
 
@@ -113,14 +132,17 @@ class Lives(RuleBasedStateMachine):
     @rule(
         verb=st.sampled_from(sorted(ADMINISTRATION)),
         client=CLIENTS,
-        change=st.sampled_from(sorted(CHANGES)),
+        role=st.sampled_from(ROLES),
+        by_login=st.booleans(),
         data=st.data(),
     )
-    def administer(self, verb: Verb, client: str, change: str, data: st.DataObject) -> None:
+    def administer(self, verb: Verb, client: str, role: str, by_login: bool, data: st.DataObject) -> None:
         sessions = list(self.world.history.sessions)
         token = Ref(Kind.ACCESS, data.draw(st.sampled_from(sessions))) if sessions else None
-        chosen = change if verb is Verb.CHANGE_CLIENT else None
-        self.take(Step(number=0, at=0, verb=verb, client=client, user=PEOPLE[0], token=token, change=chosen))
+        change = data.draw(st.sampled_from(WAYS[verb])) if verb in WAYS else None
+        step = Step(number=0, at=0, verb=verb, client=client, user=PEOPLE[0], token=token, change=change)
+        other = {"delete-people": ADMINISTRATOR, "delete-roles": ROLES[0]}.get(change or "", "web")
+        self.take(step._replace(role=role, other=other, by=self.login() if by_login else None))
 
     @rule(
         verb=st.sampled_from((Verb.CHANGE_PASSWORD, Verb.WITHDRAW, Verb.SIGN_OUT, Verb.CHANGE_PHONE)),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.command_line import main
 from fuzz.simulation import campaign
 from fuzz.simulation.faults import FAULTS
 from fuzz.simulation.life import live
@@ -21,6 +22,11 @@ def test_without_a_planted_fault_seeds_hold() -> None:
 
 def test_at_least_twenty_faults_are_known_by_names_of_their_own() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 20
+
+
+def test_the_command_line_plants_them_in_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--selftest", "--only", "half-a-turn"]) == 0
+    assert "1 of 1 faults in the server caught" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", QUICK)

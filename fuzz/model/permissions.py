@@ -1,0 +1,64 @@
+"""Who may administer what, and who may hand out what."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from fuzz.calls import Call, Verb
+from fuzz.model.realm import Realm
+from fuzz.model.records import NOT_SIGNED_IN, SUPER_ADMINISTRATOR, User, Verdict, refused
+
+PERMISSION: Final[Mapping[Verb, str]] = {
+    Verb.REGISTER_USER: "iam.user.create",
+    Verb.CHANGE_USER: "iam.user.update",
+    Verb.ENABLE_USER: "iam.user.update",
+    Verb.DISABLE_USER: "iam.user.update",
+    Verb.RESET_PASSWORD: "iam.user.update",
+    Verb.FORCE_OUT_USER: "iam.user.update",
+    Verb.DELETE_USER: "iam.user.delete",
+    Verb.REGISTER_ROLE: "iam.role.create",
+    Verb.CHANGE_ROLE: "iam.role.update",
+    Verb.DELETE_ROLE: "iam.role.delete",
+    Verb.END_SESSION: "monitor.online.kill",
+    Verb.REGISTER_CLIENT: "oauth.client.create",
+    Verb.CHANGE_CLIENT: "oauth.client.update",
+    Verb.ENABLE_CLIENT: "oauth.client.update",
+    Verb.DISABLE_CLIENT: "oauth.client.update",
+    Verb.RESET_SECRET: "oauth.client.update",
+    Verb.END_OLD_SECRET: "oauth.client.update",
+    Verb.DELETE_CLIENT: "oauth.client.delete",
+}
+
+
+def barred(realm: Realm, call: Call, now: int) -> Verdict | None:
+    """Why a caller may not administer; the operator, who has no login, may."""
+    if call.login is None:
+        return None
+    user = realm.signed_in(call.login, now)
+    if user is None:
+        return NOT_SIGNED_IN
+    if user.must_change_password:
+        return refused("A1004", "the signed-in account must change its password first")
+    if not user.super_administrator and PERMISSION[call.verb] not in held_by(realm, user):
+        return refused("A0403", "no permission")
+    return None
+
+
+def held_by(realm: Realm, user: User) -> frozenset[str]:
+    return frozenset().union(*(realm.roles.get(role, frozenset()) for role in user.roles))
+
+
+def is_super(realm: Realm, call: Call, now: int) -> bool:
+    """Whether the caller may do everything, as the operator may."""
+    if call.login is None:
+        return True
+    user = realm.signed_in(call.login, now)
+    return user is not None and user.super_administrator
+
+
+def exceeds(realm: Realm, call: Call, now: int, *roles: str) -> bool:
+    """Whether any of these roles allows what the caller may not do."""
+    if is_super(realm, call, now):
+        return False
+    user = realm.signed_in(call.login, now)
+    held = frozenset[str]() if user is None else held_by(realm, user)
+    return any(role == SUPER_ADMINISTRATOR or not realm.roles[role] <= held for role in roles)

@@ -1,0 +1,250 @@
+"""Single requests: over which connection, with what going wrong on the way, and what is heard of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from random import Random
+from typing import Final
+
+import trio
+
+from fuzz.calls import ADMINISTRATION, Answer, Call, Said, Verb
+from fuzz.driver import BEGINNING_OF_TIME_MS
+from fuzz.history import History
+from fuzz.invariants import DOCUMENTED, PROGRESS
+from fuzz.simulation.asking import ASK_SECONDS, Garbled, ask, hear, spoken
+from fuzz.simulation.hearing import Heard, answer_of, is_undocumented
+from fuzz.simulation.instance import PROXY, Instance
+from fuzz.simulation.judging import RightSource
+from fuzz.simulation.operations import Operation, Outcome
+from fuzz.simulation.plan import CUT_BEFORE, Mishap
+from fuzz.simulation.requesting import request_of, text_code_request
+from fuzz.simulation.storage import AT_THE_STORE, Shared
+from fuzz.simulation.story import AT_THE_DESK, Story
+from fuzz.simulation.streams import Line as Connection
+from fuzz.simulation.witness import Witness
+from fuzz.steps import Step
+from ostiary_core.records import Session, Table, Token
+from ostiary_core.secret import digest_of
+
+__all__ = ["DESK", "Exchanges"]
+
+NO_OPERATION: Final = -1
+"""What is judged by nobody."""
+
+DESK: Final = "desk"
+"""Who administers: a super administrator to whom nobody does anything."""
+TURNED_AWAY: Final = {
+    (Verb.REGISTER_CLIENT, "A0429"),
+    (Verb.REGISTER_USER, "A0429"),
+    (Verb.REGISTER_ROLE, "A0429"),
+    (Verb.CHANGE_PASSWORD, "A0409"),
+}
+"""Answers to one of several who do the same at the same time: nothing was done, and nobody is to blame."""
+
+
+@dataclass
+class Exchanges:
+    """Requests and answers of one run, and the connections that are kept for the next."""
+
+    history: History
+    witness: Witness
+    shared: Shared
+    story: Story
+    instances: Sequence[Instance] = ()
+    turned_away: set[str] = field(default_factory=set)
+    """Logins that were answered that they are none."""
+    pool: dict[tuple[int, str], list[Connection]] = field(default_factory=dict)
+
+    def _operation(self, number: int, call: Call, instance: Instance) -> Operation:
+        operation = Operation(
+            number=len(self.story.operations),
+            step=number,
+            call=call,
+            instance=instance.number,
+            invoked=self.witness.tick(),
+            invoked_now=instance.earliest(),
+            invoked_at=trio.current_time(),
+        )
+        self.story.operations.append(operation)
+        return operation
+
+    async def ask(self, number: int, call: Call, mishap: Mishap, where: int, random: Random) -> Answer | None:
+        """One request and what is heard of it; None where that is nothing, or only a failure."""
+        instance = self.instances[where]
+        operation = self._operation(number, call, instance)
+        setting = (instance.offset_ms, instance.incarnation)
+        source = source_of(call)
+        asked = spoken(
+            request_of(call, by_form=mishap.form), operation.number, self._forwarded(mishap, source)
+        )
+        peer = PROXY if mishap.proxied else source
+        line = self._line(instance, peer, mishap)
+        self._note_faults(mishap, line, operation, instance)
+        heard = None
+        fresh = line is not None and line.is_fresh
+        if line is not None:
+            try:
+                heard = await ask(line, asked, mishap, random)
+            except trio.TooSlowError:
+                self.story.fault(PROGRESS, f"{call.verb}: neither an answer nor the end of the connection")
+            except Garbled as error:
+                self.story.fault(DOCUMENTED, f"{call.verb} is answered in bytes that are no HTTP: {error}")
+        if mishap.fate == CUT_BEFORE or line is None:
+            operation.outcome = Outcome.NEVER
+        self._returned(operation, instance, heard, mishap, source)
+        operation.clock_was_set = setting != (instance.offset_ms, instance.incarnation)
+        cut = mishap.fate is not None or not instance.is_up or setting[1] != instance.incarnation
+        if heard is None and fresh and not cut and not self.story.violations:
+            self.story.fault(PROGRESS, f"{call.verb} is not answered though nothing was cut")
+        if line is not None and line.usable and heard is not None:
+            self.pool.setdefault((where, peer), []).append(line)
+        elif line is not None:
+            line.hang_up()
+        if operation.answer is None or operation.answer.said is Said.FAILED:
+            return None
+        return operation.answer
+
+    async def asked_for_text_code(self, call: Call, instance: Instance) -> bool:
+        """Whether a request for a code was answered with a yes, which tells nothing of whether one comes."""
+        line = instance.connect(source_of(call), slow=False)
+        if line is None:
+            return False
+        asked = spoken(text_code_request(call), NO_OPERATION, [])
+        heard = await ask(line, asked, Mishap(), Random(0))
+        line.hang_up()
+        return heard is not None and heard.status == 200
+
+    async def pipelined(self, step: Step, calls: list[Call], mishap: Mishap, random: Random) -> None:
+        """All of a race in one write, answered in order."""
+        instance = self.instances[mishap.instance % len(self.instances)]
+        source = source_of(calls[0])
+        line = instance.connect(source, slow=mishap.slow)
+        operations = [self._operation(step.number, call, instance) for call in calls]
+        requests = [
+            spoken(request_of(call, by_form=mishap.form), operation.number, [])
+            for call, operation in zip(calls, operations, strict=True)
+        ]
+        setting = (instance.offset_ms, instance.incarnation)
+        for place, operation in enumerate(operations):
+            heard = None
+            if line is not None:
+                try:
+                    with trio.fail_after(ASK_SECONDS):
+                        if place == 0:
+                            await line.say(b"".join(each.data for each in requests))
+                        if line.usable:
+                            heard = await hear(line, requests[place].connection, random)
+                except (trio.BrokenResourceError, trio.ClosedResourceError):
+                    line.usable = False
+                except trio.TooSlowError:
+                    self.story.fault(PROGRESS, f"{operation.call.verb}: no answer on a pipelined connection")
+                except Garbled as error:
+                    self.story.fault(DOCUMENTED, f"pipelined {operation.call.verb}: {error}")
+            self._returned(operation, instance, heard, mishap, source)
+            operation.clock_was_set = setting != (instance.offset_ms, instance.incarnation)
+        if line is not None:
+            line.hang_up()
+
+    def _line(self, instance: Instance, peer: str, mishap: Mishap) -> Connection | None:
+        kept = self.pool.get((instance.number, peer), [])
+        while kept and not mishap.new and not mishap.slow:
+            line = kept.pop()
+            if line.usable:
+                return line
+        return instance.connect(peer, slow=mishap.slow)
+
+    def _forwarded(self, mishap: Mishap, source: str) -> list[tuple[str, str]]:
+        """What proxies, and callers who would like to be somebody else, write into the request."""
+        entries = (["6.6.6.6"] if mishap.spoofed else []) + ([source] if mishap.proxied else [])
+        return [("X-Forwarded-For", ", ".join(entries))] if entries else []
+
+    def _note_faults(
+        self, mishap: Mishap, line: Connection | None, operation: Operation, instance: Instance
+    ) -> None:
+        if line is None:
+            self.story.faults["nobody listens"] += 1
+        for name in ("slow", "spoofed", "proxied"):
+            self.story.faults[name] += bool(getattr(mishap, name))
+        self.story.faults["torn"] += mishap.torn > 1
+        if mishap.fate in AT_THE_STORE and instance.store is not None:
+            instance.store.armed[operation.number] = mishap.fate
+        elif mishap.fate is not None:
+            self.story.faults[mishap.fate] += 1
+
+    def _returned(
+        self, operation: Operation, instance: Instance, heard: Heard | None, mishap: Mishap, source: str
+    ) -> None:
+        operation.returned = self.witness.tick()
+        operation.returned_now = instance.latest()
+        operation.returned_at = trio.current_time()
+        call = operation.call
+        if heard is None:
+            if operation.outcome is not Outcome.NEVER:
+                operation.outcome = Outcome.UNKNOWN
+            self.story.tell_operation(operation, "no answer is heard")
+            return
+        wrong = is_undocumented(call, heard, by_form=mishap.form)
+        if wrong is not None:
+            self.story.fault(DOCUMENTED, wrong)
+            operation.outcome = Outcome.UNKNOWN
+            self.story.tell_operation(operation, f"{heard.status}, and not as documented")
+            return
+        answer = self._completed(call, answer_of(call, heard), source)
+        operation.answer = answer
+        if answer.said is Said.FAILED:
+            operation.outcome = Outcome.UNKNOWN
+            if operation.number not in self.witness.met_fault:
+                self.story.fault(
+                    DOCUMENTED, f"{call.verb} fails with {heard.status} though no fault was injected"
+                )
+        elif (call.verb, answer.error) in TURNED_AWAY:
+            operation.outcome = Outcome.NEVER
+        else:
+            operation.outcome = Outcome.ANSWERED
+            self._note(operation, answer)
+        self.story.tell_operation(operation, f"{heard.status} {answer}")
+
+    def _completed(self, call: Call, answer: Answer, source: str) -> Answer:
+        """With what HTTP does not say: which session began, and whose login it is."""
+        begins = call.verb in (Verb.REDEEM, Verb.CLIENT_CREDENTIALS, Verb.SIGN_IN)
+        if answer.said not in (Said.TOKENS, Said.LOGIN):
+            return answer
+        session = self._session(answer)
+        if session is not None and begins:
+            answer = answer._replace(session_id=session.session_id)
+            self.story.sources.append(RightSource(session.session_id, source, session.source))
+        if answer.said is Said.LOGIN and session is not None:
+            answer = answer._replace(sub=session.user_id)
+        return answer
+
+    def _session(self, answer: Answer) -> Session | None:
+        texts = [text for text in (answer.access, answer.refresh) if text is not None]
+        digests = [digest_of(text) for text in texts]
+        tokens = [one for one in self.shared.records(Table.TOKEN) if isinstance(one, Token)]
+        ids = {token.session_id for token in tokens if token.digest in digests}
+        for session in self.shared.records(Table.SESSION):
+            if isinstance(session, Session) and session.session_id in ids:
+                return session
+        return None
+
+    def _note(self, operation: Operation, answer: Answer) -> None:
+        """Let the history take in what it can make sense of."""
+        call = operation.call
+        self.story.remember(call, answer)
+        if operation.step >= AT_THE_DESK:
+            return
+        if call.login is not None and answer.error == "A1001":
+            self.turned_away.add(call.login)
+        unknown = call.client_id is not None and call.client_id not in self.history.clients
+        if unknown and call.verb is not Verb.REGISTER_CLIENT:
+            return
+        now = BEGINNING_OF_TIME_MS + round(trio.current_time() * 1000)
+        self.history.note(operation.step, call, now, answer)
+
+
+def source_of(call: Call) -> str:
+    """The address that somebody calls from."""
+    who = call.client_id if call.verb not in ADMINISTRATION else DESK
+    place = int.from_bytes(sha256((who or call.username or "somebody").encode()).digest()[:1])
+    return f"203.0.113.{place}"

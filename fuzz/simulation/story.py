@@ -1,0 +1,67 @@
+"""The story of one run: what was asked and came of it, what went wrong on purpose, what must not have."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from fuzz.calls import Answer, Call, Verb
+from fuzz.invariants import Invariant, Violation
+from fuzz.simulation.judging import RightSource
+from fuzz.simulation.operations import Operation
+
+__all__ = ["AT_THE_DESK", "DESK_PASSWORD", "IN_THE_END", "Story"]
+
+DESK_PASSWORD: Final = "password of the administration desk"
+AT_THE_DESK: Final = 1_000_000
+IN_THE_END: Final = 2_000_000
+"""What is asked besides the plan has numbers from here on."""
+
+
+@dataclass
+class Story:
+    """All that is remembered of a run."""
+
+    operations: list[Operation] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    told: list[tuple[float, str]] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    sources: list[RightSource] = field(default_factory=list)
+    secrets: set[str] = field(default_factory=lambda: {DESK_PASSWORD})
+    latest_secret: str = DESK_PASSWORD
+
+    def fault(self, invariant: Invariant, detail: str) -> None:
+        """Something that must not happen happened."""
+        self.violations.append(Violation(invariant, detail))
+
+    def tell(self, text: str) -> None:
+        """One more sentence of the story."""
+        self.told.append((trio.current_time(), text))
+
+    def tell_operation(self, operation: Operation, came: str) -> None:
+        call = operation.call
+        about = " ".join(
+            word
+            for word in (
+                call.client_id and f"client={call.client_id}",
+                call.username and f"user={call.username}",
+                call.user_agent and f"agent={call.user_agent}",
+            )
+            if word
+        )
+        who = f"step {operation.step}" if operation.step < AT_THE_DESK else "the desk"
+        who = who if operation.step < IN_THE_END else "in the end"
+        self.tell(
+            f"{who}: {call.verb} {about} asked at {operation.invoked_at:.3f} s of instance "
+            f"{operation.instance}: {came}"
+        )
+
+    def remember(self, call: Call, answer: Answer) -> None:
+        """Keep what must be found nowhere."""
+        texts = (answer.access, answer.refresh, answer.code, answer.secret, call.verifier)
+        passwords = (call.new_password, call.password if call.verb is Verb.REGISTER_USER else None)
+        for text in (*texts, *passwords):
+            if text is not None and len(text) > 8:
+                self.secrets.add(text)
+                self.latest_secret = text
