@@ -8,21 +8,19 @@ Rules, all in this file (READINGS 23; docs/decisions/0012-guesses-by-address.md)
 - An account that has signed in from an address before does not wait for what others get wrong there. The
   first time it does, it also takes one failure off the address: a crowd behind one address mends its own
   slips, and a guesser with an account of their own gains a single guess by it.
-- An IPv6 address counts as its /64 network, all of which one subscriber commands.
 
 Every account is slowed down on its own as well, whatever the address (`account`). So is a name that no
 account has, by the same rule: else the first answer that tells a guesser to wait would tell that the account
 exists.
 """
 
-import ipaddress
 from typing import Final
 
 from ostiary_core.instant import SECOND_MS, Instant
 from ostiary_core.policy import SPECIFICATION, Policy
-from ostiary_core.standings import Standings
+from ostiary_core.standings import Standings, address_of
 
-__all__ = ["Guesses", "UnknownNames", "address_of"]
+__all__ = ["Guesses", "UnknownNames"]
 
 _FREE_FAILURES: Final = 20
 
@@ -91,22 +89,3 @@ class UnknownNames:
         if len(self._failures) > self._most_names:
             del self._failures[next(iter(self._failures))]
         return 0
-
-
-def address_of(source: str) -> str:
-    """What counts as one address.
-
-    >>> address_of("2001:db8:1:2:aaaa::1") == address_of("2001:db8:1:2:bbbb::2")
-    True
-    >>> address_of("203.0.113.7"), address_of("local")
-    ('203.0.113.7', 'local')
-    """
-    try:
-        address = ipaddress.ip_address(source)
-    except ValueError:
-        return source
-    if isinstance(address, ipaddress.IPv4Address):
-        return source
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))

@@ -17,10 +17,9 @@ from typing import Final
 
 from ostiary_core.decision import Refused, Reply
 from ostiary_core.events import ClientCredentials
-from ostiary_core.guesses import address_of
 from ostiary_core.instant import Instant
 from ostiary_core.secret import Digest
-from ostiary_core.standings import Standing, Standings
+from ostiary_core.standings import Standing, Standings, address_of
 from ostiary_core.why import Why
 
 __all__ = ["SecretGuesses"]

@@ -1,16 +1,18 @@
 """Who failed how often lately, for any number of callers in bounded memory: what guesses are slowed down by.
 
 So many failures cost nothing; each further one doubles the wait until the next try, from one second to one
-minute. One failure is forgotten a minute, so no wait outlives its cause for long.
+minute. One failure is forgotten a minute, so no wait outlives its cause for long. An IPv6 address counts as
+its /64 network, all of which one subscriber commands.
 """
 
+import ipaddress
 from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
 from ostiary_core.instant import MINUTE_MS, SECOND_MS, Instant
 
-__all__ = ["Standing", "Standings"]
+__all__ = ["Standing", "Standings", "address_of"]
 
 _LONGEST_WAIT_SECONDS: Final = 60
 _MOST_DOUBLINGS: Final = _LONGEST_WAIT_SECONDS.bit_length()
@@ -91,3 +93,22 @@ class Standings:
         for standing in self._standings.values():
             standing.drain(now)
         self._standings = {caller: each for caller, each in self._standings.items() if each.failures}
+
+
+def address_of(source: str) -> str:
+    """What counts as one address.
+
+    >>> address_of("2001:db8:1:2:aaaa::1") == address_of("2001:db8:1:2:bbbb::2")
+    True
+    >>> address_of("203.0.113.7"), address_of("local")
+    ('203.0.113.7', 'local')
+    """
+    try:
+        address = ipaddress.ip_address(source)
+    except ValueError:
+        return source
+    if isinstance(address, ipaddress.IPv4Address):
+        return source
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))

@@ -6,7 +6,7 @@ from ostiary_core.decision import FieldFault, FieldRule
 from ostiary_core.events import ConsentWithdrawn, LocaleChosen, PhoneChanged, TimezoneChosen
 from ostiary_core.secret import Secret
 from ostiary_web.grants import grants_of
-from ostiary_web.own import longest, open_own_call, phone, texts
+from ostiary_web.own_account import longest, open_own_call, phone, texts
 from ostiary_web.zones import is_zone
 
 __all__ = ["account"]

@@ -27,7 +27,7 @@ from ostiary_web.browser import (
     refresh_cookie,
 )
 from ostiary_web.exchange import Exchange, exchange, limited
-from ostiary_web.own import longest, new_password, open_own_call, texts
+from ostiary_web.own_account import longest, new_password, open_own_call, texts
 
 __all__ = ["LONGEST_USERNAME", "auth", "change_password", "renew_login", "sign_in"]
 

@@ -15,7 +15,7 @@ from ostiary_core.events import AvatarChosen, SignedIn
 from ostiary_core.why import Why
 from ostiary_net.files import Files
 from ostiary_web.exchange import Exchange, exchange
-from ostiary_web.own import open_own_call
+from ostiary_web.own_account import open_own_call
 from ostiary_web.pictures import MEDIA_TYPES, picture_in
 from ostiary_web.uploads import FILES_PREFIX
 

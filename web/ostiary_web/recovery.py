@@ -22,7 +22,7 @@ from ostiary_core.secret import Secret
 from ostiary_net.passwords import Passwords
 from ostiary_net.text_messages import TextMessage, TextMessages
 from ostiary_web.exchange import Exchange, exchange, limited
-from ostiary_web.own import longest, new_password, open_own_call, phone, texts
+from ostiary_web.own_account import longest, new_password, open_own_call, phone, texts
 from ostiary_web.zones import ZONE_HEADER, zone_for
 
 __all__ = ["message_text", "recover_password", "recovery", "send_text_code"]
