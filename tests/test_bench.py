@@ -14,6 +14,7 @@ from tests.bench.cells import LANE, ROOT
 from tests.bench.driver import Address, WrongAnswer, ask_once, drive
 from tests.bench.findings import Findings, Idle, Machine, Measured, Stored, read_findings
 from tests.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
+from tests.bench.peers.installing import Unavailable, node_programs
 from tests.bench.report import REPORT, measured_section, write_into_page, write_report
 from tests.bench.running import running
 from tests.bench.workloads import OPERATIONS, Introspection, Paths, Refresh
@@ -129,6 +130,12 @@ def test_names_are_alike_in_both_languages() -> None:
     assert CHALLENGE == "w1TpKUdYE9hUAcNSeeSRFioHDxfUxuHho_JHAfZ_vDM"
     assert (client_id(17), machine_id(3)) == ("client-7", "machine-3")
     assert secret_of("client-7") == "secretofclient7xxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+
+def test_a_peer_that_cannot_be_had_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="no node and npm"):
+        node_programs()
 
 
 # --- judging and reporting

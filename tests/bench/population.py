@@ -60,7 +60,7 @@ def fill(path: Path, sessions: int) -> int:
     try:
         # Nobody waits for this and a fault means to begin anew, so it needs neither journal nor flush.
         connection.execute(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -4000000"
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000"
         ).fetchall()
         starts = _Starts(sessions, now)
         for first in range(0, sessions, _AT_A_TIME):
