@@ -6,6 +6,7 @@ They are no dependencies of this project: what cannot be had is left out of the 
 import shutil
 import subprocess
 import sys
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -23,12 +24,29 @@ class Unavailable(Exception):
 
 def python_of_peers() -> Path:
     """The interpreter of an environment with what `requirements.txt` names."""
+    made = _python_environment()
+    if isinstance(made, Unavailable):
+        raise made
+    return made
+
+
+@cache
+def _python_environment() -> Path | Unavailable:
+    """Tried once, as three servers ask for it."""
+    try:
+        return _made_environment()
+    except Unavailable as reason:
+        return reason
+
+
+def _made_environment() -> Path:
     lock = HERE / "requirements.txt"
     folder = _INSTALLED / f"python-{_version_of(lock, sys.version)}"
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
         _run(sys.executable, "-m", "venv", "--clear", str(folder))
-        _run(str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", str(lock))
+        install = (str(python), "-m", "pip", "install", "--quiet", "--retries", "1", "--require-hashes")
+        _run(*install, "-r", str(lock))
         (folder / "complete").touch()
     return python
 
@@ -43,7 +61,7 @@ def node_programs() -> tuple[Path, Path]:
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("package.json", "package-lock.json", ".npmrc"):
             shutil.copy(HERE / name, folder)
-        _run(npm, "ci", "--ignore-scripts", "--silent", folder=folder)
+        _run(npm, "ci", "--ignore-scripts", "--silent", "--fetch-retries=1", folder=folder)
     for program in HERE.glob("*.mjs"):
         shutil.copy(program, folder)
     return Path(node), folder
