@@ -24,7 +24,10 @@ from ostiary_web.settings import SettingError, Settings
 
 __all__ = ["door_rules", "entrance", "entrance_from_environment", "first_password_line", "settings_or_exit"]
 
-_LONGEST_BODY: Final = 1024 * 1024
+_ADMINISTRATION: Final = ("/admin/", "/api/iam/", "/api/oauth/")
+_LONGEST_OF_ADMINISTRATION: Final = 1024 * 1024
+_LONGEST_BODY: Final = LONGEST_FORM
+"""Of what anybody may send who is not signed in: reading a form of a megabyte holds everybody else up."""
 
 _OF_STATUS: Final = {413: Why.BODY_TOO_LARGE, 500: Why.INTERNAL_ERROR}
 
@@ -100,9 +103,9 @@ def _body_limit(path: str) -> int:
     """Bytes a body may have (READINGS 37)."""
     if path in UPLOAD_PATHS:
         return LONGEST_UPLOAD
-    if path.endswith("/import"):
-        return LONGEST_IMPORT
-    return LONGEST_FORM if path.startswith("/api/oauth2/") else _LONGEST_BODY
+    if not path.startswith(_ADMINISTRATION):
+        return _LONGEST_BODY
+    return LONGEST_IMPORT if path.endswith("/import") else _LONGEST_OF_ADMINISTRATION
 
 
 def _refusal(status: int, scope: Mapping[str, Any], trace_id: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
