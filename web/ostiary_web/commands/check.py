@@ -4,8 +4,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,6 +16,8 @@ from ostiary_core.instant import Instant
 from ostiary_core.records import Client, GrantType, Table
 from ostiary_net.service import where_raised
 from ostiary_web.commands.desk import Desk, run
+from ostiary_web.commands.findings import Finding, Level
+from ostiary_web.commands.live import ask_live
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import settings_or_exit
@@ -28,26 +28,15 @@ __all__ = ["check"]
 _MOST_APART_MS: Final = 2_000
 
 
-class Level(StrEnum):
-    """How bad it is."""
-
-    FINE = "fine"
-    WARNING = "warning"
-    FAULT = "fault"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the list."""
-
-    level: Level
-    about: str
-    text: str
-
-
 @click.command()
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Also ask the running server at PUBLIC_URL for a token, and look where it saw that come from. "
+    "A deleted client ostiary-check-… stays in the audit trail.",
+)
 @asking
-def check(printer: Printer) -> None:
+def check(printer: Printer, live: bool) -> None:
     """Look at settings, files, database, clock and clients. Exits with 1 where something is at fault.
 
     A warning is something that may be meant. Nothing is changed, but for one write that proves that the
@@ -55,6 +44,8 @@ def check(printer: Printer) -> None:
     """
     settings = settings_or_exit(os.environ)
     findings = [*_of_settings(settings), *_of_files(settings), *run(_of_the_store)]
+    if live:
+        findings.append(run(ask_live))
     worst = max((list(Level).index(each.level) for each in findings), default=0)
     if printer.for_scripts:
         listed = [{"level": each.level.value, "about": each.about, "text": each.text} for each in findings]
