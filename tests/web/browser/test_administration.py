@@ -40,7 +40,7 @@ def test_a_client_is_registered_with_its_secret_shown_once(visit: Visit) -> None
     )
     assert answer.status == 200
     visitor.open("/admin/clients/bookshop/disable")
-    assert "1 running sessions end at once" in visitor.text
+    assert "Running sessions that end at once: 1." in visitor.text
     visitor.press("Disable")
     assert "Disabled" in visitor.text
     visitor.press("Enable")
@@ -119,7 +119,8 @@ def test_people_are_added_changed_and_signed_out_everywhere(visit: Visit) -> Non
     dora = visit(java_script_enabled=False)
     dora.sign_in("dora", "long enough")
     visitor.open(f"{person}/person_force")
-    assert "1 running sessions of Dora Dean-Smith" in visitor.text
+    assert "Dora Dean-Smith is signed out" in visitor.text
+    assert "Running sessions that end: 1." in visitor.text
     visitor.press("Sign out everywhere")
     dora.open("/account")
     assert dora.path == "/login"

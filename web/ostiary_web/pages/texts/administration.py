@@ -85,7 +85,6 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "With this client's own values; put the secret in place of $SECRET.",
             "已填入该客户端的实际参数；请将 $SECRET 替换为密钥。",
         ),
-        "client_running": ("{count} running sessions", "{count} 个进行中的会话"),
         "client_hint_id": (
             "Letters, digits, dots, hyphens, underscores; it cannot be changed later.",
             "字母、数字、点、连字符、下划线；之后不能修改。",
@@ -97,22 +96,22 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "client_hint_automatic": ("Users are not asked for these.", "无需用户确认。"),
         "client_disable_will": (
             (
-                "It can no longer authenticate, and {count} running sessions end at once. Enabling it again "
-                "brings none of them back."
+                "It can no longer authenticate. Running sessions that end at once: {count}. Enabling it "
+                "again brings none of them back."
             ),
             "它将无法认证，{count} 个进行中的会话立即结束；重新启用不会恢复。",
         ),
         "client_delete_will": (
             (
-                "It is gone for good, {count} running sessions end at once, and its identifier is never "
-                "given out again."
+                "It is gone for good, and its identifier is never given out again. Running sessions that "
+                "end at once: {count}."
             ),
             "将永久删除，{count} 个进行中的会话立即结束，其标识不会再被使用。",
         ),
         "client_reset_will": (
             (
                 "The old secret stops working at once, or when the time chosen here is over. Issued tokens "
-                "stay good: {count} running sessions go on."
+                "stay good. Running sessions that go on: {count}."
             ),
             "旧密钥立即失效，或在所选时间后失效。已签发的令牌不受影响：{count} 个进行中的会话继续有效。",
         ),
@@ -127,7 +126,7 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "client_old_used": ("Old secret last used", "旧密钥最近使用"),
         "client_end_old": ("End the old secret", "停用旧密钥"),
         "client_end_old_will": (
-            "Whoever still uses the old secret can no longer authenticate. {count} running sessions go on.",
+            "Whoever still uses the old secret can no longer authenticate. Running sessions that go on: {count}.",
             "仍在使用旧密钥的系统将无法认证；{count} 个进行中的会话继续有效。",
         ),
         # --- people
@@ -145,25 +144,25 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "person_reset": ("Set a new password", "重置密码"),
         "person_reset_will": (
             (
-                "Everything {name} has open ends at once: {count} running sessions. They must choose another "
-                "password at the next sign-in."
+                "{name} must choose another password at the next sign-in. Running sessions that end at "
+                "once: {count}."
             ),
             "{name} 的 {count} 个进行中的会话立即结束，下次登录时须修改密码。",
         ),
         "person_force": ("Sign out everywhere", "强制下线"),
         "person_force_will": (
-            "{count} running sessions of {name} end at once, in browsers and applications alike.",
+            "{name} is signed out in browsers and applications alike. Running sessions that end: {count}.",
             "{name} 在浏览器与应用中的 {count} 个会话立即结束。",
         ),
         "person_disable_will": (
             (
-                "{name} can no longer sign in, and {count} running sessions end at once. Enabling again "
+                "{name} can no longer sign in. Running sessions that end at once: {count}. Enabling again "
                 "brings none of them back."
             ),
             "{name} 将无法登录，{count} 个进行中的会话立即结束；重新启用不会恢复。",
         ),
         "person_delete_will": (
-            "The account is gone for good and {count} running sessions of {name} end at once.",
+            "The account of {name} is gone for good. Running sessions that end at once: {count}.",
             "账号将永久删除，{name} 的 {count} 个进行中的会话立即结束。",
         ),
         "person_phone_ends": (
