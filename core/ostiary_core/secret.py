@@ -42,18 +42,27 @@ class Secret:
     __slots__ = ("_digest", "_text")
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text: str | None = text
         self._digest: Digest | None = None
 
     def reveal(self) -> str:
         """The text itself, for the one answer that carries it."""
+        if self._text is None:
+            raise ValueError("the text of this secret was not kept")
         return self._text
+
+    def digest_alone(self) -> "Secret":
+        """The same without its text: for what is only compared."""
+        kept = Secret("")
+        kept._digest = self.digest
+        kept._text = None
+        return kept
 
     @property
     def digest(self) -> Digest:
         """Its SHA-256; lone surrogates are digested too, so that no text makes this fail."""
         if self._digest is None:
-            self._digest = digest_of(self._text)
+            self._digest = digest_of(self.reveal())
         return self._digest
 
     def __eq__(self, other: object) -> bool:

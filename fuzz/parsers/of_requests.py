@@ -7,7 +7,8 @@ from urllib.parse import parse_qsl
 import h11
 
 from fuzz.parsers.target import Target, agree
-from ostiary_core.http.credentials import read_credentials
+from ostiary_core.events import ClientCredentials
+from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.form import LONGEST_FORM, read_form
 from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.why import Why
@@ -64,10 +65,10 @@ def _fields(body: bytes) -> dict[str, str] | str:
 
 def judge_basic(data: bytes) -> None:
     """Base64 by hand, and the first colon divides (READINGS 17)."""
-    read = read_credentials([(b"authorization", data)], {})
+    read = read_basic([(b"authorization", data)])
     expected = _pair(data)
-    if isinstance(read, tuple):
-        agree(read[0], Why.CREDENTIALS_MALFORMED if expected is None else None, data)
+    if not isinstance(read, ClientCredentials):
+        agree(read, Why.CREDENTIALS_MALFORMED if expected is None else ClientCredentials, data)
         return
     agree((read.client_id, read.secret.reveal()), expected, data)
 

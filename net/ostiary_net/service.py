@@ -5,7 +5,7 @@ Both front doors call it, so a request is counted, decided and answered in one w
 
 import traceback
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
@@ -15,6 +15,9 @@ from ostiary_core.events import Event
 from ostiary_core.guesses import Guesses, UnknownNames
 from ostiary_core.http import service
 from ostiary_core.http.answer import Answer
+from ostiary_core.http.sender import Sender
+from ostiary_core.http.token_service import MINTING
+from ostiary_core.instant import Instant
 from ostiary_core.rate import Operation, RateWindows
 from ostiary_core.secret import Entropy
 from ostiary_net.authentications import Authentications
@@ -29,6 +32,9 @@ __all__ = ["Service", "where_raised"]
 _log = structlog.get_logger("ostiary")
 
 T = TypeVar("T")
+
+_UNUSED: Final = Entropy(b"")
+"""To draw costs a call of the system: not for what mints nothing."""
 
 
 def where_raised(error: BaseException) -> list[str]:
@@ -69,9 +75,9 @@ class Service:
         """Where a request came from, under a fresh trace id."""
         return service.origin_of(headers, source, self.trace_id())
 
-    def seconds_to_wait(self, operation: Operation, source: str) -> int:
+    def seconds_to_wait(self, operation: Operation, source: str, now: Instant | None = None) -> int:
         """0 where the source is within its limit, against which this request counts."""
-        seconds = self.rate_windows.admit(operation, source, self.clock.now())
+        seconds = self.rate_windows.admit(operation, source, self.clock.now() if now is None else now)
         if seconds:
             self.metrics.rate_limited(operation)
         return seconds
@@ -123,29 +129,31 @@ class Service:
             raise
 
     async def answer_token_service(
-        self, operation: Operation, headers: service.Fields, body: bytes, source: str
+        self, operation: Operation, sender: Sender, body: bytes, source: str
     ) -> Answer:
         """`/token`, `/introspect` and `/revoke`, whole: windows, reading, decision, answer."""
-        wait_seconds = self.seconds_to_wait(operation, source)
+        now = self.clock.now()
+        wait_seconds = self.seconds_to_wait(operation, source, now)
         if wait_seconds:
-            return service.too_many_requests(headers, self.trace_id(), wait_seconds)
-        origin = self.origin(headers, source)
-        asked = service.read_token_service(operation, headers, body, self.entropy(), origin)
+            return service.too_many_requests(sender.language, self.trace_id(), wait_seconds)
+        origin = Origin(trace_id=self.trace_id(), source=source, user_agent=sender.user_agent)
+        entropy = self.entropy() if operation in MINTING else _UNUSED
+        asked = service.read_token_service(operation, sender, body, entropy, origin)
         if isinstance(asked, Answer):
             return asked
-        wait_seconds = self.authentications.seconds_to_wait(asked.event, source, self.clock.now())
+        wait_seconds = self.authentications.seconds_to_wait(asked.event, source, now)
         if wait_seconds:
-            return service.too_many_requests(headers, origin.trace_id, wait_seconds)
-        return await self._answer(asked)
+            return service.too_many_requests(sender.language, origin.trace_id, wait_seconds)
+        return await self._answer(asked, now)
 
     async def answer_userinfo(self, headers: service.Fields, source: str) -> Answer:
         """User-info by a Bearer token."""
         asked = service.read_userinfo(headers, self.origin(headers, source))
-        return asked if isinstance(asked, Answer) else await self._answer(asked)
+        return asked if isinstance(asked, Answer) else await self._answer(asked, self.clock.now())
 
-    async def _answer(self, asked: service.Asked) -> Answer:
+    async def _answer(self, asked: service.Asked, now: Instant) -> Answer:
         """What was asked, decided and answered; whether its secret was right is remembered."""
-        event, source, now = asked.event, asked.origin.source, self.clock.now()
+        event, source = asked.event, asked.origin.source
         try:
             decision = await self.decide(event, asked.origin)
         except TurnFailed:

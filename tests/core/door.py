@@ -11,6 +11,7 @@ from ostiary_core import Secret
 from ostiary_core.events import AuthorizationChecked, SignedIn
 from ostiary_core.http import Answer, Language, authorization, token_service, userinfo
 from ostiary_core.http.form import header_values
+from ostiary_core.http.sender import sender_of
 from tests.core import asks
 from tests.core.story import World
 
@@ -83,7 +84,9 @@ def form_body(fields: Mapping[str, object]) -> bytes:
 def post_raw(world: World, path: str, headers: Headers, body: bytes) -> Response:
     """A request as it is on the wire; the store sees it only if it can be read."""
     operation = token_service.PATHS[path]
-    event = token_service.read(operation, headers, body, source="198.51.100.5", entropy=asks.fresh_entropy())
+    event = token_service.read(
+        operation, sender_of(headers), body, source="198.51.100.5", entropy=asks.fresh_entropy()
+    )
     if isinstance(event, Answer):
         return Response(event)
     return Response(token_service.answer(event, world.when(event).decision))

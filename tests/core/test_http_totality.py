@@ -12,6 +12,7 @@ from ostiary_core.events import GrantUnrecognised
 from ostiary_core.http import Answer, Language, preferred_language, token_service, userinfo
 from ostiary_core.http.envelope import failure, service_failure
 from ostiary_core.http.form import read_form
+from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import Operation
 from tests.core import asks
 from tests.core.door import (
@@ -65,7 +66,7 @@ bodies = st.one_of(st.binary(max_size=300), st.lists(st.sampled_from(PIECES), ma
 def test_any_request_is_read_as_an_event_or_answered_with_a_4xx(
     operation: Operation, headers: list[tuple[bytes, bytes]], body: bytes
 ) -> None:
-    read = token_service.read(operation, headers, body, source="", entropy=Entropy(b"x" * 32))
+    read = token_service.read(operation, sender_of(headers), body, source="", entropy=Entropy(b"x" * 32))
     if isinstance(read, Answer):
         assert read.status in {400, 401, 413}
     else:

@@ -12,6 +12,7 @@ from ostiary_core import Instant
 from ostiary_core.decision import Decision, Done, Fact, FactKind, Refused
 from ostiary_core.events import GrantUnrecognised
 from ostiary_core.http import token_service
+from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import LIMITS, Operation
 from ostiary_core.why import Why
 from ostiary_net.front_door.lifeline import WORKER
@@ -99,13 +100,13 @@ async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
     async with open_turns(store, HandClock(), run_inline, metrics) as turns:
         service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
         form = b"application/x-www-form-urlencoded"
-        headers = ((b"content-type", form), (b"user-agent", SECRET.encode()))
+        sender = sender_of(((b"content-type", form), (b"user-agent", SECRET.encode())))
         for body in (
             f"grant_type={SECRET}&client_id={SECRET}&client_secret={SECRET}",
             f"grant_type=refresh_token&refresh_token={SECRET}&client_id={SECRET}&client_secret={SECRET}",
             f"{SECRET}={SECRET}",
         ):
-            await service.answer_token_service(Operation.TOKEN, headers, body.encode(), SECRET)
+            await service.answer_token_service(Operation.TOKEN, sender, body.encode(), SECRET)
     assert token_service.PATHS, "the operations have paths"
     assert SECRET not in metrics.exposition()
     assert sum(n for name, n in samples(metrics).items() if name.startswith("ostiary_requests_total")) == 2

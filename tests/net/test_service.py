@@ -15,6 +15,7 @@ from ostiary_core import Secret
 from ostiary_core.decision import SecretIssued
 from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested
 from ostiary_core.http import Answer
+from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import LIMITS, Operation
 from ostiary_net.service import Service
 from ostiary_net.threads import run_inline
@@ -51,7 +52,9 @@ def posted(secret: str, language: str = "en") -> Headers:
 async def token_service(
     service: Service, operation: Operation, secret: str, **form: str
 ) -> tuple[Answer, Mapping[str, Any]]:
-    answer = await service.answer_token_service(operation, posted(secret), urlencode(form).encode(), SOURCE)
+    answer = await service.answer_token_service(
+        operation, sender_of(posted(secret)), urlencode(form).encode(), SOURCE
+    )
     return answer, json.loads(answer.body or b"{}")
 
 
@@ -182,7 +185,9 @@ async def test_a_full_window_answers_429_in_the_envelope_and_asks_nobody(operati
         for _ in range(LIMITS[operation]):
             assert service.seconds_to_wait(operation, SOURCE) == 0
         answer, content = await token_service(service, operation, "secret", token="t")
-        other = await service.answer_token_service(operation, posted("secret"), b"token=t", "203.0.113.8")
+        other = await service.answer_token_service(
+            operation, sender_of(posted("secret")), b"token=t", "203.0.113.8"
+        )
 
     assert (answer.status, content["code"], content["data"]) == (429, "A0429", None)
     assert set(content) == {"code", "msg", "data", "traceId"}

@@ -11,7 +11,7 @@ from ostiary_core.events import (
     SignedOut,
     SignInAttempted,
 )
-from ostiary_core.http.token_service import user_agent_of
+from ostiary_core.http.sender import user_agent_of
 from ostiary_core.identifiers import canonical_username
 from ostiary_core.passwords import LONGEST_PASSWORD, new_password_faults
 from ostiary_core.rate import Operation

@@ -11,6 +11,7 @@ from ostiary_core.events import (
     ProfileRequested,
 )
 from ostiary_core.http import authorization, token_service, userinfo
+from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import Operation
 from ostiary_core.why import Why
 from ostiary_web.browser import FORM_HEADER, caller, cookie_caller, form_token, hand_out_form_cookie
@@ -26,7 +27,8 @@ async def _token_service() -> Response:
     here = exchange()
     operation = token_service.PATHS[request.path]
     content = await body()
-    return respond(await here.service.answer_token_service(operation, here.headers, content, here.source))
+    sender = sender_of(here.headers)
+    return respond(await here.service.answer_token_service(operation, sender, content, here.source))
 
 
 for _path, _operation in token_service.PATHS.items():

@@ -9,27 +9,35 @@ from ostiary_core.http.form import header_values
 from ostiary_core.secret import Secret
 from ostiary_core.why import Why
 
-__all__ = ["read_credentials"]
+__all__ = ["read_basic", "read_credentials"]
+
+
+def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Why | None:
+    """The credentials in the Authorization field, or what is wrong with it; None where there is none."""
+    authorization = header_values(headers, b"authorization")
+    if not authorization:
+        return None
+    if len(authorization) > 1:
+        return Why.TWO_AUTHENTICATIONS
+    return _from_basic(authorization[0]) or Why.CREDENTIALS_MALFORMED
 
 
 def read_credentials(
-    headers: Sequence[tuple[bytes, bytes]], form: Mapping[str, str]
+    basic: ClientCredentials | Why | None, form: Mapping[str, str]
 ) -> ClientCredentials | tuple[Why, AuthenticationMethod]:
     """The client's credentials; else what is wrong and by which method they came.
 
     No credentials at all count as the form method (READINGS 16).
     """
-    authorization = header_values(headers, b"authorization")
-    if not authorization:
+    if basic is None:
         return _from_form(form)
-    if len(authorization) > 1 or "client_secret" in form:
+    if "client_secret" in form:
         return Why.TWO_AUTHENTICATIONS, AuthenticationMethod.BASIC
-    credentials = _from_basic(authorization[0])
-    if credentials is None:
-        return Why.CREDENTIALS_MALFORMED, AuthenticationMethod.BASIC
-    if form.get("client_id", credentials.client_id) != credentials.client_id:
+    if isinstance(basic, Why):
+        return basic, AuthenticationMethod.BASIC
+    if form.get("client_id", basic.client_id) != basic.client_id:
         return Why.TWO_AUTHENTICATIONS, AuthenticationMethod.BASIC
-    return credentials
+    return basic
 
 
 def _from_form(form: Mapping[str, str]) -> ClientCredentials | tuple[Why, AuthenticationMethod]:

@@ -10,7 +10,7 @@
 runtime's to log, under the trace id; `Asked.failure` is what to send then, and nothing was kept.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -20,8 +20,8 @@ from ostiary_core.events import ProfileRequested
 from ostiary_core.http import envelope, token_service, userinfo
 from ostiary_core.http.answer import NO_STORE, Answer
 from ostiary_core.http.envelope import service_failure
-from ostiary_core.http.form import header_values
-from ostiary_core.http.language import Language, preferred_language
+from ostiary_core.http.language import Language
+from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.instant import Instant
 from ostiary_core.limits import Limits
@@ -43,9 +43,6 @@ __all__ = [
     "read_userinfo",
     "too_many_requests",
 ]
-
-Fields = Sequence[tuple[bytes, bytes]]
-"""Header fields of a request: names in lower case, in order."""
 
 _MOST_ATTEMPTS: Final = 20
 """How often a turn is taken again after another writer was quicker."""
@@ -133,9 +130,10 @@ def read(
         return read_userinfo(request.headers, origin_of(request.headers, request.source, trace_id))
     wait_seconds = limits.windows.admit(operation, request.source, now)
     if wait_seconds:
-        return too_many_requests(request.headers, trace_id, wait_seconds)
-    origin = origin_of(request.headers, request.source, trace_id)
-    asked = read_token_service(operation, request.headers, request.body, entropy, origin)
+        return too_many_requests(language_of(request.headers), trace_id, wait_seconds)
+    sender = sender_of(request.headers)
+    origin = Origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
+    asked = read_token_service(operation, sender, request.body, entropy, origin)
     return asked if isinstance(asked, Answer) else _within_guesses(asked, request, limits, now)
 
 
@@ -146,7 +144,7 @@ def _within_guesses(asked: Asked, request: Request, limits: Limits, now: Instant
     credentials = asked.event.credentials
     wait_seconds = limits.guesses.seconds_to_wait(credentials, request.source, now)
     if wait_seconds:
-        return too_many_requests(request.headers, asked.origin.trace_id, wait_seconds)
+        return too_many_requests(asked.language, asked.origin.trace_id, wait_seconds)
 
     def heard(decision: Decision) -> None:
         limits.guesses.decided(credentials, decision.reply, request.source, now)
@@ -195,13 +193,13 @@ def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer
 
 
 def read_token_service(
-    operation: Operation, headers: Fields, body: bytes, entropy: Entropy, origin: Origin
+    operation: Operation, sender: Sender, body: bytes, entropy: Entropy, origin: Origin
 ) -> Asked | Answer:
     """What is asked of `/token`, `/introspect` or `/revoke` by a request within its limit."""
-    event = token_service.read(operation, headers, body, source=origin.source, entropy=entropy)
+    event = token_service.read(operation, sender, body, source=origin.source, entropy=entropy)
     if isinstance(event, Answer):
         return event
-    return Asked(event=event, origin=origin, language=language_of(headers))
+    return Asked(event=event, origin=origin, language=sender.language)
 
 
 def read_userinfo(headers: Fields, origin: Origin) -> Asked | Answer:
@@ -213,18 +211,11 @@ def read_userinfo(headers: Fields, origin: Origin) -> Asked | Answer:
     return Asked(event=event, origin=origin, language=language)
 
 
-def too_many_requests(headers: Fields, trace_id: str, wait_seconds: int) -> Answer:
+def too_many_requests(language: Language, trace_id: str, wait_seconds: int) -> Answer:
     """The 429 of a full rate window ("Limits", rule 1), and of too many wrong secrets."""
-    return service_failure(
-        Why.TOO_MANY_REQUESTS, language_of(headers), trace_id, retry_after_seconds=wait_seconds
-    )
+    return service_failure(Why.TOO_MANY_REQUESTS, language, trace_id, retry_after_seconds=wait_seconds)
 
 
 def origin_of(headers: Fields, source: str, trace_id: str) -> Origin:
     """Where a request came from, for the audit trail."""
-    return Origin(trace_id=trace_id, source=source, user_agent=token_service.user_agent_of(headers))
-
-
-def language_of(headers: Fields) -> Language:
-    """The language a request prefers, by its Accept-Language."""
-    return preferred_language(b",".join(header_values(headers, b"accept-language")).decode("latin-1"))
+    return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))

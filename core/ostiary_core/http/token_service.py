@@ -4,7 +4,7 @@ Errors have the raw form of RFC 6749 §5.2; only a full rate window and an inter
 envelope ("Errors").
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -29,8 +29,9 @@ from ostiary_core.events import (
 )
 from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer
 from ostiary_core.http.credentials import read_credentials
-from ostiary_core.http.form import header_values, read_form
+from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.http.sender import Sender
 from ostiary_core.instant import whole_seconds
 from ostiary_core.rate import Operation
 from ostiary_core.records import GrantType
@@ -38,7 +39,7 @@ from ostiary_core.scopes import parse_scope
 from ostiary_core.secret import Entropy, Secret
 from ostiary_core.why import Why
 
-__all__ = ["PATHS", "TokenServiceEvent", "answer", "read", "refusal", "user_agent_of"]
+__all__ = ["MINTING", "PATHS", "TokenServiceEvent", "answer", "read", "refusal"]
 
 PATHS: Final[Mapping[str, Operation]] = MappingProxyType(
     {
@@ -48,6 +49,9 @@ PATHS: Final[Mapping[str, Operation]] = MappingProxyType(
     }
 )
 """Where each operation is reached, by POST."""
+
+MINTING: Final = frozenset({Operation.TOKEN})
+"""What draws from the entropy that comes with it."""
 
 TokenServiceEvent = (
     CodeRedeemed
@@ -75,9 +79,6 @@ class _Asked:
     source: str
     entropy: Entropy
 
-    def secret(self, field: str) -> Secret | None:
-        return Secret(self.form[field]) if field in self.form else None
-
     @property
     def scopes(self) -> tuple[str, ...] | None:
         return parse_scope(self.form.get("scope", "")) or None
@@ -85,7 +86,7 @@ class _Asked:
 
 def read(
     operation: Operation,
-    headers: Sequence[tuple[bytes, bytes]],
+    sender: Sender,
     body: bytes,
     *,
     source: str,
@@ -93,26 +94,30 @@ def read(
 ) -> TokenServiceEvent | Answer:
     """The event that a request is, or the answer to one that cannot be any (READINGS 13).
 
-    `headers` have lower-case names; `source` is the address the request came from.
+    `source` is the address the request came from; `entropy` is used by what is in `MINTING` alone.
     """
-    form = read_form(headers, body)
+    form = read_form(sender.content_type, body)
     if isinstance(form, Why):
         return refusal(operation, form)
-    credentials = read_credentials(headers, form)
+    credentials = read_credentials(sender.basic, form)
     if isinstance(credentials, tuple):
         return refusal(operation, *credentials)
+    if operation is Operation.INTROSPECT:
+        return IntrospectionRequested(credentials=credentials, token=_secret(form, "token"))
+    if operation is Operation.REVOKE:
+        return RevocationRequested(credentials=credentials, token=_secret(form, "token"))
     asked = _Asked(
         credentials=credentials,
         form=form,
-        user_agent=user_agent_of(headers),
+        user_agent=sender.user_agent,
         source=source,
         entropy=entropy,
     )
-    if operation is Operation.INTROSPECT:
-        return IntrospectionRequested(credentials=credentials, token=asked.secret("token"))
-    if operation is Operation.REVOKE:
-        return RevocationRequested(credentials=credentials, token=asked.secret("token"))
     return _token_event(asked)
+
+
+def _secret(form: Mapping[str, str], field: str) -> Secret | None:
+    return Secret(form[field]) if field in form else None
 
 
 def _token_event(asked: _Asked) -> TokenServiceEvent:
@@ -120,7 +125,7 @@ def _token_event(asked: _Asked) -> TokenServiceEvent:
         case GrantType.AUTHORIZATION_CODE:
             return CodeRedeemed(
                 credentials=asked.credentials,
-                code=asked.secret("code"),
+                code=_secret(asked.form, "code"),
                 redirect_uri=asked.form.get("redirect_uri"),
                 code_verifier=asked.form.get("code_verifier"),
                 user_agent=asked.user_agent,
@@ -130,7 +135,7 @@ def _token_event(asked: _Asked) -> TokenServiceEvent:
         case GrantType.REFRESH_TOKEN:
             return RefreshRequested(
                 credentials=asked.credentials,
-                refresh_token=asked.secret("refresh_token"),
+                refresh_token=_secret(asked.form, "refresh_token"),
                 scopes=asked.scopes,
                 user_agent=asked.user_agent,
                 entropy=asked.entropy,
@@ -147,12 +152,6 @@ def _token_event(asked: _Asked) -> TokenServiceEvent:
             return GrantUnrecognised(credentials=asked.credentials, why=Why.GRANT_TYPE_MISSING)
         case _:
             return GrantUnrecognised(credentials=asked.credentials, why=Why.GRANT_TYPE_UNKNOWN)
-
-
-def user_agent_of(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
-    """The User-Agent byte for byte, as text that keeps every byte; None where there is none (READINGS 2)."""
-    values = header_values(headers, b"user-agent")
-    return b", ".join(values).decode("latin-1") if values else None
 
 
 def answer(event: TokenServiceEvent, decision: Decision) -> Answer:

@@ -23,8 +23,8 @@ from hypercorn.typing import AppWrapper, LifespanState
 from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connection import GuardedConnection
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.heads import read_head
 from ostiary_net.front_door.rules import Scope
+from ostiary_net.lane.calls import Call, KnownHeads, judged
 from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
 from ostiary_net.lane.sockets import receive_some, send_at_once
 from ostiary_net.lane.writing import AnswerWriter
@@ -51,10 +51,12 @@ class LaneConnection(GuardedConnection):
         guard: Guard,
         service: Service,
         writer: AnswerWriter,
+        known: KnownHeads,
     ) -> None:
         super().__init__(app, config, context, state, stream, guard)
         self._service = service
         self._writer = writer
+        self._known = known
         self._handed_over = True
         self._ended = False
         self._said_farewell = False
@@ -107,22 +109,22 @@ class LaneConnection(GuardedConnection):
         held: list[bytes] = []
         start = 0
         while start < len(data):
-            request = read_plain(data, start)
-            if isinstance(request, Torn):
-                await self._send(held)
-                if data.find(b"\r\n\r\n", start) >= 0:
-                    await self._watch.stop()  # a request has begun, and a stop lets it finish
-                data, start = await self._whole(data[start:]), 0
-                request = read_plain(data)
-            if not isinstance(request, PlainRequest) or not self._may_answer():
-                break
-            scope = self._scope(request)
-            if read_head(scope, self._rules).status:
+            call = self._recalled(data, start)
+            if call is None:
+                request = read_plain(data, start)
+                if isinstance(request, Torn):
+                    await self._send(held)
+                    if data.find(b"\r\n\r\n", start) >= 0:
+                        await self._watch.stop()  # a request has begun, and a stop lets it finish
+                    data, start = await self._whole(data[start:]), 0
+                    request = read_plain(data)
+                call = self._judged(request, data, start) if isinstance(request, PlainRequest) else None
+            if call is None or not self._may_answer():
                 break
             await self._watch.stop()
-            held.append(await self._answer(request, scope))
+            held.append(await self._answer(call))
             await self._count()
-            start = request.end
+            start = call.end
             if self._said_farewell or sum(map(len, held)) > _MOST_HELD_BYTES:
                 await self._send(held)
         await self._send(held)
@@ -150,48 +152,48 @@ class LaneConnection(GuardedConnection):
     def _h11(self) -> Any:
         return self.protocol.protocol
 
-    def _scope(self, request: PlainRequest) -> Scope:
-        """As much of an ASGI scope as the front door's rules look at."""
-        return {
-            "type": "http",
-            "http_version": "1.1",
-            "scheme": "https" if self.protocol.ssl else "http",
-            "path": request.path,
-            "raw_path": request.path.encode("ascii"),
-            "query_string": b"",
-            "headers": request.fields,
-            "client": self.protocol.client,
-        }
+    def _recalled(self, data: bytes, start: int) -> Call | None:
+        """A request with a known head. Not where requests are traced: a span looks at other fields too."""
+        return None if self._service.tracing else self._known.recall(data, start, self._peer())
 
-    async def _answer(self, request: PlainRequest, scope: Scope) -> bytes:
+    def _judged(self, request: PlainRequest, data: bytes, start: int) -> Call | None:
+        call = judged(request, self._rules, self.protocol.client)
+        if call is not None:
+            self._known.keep(call, data[start : request.end - len(request.body)], self._peer())
+        return call
+
+    def _peer(self) -> bytes:
+        client = self.protocol.client
+        return b"" if client is None else client[0].encode()
+
+    async def _answer(self, call: Call) -> bytes:
         tracing = self._service.tracing
         if tracing is None:
-            return self._written(await self._answered(request, scope))
-        with tracing.request("GET" if request.operation is None else "POST", request.fields) as traced:
-            answer = await self._answered(request, scope)
-            traced.answered(answer.status, request.path)
+            return self._written(await self._answered(call))
+        with tracing.request("GET" if call.operation is None else "POST", call.fields) as traced:
+            answer = await self._answered(call)
+            traced.answered(answer.status, call.path)
         return self._written(answer)
 
     def _written(self, answer: Answer) -> bytes:
         self._said_farewell = self.context.terminated.is_set()
         return self._writer.written(answer, is_last=self._said_farewell)
 
-    async def _answered(self, request: PlainRequest, scope: Scope) -> Answer:
-        fields, source = scope["headers"], scope["ostiary.source"]
+    async def _answered(self, call: Call) -> Answer:
         try:
-            if request.operation is None:
-                answer = await self._service.answer_userinfo(fields, source)
-            else:
-                answer = await self._service.answer_token_service(
-                    request.operation, fields, request.body, source
-                )
+            if call.operation is None:
+                return await self._service.answer_userinfo(call.fields, call.source)
+            return await self._service.answer_token_service(
+                call.operation, call.sender, call.body, call.source
+            )
         except Exception as error:
             trace_id = self._service.trace_id()
             where = where_raised(error)
             _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+            language = (b"accept-language", call.sender.language.encode())
+            scope: Scope = {"type": "http", "path": call.path, "headers": [language]}
             refused, body = self._rules.refusal(500, scope, trace_id)
             return Answer(500, tuple(refused), body)
-        return answer
 
     async def _send(self, held: list[bytes]) -> None:
         """Send the answers that are held, if any; then the connection is idle again."""

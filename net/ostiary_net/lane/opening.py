@@ -42,16 +42,18 @@ def open_lane(guard: Guard, service: Service) -> bool:
 
 
 def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
+    from ostiary_net.lane.calls import KnownHeads
     from ostiary_net.lane.connection import LaneConnection
     from ostiary_net.lane.writing import AnswerWriter
 
     writer: AnswerWriter | None = None
+    known = KnownHeads()
 
     def open_connection(app: Any, config: Any, context: Any, state: Any, stream: Any) -> LaneConnection:
         nonlocal writer
         if writer is None:
             writer = AnswerWriter(lambda: config.response_headers("h11"))
-        return LaneConnection(app, config, context, state, stream, guard, service, writer)
+        return LaneConnection(app, config, context, state, stream, guard, service, writer, known)
 
     return open_connection
 

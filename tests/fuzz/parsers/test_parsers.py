@@ -41,11 +41,11 @@ def lenient_form(headers: object, body: bytes) -> dict[str, str]:
     return dict(parse_qsl(body.decode("latin-1")))
 
 
-def lenient_basic(headers: list[tuple[bytes, bytes]], form: object) -> object:
+def lenient_basic(headers: list[tuple[bytes, bytes]]) -> object:
     try:
         pair = base64.b64decode(headers[0][1][6:]).decode("utf-8")
     except ValueError:
-        return Why.CREDENTIALS_MALFORMED, AuthenticationMethod.BASIC
+        return Why.CREDENTIALS_MALFORMED
     client_id, _, secret = pair.rpartition(":")
     return ClientCredentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.BASIC)
 
@@ -84,7 +84,7 @@ def left_end(peer: str | None, values: list[bytes], trusted: object) -> str:
     "name, module, reader, sloppy",
     [
         ("form", of_requests, "read_form", lenient_form),
-        ("basic", of_requests, "read_credentials", lenient_basic),
+        ("basic", of_requests, "read_basic", lenient_basic),
         ("language", of_requests, "preferred_language", first_language),
         ("lane", of_requests, "read_plain", lenient_head),
         ("cookies", of_cookies, "cookie_caller", latest_of_any_case),

@@ -21,6 +21,7 @@ from fuzz.crashes.line import Heard, Line
 from fuzz.crashes.server import ADMIN_PASSWORD, ROOT, Server
 from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
+from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import Operation
 from ostiary_net.service import Service
 from ostiary_net.spans import open_spans
@@ -296,7 +297,7 @@ async def test_a_turn_that_fails_is_a_failed_span(collector: Collector) -> None:
         fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"authorization", b"Basic YTpi")]
         with spans.request("POST", fields) as traced:
             answer = await service.answer_token_service(
-                Operation.REVOKE, fields, b"token=unknown", "203.0.113.7"
+                Operation.REVOKE, sender_of(fields), b"token=unknown", "203.0.113.7"
             )
             traced.answered(answer.status, None)
     assert json.loads(answer.body)["traceId"] == traced.trace_id

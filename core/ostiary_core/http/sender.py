@@ -1,0 +1,57 @@
+"""What the header fields of a token-service request say of its sender, read once.
+
+A backend sends the same fields with every request, so whoever reads requests may keep what they meant.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ostiary_core.events import ClientCredentials
+from ostiary_core.http.credentials import read_basic
+from ostiary_core.http.form import header_values
+from ostiary_core.http.language import Language, preferred_language
+from ostiary_core.why import Why
+
+__all__ = ["Fields", "Sender", "language_of", "sender_of", "user_agent_of"]
+
+Fields = Sequence[tuple[bytes, bytes]]
+"""Header fields of a request: names in lower case, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who asks, with what, and in which language."""
+
+    content_type: Fields
+    """The fields of this name."""
+    basic: ClientCredentials | Why | None
+    """By the Authorization field; what is wrong with it, or None where there is none."""
+    user_agent: str | None
+    language: Language
+
+    def without_secrets(self) -> "Sender":
+        """The same for keeping: of the client's secret only the digest, which is all that is compared."""
+        if not isinstance(self.basic, ClientCredentials):
+            return self
+        return replace(self, basic=replace(self.basic, secret=self.basic.secret.digest_alone()))
+
+
+def sender_of(headers: Fields) -> Sender:
+    """What the token service looks at; the other fields mean nothing to it."""
+    return Sender(
+        content_type=[field for field in headers if field[0] == b"content-type"],
+        basic=read_basic(headers),
+        user_agent=user_agent_of(headers),
+        language=language_of(headers),
+    )
+
+
+def user_agent_of(headers: Fields) -> str | None:
+    """The User-Agent byte for byte, as text that keeps every byte; None where there is none (READINGS 2)."""
+    values = header_values(headers, b"user-agent")
+    return b", ".join(values).decode("latin-1") if values else None
+
+
+def language_of(headers: Fields) -> Language:
+    """The language a request prefers, by its Accept-Language."""
+    return preferred_language(b",".join(header_values(headers, b"accept-language")).decode("latin-1"))
