@@ -1,5 +1,10 @@
-"""What a client's developers can paste: requests by curl, and a session with Authlib, with real values."""
+"""What a client's developers can paste: requests by curl, and a session with Authlib, with real values.
 
+A redirect address may hold what a shell or Python would run, so it is quoted as either has it.
+"""
+
+import json
+import shlex
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -43,7 +48,7 @@ def _code_by_curl(client: Client, server: str) -> str:
         "# the browser comes back with ?code=…\n"
         f'curl -u "{client.client_id}:$SECRET" {server}/api/oauth2/token \\\n'
         f"  -d grant_type=authorization_code -d code=$CODE -d code_verifier=$VERIFIER \\\n"
-        f"  --data-urlencode redirect_uri={address}"
+        f"  --data-urlencode {shlex.quote(f'redirect_uri={address}')}"
     )
 
 
@@ -53,7 +58,7 @@ def _authlib(client: Client, server: str) -> str:
         "from authlib.integrations.requests_client import OAuth2Session\n"
         "from authlib.common.security import generate_token\n"
         "\n"
-        f'oauth = OAuth2Session("{client.client_id}", SECRET, redirect_uri="{address}",\n'
+        f'oauth = OAuth2Session("{client.client_id}", SECRET, redirect_uri={json.dumps(address)},\n'
         '                      scope="user.read", code_challenge_method="S256")\n'
         "verifier = generate_token(64)\n"
         f'url, state = oauth.create_authorization_url("{server}/sso", code_verifier=verifier)\n'

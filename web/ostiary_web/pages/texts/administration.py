@@ -126,7 +126,10 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "client_old_used": ("Old secret last used", "旧密钥最近使用"),
         "client_end_old": ("End the old secret", "停用旧密钥"),
         "client_end_old_will": (
-            "Whoever still uses the old secret can no longer authenticate. Running sessions that go on: {count}.",
+            (
+                "Whoever still uses the old secret can no longer authenticate. Running sessions that go on: "
+                "{count}."
+            ),
             "仍在使用旧密钥的系统将无法认证；{count} 个进行中的会话继续有效。",
         ),
         # --- people
