@@ -109,7 +109,7 @@ def fill_django(path: Path, sessions: int) -> int:
     """Applications, users and sessions as django-oauth-toolkit has them; the bytes that the sessions take.
 
     Secrets are kept as they are, which the toolkit allows: hashed as passwords are, its default, each
-    request would cost it a third of a second.
+    request would cost it a quarter of a second.
     """
     at = datetime.now(UTC)
     _insert(
