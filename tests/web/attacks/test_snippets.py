@@ -42,7 +42,7 @@ async def test_a_shell_is_given_the_address_as_one_word(served: Served, address:
     assert re.fullmatch(r"[\w\s=:/.?-]*", bare), bare
     [shown] = [line for line in by_curl.split("\n") if line.startswith("echo")]
     assert "`" not in shown
-    assert set(re.findall(r"\$\S", shown)) == {"$C", "$R"}
+    assert set(re.findall(r"\$\S", shown)) == {"$C", "$S"}
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

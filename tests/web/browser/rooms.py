@@ -32,6 +32,7 @@ ROOMS: Final = (
     Room("/admin/clients/demo-shop", "admin"),
     Room("/admin/clients/demo-shop/edit", "admin"),
     Room("/admin/clients/demo-shop/delete", "admin"),
+    Room("/admin/clients/demo-shop/reset-secret", "admin"),
     Room("/admin/clients/console", "admin"),
     Room("/admin/people", "admin"),
     Room("/admin/people/new", "admin"),

@@ -72,8 +72,10 @@ def test_an_old_secret_works_on_for_as_long_as_was_said_and_can_be_ended_early(v
         secrets.append(visitor.page.inner_text("#secret-text"))
 
     def works(secret: str) -> bool:
-        form = {"grant_type": "client_credentials", "client_id": "rotating", "client_secret": secret}
-        answer = visitor.page.request.post(f"{visitor.household.server}/api/oauth2/token", form=form)
+        answer = visitor.page.request.post(
+            f"{visitor.household.server}/api/oauth2/token",
+            form={"grant_type": "client_credentials", "client_id": "rotating", "client_secret": secret},
+        )
         assert answer.status == 200 or answer.json()["error"] == "invalid_client"
         return answer.status == 200
 
@@ -118,7 +120,7 @@ def test_people_are_added_changed_and_signed_out_everywhere(visit: Visit) -> Non
 
     dora = visit(java_script_enabled=False)
     dora.sign_in("dora", "long enough")
-    visitor.open(f"{person}/person_force")
+    visitor.open(f"{person}/force-out")
     assert "Dora Dean-Smith is signed out" in visitor.text
     assert "Running sessions that end: 1." in visitor.text
     visitor.press("Sign out everywhere")

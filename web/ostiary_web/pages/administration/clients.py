@@ -107,6 +107,7 @@ client_pages = pages_of(
         deeds=(
             _ENABLE,
             Deed(
+                path="reset-secret",
                 name="client_reset",
                 will="client_reset_will",
                 permission=Permission.CLIENT_UPDATE,
@@ -114,6 +115,7 @@ client_pages = pages_of(
                 asks_overlap=True,
             ),
             Deed(
+                path="end-old-secret",
                 name="client_end_old",
                 will="client_end_old_will",
                 permission=Permission.CLIENT_UPDATE,

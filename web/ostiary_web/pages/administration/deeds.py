@@ -25,10 +25,13 @@ Asking = Callable[[Posted, Call, str], Awaitable[Event | Refused]]
 class Deed(Generic[T]):
     """Something that can be done with a record, after the question whether it should be."""
 
+    path: str
+    """The last part of its address."""
     name: str
-    """The last part of its path, and the name of its text; `<will>` is the text of what will happen."""
+    """The name of its text."""
     will: str | None
-    """None for what is done without a question: it takes nothing away."""
+    """The name of the text of what will happen; None for what is done without a question: it takes nothing
+    away."""
     permission: Permission
     event: Asking
     fits: Callable[[T], bool] = lambda item: True
@@ -52,6 +55,7 @@ def switching(declared: Declared[S, Any], disable_will: str) -> tuple[Deed[S], D
     """To enable a record, and to disable it."""
     assert declared.switch is not None
     enable: Deed[S] = Deed(
+        path="enable",
         name="enable",
         will=None,
         permission=declared.permissions.update,
@@ -59,6 +63,7 @@ def switching(declared: Declared[S, Any], disable_will: str) -> tuple[Deed[S], D
         fits=lambda item: not item.enabled,
     )
     disable: Deed[S] = Deed(
+        path="disable",
         name="disable",
         will=disable_will,
         permission=declared.permissions.update,
@@ -71,6 +76,7 @@ def switching(declared: Declared[S, Any], disable_will: str) -> tuple[Deed[S], D
 def deletion(declared: Declared[T, Any], will: str) -> Deed[T]:
     """To delete a record."""
     return Deed(
+        path="delete",
         name="delete",
         will=will,
         permission=declared.permissions.delete,

@@ -89,6 +89,7 @@ people_pages = pages_of(
         deeds=(
             _ENABLE,
             Deed(
+                path="reset-password",
                 name="person_reset",
                 will="person_reset_will",
                 permission=Permission.USER_UPDATE,
@@ -96,6 +97,7 @@ people_pages = pages_of(
                 asks_password=True,
             ),
             Deed(
+                path="force-out",
                 name="person_force",
                 will="person_force_will",
                 permission=Permission.USER_UPDATE,

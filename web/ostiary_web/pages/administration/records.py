@@ -129,7 +129,7 @@ def pages_of(described: Pages[T, V]) -> Blueprint:
 
 def _add_deed(blueprint: Blueprint, described: Pages[T, V], deed: Deed[T]) -> None:
     place = described.table.place
-    path = f"{place}/<item_id>/{deed.name}"
+    path = f"{place}/<item_id>/{deed.path}"
 
     async def ask(item_id: str) -> Response:
         found = await _found(described, deed.permission, item_id)
@@ -281,7 +281,7 @@ async def _question(
         will=visit.text(deed.will or deed.name, count=count, name=declared.label(item)),
         deed=visit.text(deed.name),
         back=f"{place}/{item_id}",
-        action=f"{place}/{item_id}/{deed.name}",
+        action=f"{place}/{item_id}/{deed.path}",
         asks_password=deed.asks_password,
         asks_overlap=deed.asks_overlap,
     )

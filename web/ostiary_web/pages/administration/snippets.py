@@ -44,8 +44,9 @@ def _code_by_curl(client: Client, server: str) -> str:
     return (
         "VERIFIER=$(openssl rand -hex 32)\n"
         'CHALLENGE=$(printf %s "$VERIFIER" | openssl dgst -sha256 -binary | basenc --base64url | tr -d =)\n'
-        f'echo "{server}/sso?{query}&code_challenge_method=S256&code_challenge=$CHALLENGE&state=$RANDOM"\n'
-        "# the browser comes back with ?code=…\n"
+        "STATE=$(openssl rand -hex 16)\n"
+        f'echo "{server}/sso?{query}&code_challenge_method=S256&code_challenge=$CHALLENGE&state=$STATE"\n'
+        "# the browser comes back with ?code=…&state=…, which must be $STATE\n"
         f'curl -u "{client.client_id}:$SECRET" {server}/api/oauth2/token \\\n'
         f"  -d grant_type=authorization_code -d code=$CODE -d code_verifier=$VERIFIER \\\n"
         f"  --data-urlencode {shlex.quote(f'redirect_uri={address}')}"
