@@ -95,16 +95,18 @@ screenshots: $(STAMP)  ## look at every page again (needs chromium): docs/pages.
 
 # Resolved on the oldest Python supported, so that no version is chosen that has dropped it. The machine's pip
 # settings stay out: hashes must be those of the public index. To take newer versions: make lock UPGRADE=--upgrade
-lock: $(STAMP)  ## write requirements.lock from pyproject.toml (Python 3.11 only)
+# requirements-server.lock is the part of it that a server needs, for docs/deploy/Containerfile.
+COMPILE = env -u PIP_INDEX_URL -u PIP_EXTRA_INDEX_URL -u PIP_FIND_LINKS -u PIP_NO_INDEX -u PIP_TRUSTED_HOST \
+	PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND="make lock" \
+	$(BIN)/pip-compile --quiet --extra server --extra postgres --extra traces --build-deps-for editable \
+	--generate-hashes --allow-unsafe --strip-extras --no-config \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options
+
+lock: $(STAMP)  ## write both lock files from pyproject.toml (Python 3.11 only)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
 		echo "make lock needs $(VENV) on Python 3.11: rm -r $(VENV); make lock PYTHON=python3.11" >&2; exit 1; }
-	env -u PIP_INDEX_URL -u PIP_EXTRA_INDEX_URL -u PIP_FIND_LINKS -u PIP_NO_INDEX -u PIP_TRUSTED_HOST \
-		PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND="make lock" \
-		$(BIN)/pip-compile --quiet $(UPGRADE) --extra server --extra postgres --extra traces --extra dev \
-		--build-deps-for editable \
-		--generate-hashes --allow-unsafe --strip-extras --no-config \
-		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-emit-options \
-		--output-file requirements.lock pyproject.toml
+	$(COMPILE) $(UPGRADE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --constraint requirements.lock --output-file requirements-server.lock pyproject.toml
 
 clean:  ## remove caches and build output; .venv and data stay
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov

@@ -21,6 +21,9 @@ ADDRESSES = re.compile(
     r"https?:|file:/|://|--(extra-)?index|find-links|trusted-host|/opt/|/root/|/home/", re.IGNORECASE
 )
 
+SERVER = ("server", "postgres", "traces")
+"""The extras of what docs/deploy/Containerfile makes."""
+
 IMPORT_ALL_OF_THE_CORE = """
 import importlib, importlib.metadata, json, pkgutil, sys
 import ostiary_core
@@ -76,9 +79,9 @@ def requirements(metadata: Message) -> list[Requirement]:
     return [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
 
 
-def locked() -> dict[str, str]:
-    """The requirements of the lock file by name: logical lines with their hashes, comments left out."""
-    text = (ROOT / "requirements.lock").read_text()
+def locked(file: str = "requirements.lock") -> dict[str, str]:
+    """The requirements of a lock file by name: logical lines with their hashes, comments left out."""
+    text = (ROOT / file).read_text()
     lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
     logical = [line for line in lines.replace("\\\n", " ").splitlines() if line.strip()]
     return {canonicalize_name(re.split(r"[=<>!~ ;\[]", line, maxsplit=1)[0]): line for line in logical}
@@ -137,6 +140,18 @@ def test_the_lock_pins_and_hashes_every_requirement() -> None:
     assert [line for line in locked().values() if not sound.match(line)] == []
 
 
+def test_the_lock_of_a_server_is_a_part_of_it_with_all_that_a_server_needs(metadata: Message) -> None:
+    whole, part = locked(), locked("requirements-server.lock")
+    assert {name: line for name, line in whole.items() if name in part} == part, "run `make lock`"
+    needed = {
+        canonicalize_name(requirement.name)
+        for requirement in requirements(metadata)
+        if any(requirement.marker and requirement.marker.evaluate({"extra": extra}) for extra in SERVER)
+    }
+    assert needed <= set(part)
+    assert not {"pytest", "mypy", "playwright", "hypothesis", "pip-tools"} & set(part)
+
+
 def test_the_lock_holds_what_pyproject_asks_for(metadata: Message, project: dict[str, object]) -> None:
     build_system = project["build-system"]
     assert isinstance(build_system, dict)
@@ -152,8 +167,9 @@ def test_the_lock_holds_what_pyproject_asks_for(metadata: Message, project: dict
     assert unmet == [], "run `make lock`"
 
 
-def test_no_address_of_an_index_is_in_the_lock() -> None:
-    found = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if ADDRESSES.search(line)]
+@pytest.mark.parametrize("file", ["requirements.lock", "requirements-server.lock"])
+def test_no_address_of_an_index_is_in_a_lock(file: str) -> None:
+    found = [line for line in (ROOT / file).read_text().splitlines() if ADDRESSES.search(line)]
     assert found == []
 
 
