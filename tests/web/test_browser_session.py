@@ -133,8 +133,8 @@ async def test_a_sign_in_leads_only_to_a_path_of_this_server(served: Served, onw
 
 async def test_a_form_that_was_tampered_with_leads_nowhere_foreign_either(served: Served) -> None:
     browser = served.browser()
-    page = await browser.get("/login")
     for onward in FOREIGN:
+        page = await browser.get("/login", params={"switch": "1"})
         response = await browser.submit(
             page, {"username": "admin", "password": ADMIN_PASSWORD, "next": onward}, to="/login"
         )

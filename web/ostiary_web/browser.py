@@ -36,6 +36,7 @@ __all__ = [
     "own_origin",
     "proves_origin",
     "refresh_cookie",
+    "renew_form_cookie",
 ]
 
 FORM_FIELD: Final = "form_token"
@@ -87,8 +88,9 @@ def keep_login(response: Response, login: LoginIssued) -> Response:
 
 
 def forget_login(response: Response) -> Response:
-    """Take a login session's pair out of the browser's cookies."""
-    for name in (_ACCESS, _REFRESH):
+    """Take a login session's pair out of the browser's cookies, and with it what its forms were bound to:
+    what was shown to one person is not sent by the next."""
+    for name in (_ACCESS, _REFRESH, _FORM):
         _drop(response, _named(name))
     return response
 
@@ -98,9 +100,14 @@ def form_token(exchange: Exchange) -> str:
     cookie = request.cookies.get(_named(_FORM))
     if not cookie:
         if "form_cookie" not in g:
-            g.form_cookie = draw_token(exchange.entropy(), "form cookie").reveal()
+            renew_form_cookie(exchange)
         cookie = str(g.form_cookie)
     return _token_for(cookie)
+
+
+def renew_form_cookie(exchange: Exchange) -> None:
+    """Have this answer set another, so that no form shown before is taken any more."""
+    g.form_cookie = draw_token(exchange.entropy(), "form cookie").reveal()
 
 
 def hand_out_form_cookie(response: Response) -> Response:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import ADMIN_PASSWORD, Browser, Served, serving
+from tests.web.served import ADMIN_PASSWORD, Browser, Served, serving, sso
 
 PAIR = ("ostiary_access", "ostiary_refresh")
 HTTPS = "https://id.example"
@@ -66,6 +66,37 @@ async def test_signing_in_again_in_the_same_browser_ends_the_session_before(serv
     refused(await before.get("/api/auth/me"), 401, "A1001")
     assert "/login" in (await before.get("/account")).headers["location"]
     succeeded(await browser.get("/api/auth/me"))
+
+
+@pytest.mark.parametrize("way", ["switched", "signed out and in"])
+async def test_what_was_shown_to_one_person_is_not_sent_by_the_next(served: Served, way: str) -> None:
+    """Two tabs: the consent page names who would be signed in, and it is nobody else who then is."""
+    await served.client()
+    await served.user("anna")
+    browser = served.browser()
+    await browser.sign_in()
+    asks_admin = await browser.get(sso())
+    changes_password = await browser.get("/password")
+    if way == "switched":
+        page = await browser.get("/login", params={"switch": "1"})
+    else:
+        await browser.submit(await browser.get("/"), to="/logout")
+        page = await browser.get("/login")
+    await browser.submit(page, {"username": "anna", "password": "anna's password"}, to="/login")
+    before = served.records()
+    for shown, values, path in (
+        (asks_admin, {"decision": "approve"}, "/sso"),
+        (
+            changes_password,
+            {"old_password": "x", "new_password": "y" * 9, "new_password_again": "y" * 9},
+            "/password",
+        ),
+    ):
+        assert (await browser.submit(shown, values, to=path)).status_code == 403
+    assert served.records() == before
+    asks_anna = await browser.get(sso())
+    assert "(anna)" in asks_anna.text
+    assert (await browser.submit(asks_anna, {"decision": "approve"}, to="/sso")).status_code == 303
 
 
 async def test_over_https_a_cookie_without_the_hosts_own_prefix_proves_nothing(served: Served) -> None:

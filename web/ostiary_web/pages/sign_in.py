@@ -8,7 +8,7 @@ from ostiary_core.passwords import LONGEST_PASSWORD
 from ostiary_core.rate import Operation
 from ostiary_core.why import Why
 from ostiary_web.auth import LONGEST_USERNAME, change_password, sign_in
-from ostiary_web.browser import FORM_FIELD, forget_login, proves_origin
+from ostiary_web.browser import FORM_FIELD, forget_login, proves_origin, renew_form_cookie
 from ostiary_web.pages.addresses import (
     local_path,
     onward_origin,
@@ -51,8 +51,10 @@ async def take_sign_in() -> Response:
     if isinstance(reply, Refused):
         return await _sign_in_form(visit, onward, reply, username)
     if visit.who is not None and visit.user is not None:
-        # Whoever was signed in here before is not any more: nobody could sign that session out.
+        # Whoever was signed in here before is not any more: nobody could sign that session out. What their
+        # tabs still show is not sent in the name of whoever came after them.
         await visit.here.decide(SignedOut(caller=visit.who))
+        renew_form_cookie(visit.here)
     visit.renewed = reply
     return visit.keep(see_other(password_page(onward) if reply.must_change_password else onward))
 
