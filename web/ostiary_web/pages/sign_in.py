@@ -4,6 +4,7 @@ from quart import Blueprint, Response, request
 
 from ostiary_core.decision import Refused
 from ostiary_core.events import SignedOut
+from ostiary_core.identifiers import canonical_username
 from ostiary_core.passwords import LONGEST_PASSWORD
 from ostiary_core.rate import Operation
 from ostiary_core.why import Why
@@ -51,10 +52,11 @@ async def take_sign_in() -> Response:
     if isinstance(reply, Refused):
         return await _sign_in_form(visit, onward, reply, username)
     if visit.who is not None and visit.user is not None:
-        # Whoever was signed in here before is not any more: nobody could sign that session out. What their
-        # tabs still show is not sent in the name of whoever came after them.
+        # Whoever was signed in here before is not any more: nobody could sign that session out.
         await visit.here.decide(SignedOut(caller=visit.who))
-        renew_form_cookie(visit.here)
+        if canonical_username(username) != canonical_username(visit.user.username):
+            # What other tabs still show of theirs is not sent in the name of whoever came after them.
+            renew_form_cookie(visit.here)
     visit.renewed = reply
     return visit.keep(see_other(password_page(onward) if reply.must_change_password else onward))
 
