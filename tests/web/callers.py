@@ -1,0 +1,178 @@
+"""Who calls the application in tests: a program with Bearer tokens, a browser with cookies and forms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+
+from tests.core.asks import VERIFIER, challenge_of
+
+__all__ = [
+    "ADMIN_PASSWORD",
+    "BASE",
+    "REDIRECT_URI",
+    "SOURCE",
+    "VERIFIER",
+    "Api",
+    "Browser",
+    "Form",
+    "Registered",
+    "authorization",
+    "exchange_of",
+    "forms_in",
+    "in_query",
+    "sso",
+]
+
+BASE: Final = "http://id.example"
+SOURCE: Final = "203.0.113.7"
+ADMIN_PASSWORD: Final = "correct horse battery"
+REDIRECT_URI: Final = "https://app.example/callback"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A client and its secret."""
+
+    client_id: str
+    secret: str
+
+    @property
+    def basic(self) -> httpx.BasicAuth:
+        return httpx.BasicAuth(self.client_id, self.secret)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return {"client_id": self.client_id, "client_secret": self.secret}
+
+
+class Api(httpx.AsyncClient):
+    """A program that calls the interface from one address."""
+
+    token: str | None = None
+
+    async def service(self, operation: str, client: Registered, /, **form: str) -> httpx.Response:
+        """`token`, `introspect` or `revoke`, authenticated by Basic."""
+        return await self.post(f"/api/oauth2/{operation}", data=form, auth=client.basic)
+
+    async def call(
+        self, method: str, path: str, json: object = None, *, token: str | None = None, **options: Any
+    ) -> httpx.Response:
+        """A call of the backend's own interface, with the Bearer token of whoever signed in here."""
+        bearer = token or self.token
+        headers = {**options.pop("headers", {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
+        if json is not None:
+            options["json"] = json
+        return await self.request(method, path, headers=headers, **options)
+
+    async def sign_in(self, username: str = "admin", password: str = ADMIN_PASSWORD) -> dict[str, Any]:
+        """Sign in, and keep the token."""
+        response = await self.post("/api/auth/login", json={"username": username, "password": password})
+        assert response.status_code == 200, response.text
+        data: dict[str, Any] = response.json()["data"]
+        self.token = data["accessToken"]
+        self.cookies.clear()
+        return data
+
+
+@dataclass
+class Form:
+    """A form of a page: where it goes and what it carries."""
+
+    action: str
+    method: str
+    fields: dict[str, str] = field(default_factory=dict)
+    buttons: list[tuple[str, str]] = field(default_factory=list)
+
+
+class _Forms(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[Form] = []
+        self.scripts = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append(Form(given.get("action", ""), given.get("method", "get").lower()))
+        elif tag == "input" and self.forms and "name" in given:
+            self.forms[-1].fields[given["name"]] = given.get("value", "")
+        elif tag == "button" and self.forms and "name" in given:
+            self.forms[-1].buttons.append((given["name"], given.get("value", "")))
+
+
+def forms_in(page: httpx.Response) -> list[Form]:
+    """The forms of a page, in order."""
+    parser = _Forms()
+    parser.feed(page.text)
+    return parser.forms
+
+
+class Browser(httpx.AsyncClient):
+    """A browser without JavaScript. Our pages send no referrer, so it names its origin `null`."""
+
+    async def submit(
+        self,
+        page: httpx.Response,
+        values: Mapping[str, str] | None = None,
+        /,
+        *,
+        to: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Fill in the form of a page (the one that goes to `to`) and send it."""
+        (form,) = [form for form in forms_in(page) if to is None or urlsplit(form.action).path == to]
+        assert form.method == "post"
+        sent = {"Origin": "null", "Sec-Fetch-Site": "same-origin", **(headers or {})}
+        return await self.post(form.action, data={**form.fields, **(values or {})}, headers=sent)
+
+    async def follow(self, response: httpx.Response) -> httpx.Response:
+        """Go where a redirect within the site leads."""
+        assert response.status_code == 303, response.text
+        assert response.headers["location"].startswith("/")
+        return await self.get(response.headers["location"])
+
+    async def sign_in(
+        self, username: str = "admin", password: str = ADMIN_PASSWORD, *, onward: str = "/"
+    ) -> httpx.Response:
+        """Through the sign-in page."""
+        page = await self.get("/login", params={"next": onward})
+        return await self.submit(page, {"username": username, "password": password}, to="/login")
+
+
+def authorization(client_id: str | None = "app", **asked: str | None) -> dict[str, str]:
+    """The query of `/sso` with everything right, `asked` in place of some of it; None leaves one out."""
+    right: dict[str, str | None] = {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": REDIRECT_URI,
+        "code_challenge": challenge_of(VERIFIER),
+        "code_challenge_method": "S256",
+        "state": "some state",
+        **asked,
+    }
+    return {name: value for name, value in right.items() if value is not None}
+
+
+def in_query(address: str, name: str) -> str:
+    """The one value of a parameter in an address."""
+    (value,) = parse_qs(urlsplit(address).query, strict_parsing=True)[name]
+    return value
+
+
+def exchange_of(code: str) -> dict[str, str]:
+    """The fields of a right exchange of a code."""
+    return {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": REDIRECT_URI,
+        "code_verifier": VERIFIER,
+    }
+
+
+def sso(client_id: str | None = "app", **asked: str | None) -> str:
+    """The address of a consent page."""
+    return "/sso?" + urlencode(authorization(client_id, **asked))
