@@ -142,7 +142,7 @@ class Client:
 
     @property
     def key(self) -> Key:
-        return Key(Table.CLIENT, self.client_id)
+        return Key(self.table, self.client_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ class User:
 
     @property
     def key(self) -> Key:
-        return Key(Table.USER, self.user_id)
+        return Key(self.table, self.user_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,7 @@ class Role:
 
     @property
     def key(self) -> Key:
-        return Key(Table.ROLE, self.role_id)
+        return Key(self.table, self.role_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +214,7 @@ class Identifier:
 
     @property
     def key(self) -> Key:
-        return Key(Table.IDENTIFIER, (self.kind.value, self.value))
+        return Key(self.table, (self.kind.value, self.value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +240,7 @@ class AuthorizationCode:
 
     @property
     def key(self) -> Key:
-        return Key(Table.CODE, self.digest)
+        return Key(self.table, self.digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +277,7 @@ class Session:
 
     @property
     def key(self) -> Key:
-        return Key(Table.SESSION, self.session_id)
+        return Key(self.table, self.session_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +294,7 @@ class Token:
 
     @property
     def key(self) -> Key:
-        return Key(Table.TOKEN, self.digest)
+        return Key(self.table, self.digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +313,7 @@ class Consent:
 
     @property
     def key(self) -> Key:
-        return Key(Table.CONSENT, (self.user_id, self.client_id))
+        return Key(self.table, (self.user_id, self.client_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,7 +334,7 @@ class TextCode:
 
     @property
     def key(self) -> Key:
-        return Key(Table.TEXT_CODE, (self.purpose.value, self.phone))
+        return Key(self.table, (self.purpose.value, self.phone))
 
 
 Record = Client | User | Role | Identifier | AuthorizationCode | Session | Token | Consent | TextCode
@@ -353,27 +353,27 @@ def references(record: Record) -> tuple[Key, ...]:
         case Session():
             return _references_of(record)
         case Token():
-            return (Key(Table.SESSION, record.session_id),)
+            return (Key(Session.table, record.session_id),)
         case Client() | Consent() | Role() | TextCode():
             return ()
         case User():
-            return tuple([Key(Table.ROLE, role_id) for role_id in record.role_ids])
+            return tuple([Key(Role.table, role_id) for role_id in record.role_ids])
         case Identifier():
-            return (Key(Table.USER, record.user_id),)
+            return (Key(User.table, record.user_id),)
         case AuthorizationCode():
             return (
-                *(() if record.session_id is None else (Key(Table.SESSION, record.session_id),)),
-                Key(Table.CONSENT, (record.user_id, record.client_id)),
-                Key(Table.USER, record.user_id),
-                Key(Table.CLIENT, record.client_id),
+                *(() if record.session_id is None else (Key(Session.table, record.session_id),)),
+                Key(Consent.table, (record.user_id, record.client_id)),
+                Key(User.table, record.user_id),
+                Key(Client.table, record.client_id),
             )
 
 
 def _references_of(session: Session) -> tuple[Key, ...]:
-    client = Key(Table.CLIENT, session.client_id)
+    client = Key(Client.table, session.client_id)
     if session.user_id is None:
         return (client,)
-    user = Key(Table.USER, session.user_id)
+    user = Key(User.table, session.user_id)
     if session.kind is SessionKind.LOGIN:
         return user, client
-    return Key(Table.CONSENT, (session.user_id, session.client_id)), user, client
+    return Key(Consent.table, (session.user_id, session.client_id)), user, client

@@ -32,6 +32,10 @@ It may give records of later tables with them, to save a question: they are not 
 """
 
 
+_Records = dict[tuple[Table, Any], Record | None]
+"""By table and identifier. A `Key` is equal to such a pair, and takes seven times as long to make."""
+
+
 class NotLoaded(LookupError):
     """The rules asked for a record that `keys` did not name: a fault of the rules, never of a client."""
 
@@ -44,14 +48,14 @@ class Snapshot:
 
     __slots__ = ("_records",)
 
-    def __init__(self, records: Mapping[Key, Record | None]) -> None:
-        self._records = dict(records)
+    def __init__(self, records: Mapping[Any, Record | None]) -> None:
+        self._records: _Records = dict(records)
 
-    def _get(self, kind: type[R], key: Key) -> R | None:
+    def _get(self, kind: type[R], identifier: Any) -> R | None:
         try:
-            record = self._records[key]
+            record = self._records[kind.table, identifier]
         except KeyError:
-            raise NotLoaded(key.table) from None
+            raise NotLoaded(kind.table) from None
         return record if isinstance(record, kind) else None
 
     def record(self, key: Key) -> Record | None:
@@ -62,31 +66,31 @@ class Snapshot:
             raise NotLoaded(key.table) from None
 
     def client(self, client_id: str) -> Client | None:
-        return self._get(Client, Key(Table.CLIENT, client_id))
+        return self._get(Client, client_id)
 
     def user(self, user_id: str) -> User | None:
-        return self._get(User, Key(Table.USER, user_id))
+        return self._get(User, user_id)
 
     def role(self, role_id: str) -> Role | None:
-        return self._get(Role, Key(Table.ROLE, role_id))
+        return self._get(Role, role_id)
 
     def identifier(self, key: Key) -> Identifier | None:
-        return self._get(Identifier, key)
+        return self._get(Identifier, key.id)
 
     def code(self, digest: bytes) -> AuthorizationCode | None:
-        return self._get(AuthorizationCode, Key(Table.CODE, digest))
+        return self._get(AuthorizationCode, digest)
 
     def token(self, digest: bytes) -> Token | None:
-        return self._get(Token, Key(Table.TOKEN, digest))
+        return self._get(Token, digest)
 
     def session(self, session_id: str) -> Session | None:
-        return self._get(Session, Key(Table.SESSION, session_id))
+        return self._get(Session, session_id)
 
     def consent(self, user_id: str, client_id: str) -> Consent | None:
-        return self._get(Consent, Key(Table.CONSENT, (user_id, client_id)))
+        return self._get(Consent, (user_id, client_id))
 
     def text_code(self, key: Key) -> TextCode | None:
-        return self._get(TextCode, key)
+        return self._get(TextCode, key.id)
 
     def after(self, changes: Iterable[Change]) -> "Snapshot":
         """The snapshot as it stands once `changes` are made; this one stays as it is."""
@@ -120,7 +124,7 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
     pending: dict[Table, set[Any]] = {}
     for keys in wanted:
         _await(keys.roots, pending)
-    records: dict[Key, Record | None] = {}
+    records: _Records = {}
     for table in _TABLES:
         if table is Table.CONSENT:
             for keys in wanted:
@@ -133,7 +137,7 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
         if not unknown:
             continue
         for identifier in unknown:
-            records[Key(table, identifier)] = None
+            records[table, identifier] = None
         for record in fetch(table, unknown):
             records[record.key] = record
             _await(references(record), pending)
@@ -149,12 +153,12 @@ def _await(keys: Iterable[Key], pending: dict[Table, set[Any]]) -> None:
             pending[table] = {identifier}
 
 
-def _consent_key(token_digest: bytes, client_id: str, records: Mapping[Key, Record | None]) -> Key | None:
+def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> Key | None:
     """Where the consent stands between whoever holds this token and a client."""
-    token = records.get(Key(Table.TOKEN, token_digest))
+    token = records.get((Table.TOKEN, token_digest))
     if not isinstance(token, Token):
         return None
-    session = records.get(Key(Table.SESSION, token.session_id))
+    session = records.get((Table.SESSION, token.session_id))
     if not isinstance(session, Session) or session.user_id is None:
         return None
     return Key(Table.CONSENT, (session.user_id, client_id))

@@ -65,11 +65,11 @@ class Service:
         """32 bytes for one event."""
         return self.entropy_source.draw()
 
-    def trace_id(self) -> str:
+    def trace_id(self, now: Instant | None = None) -> str:
         """The identifier under which a request is found in the log: that of its span, else a fresh one."""
         if self.tracing is not None and (traced := current_trace_id()) is not None:
             return traced
-        return draw_trace_id(self.entropy_source, self.clock.now())
+        return draw_trace_id(self.entropy_source, self.clock.now() if now is None else now)
 
     def origin(self, headers: service.Fields, source: str) -> Origin:
         """Where a request came from, under a fresh trace id."""
@@ -136,7 +136,7 @@ class Service:
         wait_seconds = self.seconds_to_wait(operation, source, now)
         if wait_seconds:
             return service.too_many_requests(sender.language, self.trace_id(), wait_seconds)
-        origin = Origin(trace_id=self.trace_id(), source=source, user_agent=sender.user_agent)
+        origin = Origin(trace_id=self.trace_id(now), source=source, user_agent=sender.user_agent)
         entropy = self.entropy() if operation in MINTING else _UNUSED
         asked = service.read_token_service(operation, sender, body, entropy, origin)
         if isinstance(asked, Answer):

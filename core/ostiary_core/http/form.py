@@ -55,4 +55,5 @@ def read_form(headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Mapping[st
 
 
 def _decoded(raw: bytes) -> str:
-    return unquote_to_bytes(raw.replace(b"+", b" ")).decode("utf-8")
+    plain = raw.replace(b"+", b" ")
+    return (unquote_to_bytes(plain) if b"%" in plain else plain).decode("utf-8")

@@ -24,8 +24,10 @@ def preferred_language(accept_language: str | None) -> Language:
     >>> preferred_language("fr, zh-TW;q=0.9, en;q=0.8")
     <Language.ZH: 'zh-CN'>
     """
+    if not accept_language:
+        return Language.EN
     best, best_weight = Language.EN, 0.0
-    for part in (accept_language or "").split(",")[:_MOST_RANGES]:
+    for part in accept_language.split(",")[:_MOST_RANGES]:
         match = _RANGE.fullmatch(part)
         if match is None:
             continue

@@ -31,7 +31,8 @@ class Call:
     """None for user-info."""
     path: str
     source: str
-    sender: Sender
+    sender: Sender | None
+    """None for user-info, which looks at other fields."""
     fields: Fields
     """None of a request whose head was known."""
     body: bytes
@@ -57,7 +58,7 @@ def judged(request: PlainRequest, rules: DoorRules, client: tuple[str, int] | No
         request.operation,
         request.path,
         scope["ostiary.source"],
-        sender_of(fields),
+        None if request.operation is None else sender_of(fields),
         fields,
         request.body,
         request.end,
@@ -94,7 +95,7 @@ class KnownHeads:
 
     def keep(self, call: Call, head: bytes, peer: bytes) -> None:
         """Know this head when it comes again."""
-        if call.operation is None or len(head) > _LONGEST_KNOWN:
+        if call.operation is None or call.sender is None or len(head) > _LONGEST_KNOWN:
             return
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()

@@ -181,7 +181,7 @@ class LaneConnection(GuardedConnection):
 
     async def _answered(self, call: Call) -> Answer:
         try:
-            if call.operation is None:
+            if call.operation is None or call.sender is None:
                 return await self._service.answer_userinfo(call.fields, call.source)
             return await self._service.answer_token_service(
                 call.operation, call.sender, call.body, call.source
@@ -190,8 +190,10 @@ class LaneConnection(GuardedConnection):
             trace_id = self._service.trace_id()
             where = where_raised(error)
             _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
-            language = (b"accept-language", call.sender.language.encode())
-            scope: Scope = {"type": "http", "path": call.path, "headers": [language]}
+            fields = call.fields
+            if not fields and call.sender is not None:
+                fields = [(b"accept-language", call.sender.language.encode())]
+            scope: Scope = {"type": "http", "path": call.path, "headers": fields}
             refused, body = self._rules.refusal(500, scope, trace_id)
             return Answer(500, tuple(refused), body)
 
