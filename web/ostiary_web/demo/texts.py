@@ -24,7 +24,6 @@ _TEXTS: Final = {
         "可用账号：alice、bob、wangfang、liwei；密码为 “{password}”。",
     ),
     "signed_in": ("Signed in as {name}", "已登录：{name}"),
-    "session_over": ("The session has ended", "会话已结束"),
     "state": ("What the server says of the tokens", "服务器返回的令牌状态"),
     "access_token": ("Access token", "访问令牌"),
     "refresh_token": ("Refresh token", "刷新令牌"),

@@ -62,7 +62,6 @@ ACCOUNT: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Each line is one browser or one application. Sign out what you do not know.",
             "每一行是一个浏览器或应用。请退出您不认识的登录。",
         ),
-        "sessions_none": ("You are signed in nowhere else.", "没有其他登录。"),
         "this_session": ("this one", "当前"),
         "browser_session": ("This server's pages", "本服务页面"),
         "signed_in_at": ("Since", "开始时间"),

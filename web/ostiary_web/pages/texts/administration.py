@@ -30,7 +30,6 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "disable": ("Disable", "停用"),
         "enabled": ("Enabled", "已启用"),
         "disabled": ("Disabled", "已停用"),
-        "are_you_sure": ("Please confirm", "请确认"),
         "export": ("Export", "导出"),
         "import": ("Import", "导入"),
         "import_lead": (
@@ -206,8 +205,6 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "audit_lead": ("What happened, the latest first.", "发生的事件，最新在前。"),
         "audit_none": ("Nothing has happened yet", "尚无记录"),
         "life": ("The life of a session", "会话经过"),
-        "life_of": ("{client} · {name}", "{client} · {name}"),
         "life_machine": ("represents no user", "不代表任何用户"),
-        "life_by": ("by {name}", "操作人：{name}"),
     }
 )

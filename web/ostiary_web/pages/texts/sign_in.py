@@ -11,7 +11,6 @@ SIGN_IN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         # name: (English, Chinese)
         "sign_in": ("Sign in", "登录"),
         "sign_in_lead": ("Use your account of the administration backend.", "使用您的管理后台账号登录。"),
-        "sign_in_for": ("to go on to", "以继续访问"),
         "username": ("User name", "用户名"),
         "password": ("Password", "密码"),
         "forgot": ("Forgot your password?", "忘记密码？"),
@@ -38,7 +37,6 @@ SIGN_IN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "new_password_hint": ("8 characters or more", "至少 8 个字符"),
         "new_password_again": ("New password again", "再次输入新密码"),
         "passwords_differ": ("The two new passwords differ.", "两次输入的新密码不一致。"),
-        "password_changed": ("Your password is changed.", "密码已修改。"),
         "recover": ("Set a new password", "重设密码"),
         "recover_lead": (
             "We send a code to the telephone number of your account.",
