@@ -3,7 +3,7 @@
     python -m tests.bench.capacity --sessions 1000000 [--postgres postgresql://...] [--target 100000000]
 
 Fills an empty store three times over, a quarter, a half and all of `--sessions`, each with the tokens and
-audit entries that a session of two rotations leaves, in the random order of real identifiers. After each it
+audit entries that a session of two rotations leaves, in the order of real identifiers. After each it
 measures every table and index. Bytes a session that stay the same from one filling to the next are what the
 model in docs/scale.md rests on: the target is worked out from the last, an index's depth from its fan-out.
 """
@@ -26,7 +26,8 @@ from ostiary_net.sqlite.schema import bring_up_to_date as bring_sqlite_up_to_dat
 __all__ = ["depth", "main"]
 
 ROTATIONS: Final = 2
-TOKENS: Final = 2 * (1 + ROTATIONS)
+TOKENS: Final = 1 + (1 + ROTATIONS)
+"""One access token, as a rotation takes the one before away, and every refresh token there ever was."""
 ENTRIES: Final = 2 + ROTATIONS
 """Audit entries of one session: the code, the start, and each rotation."""
 
@@ -54,7 +55,7 @@ class _SQLite:
     def fill(self, first: int, end: int) -> None:
         """Sessions of these numbers, with what hangs on them."""
         values = {
-            "text": "lower(hex(randomblob(16)))",
+            "text": f"printf('%012x', {_AT} + i) || lower(hex(randomblob(10)))",
             "digest": "randomblob(32)",
             "none": "NULL",
         }
@@ -84,7 +85,7 @@ class _PostgreSQL:
     def fill(self, first: int, end: int) -> None:
         """Sessions of these numbers, with what hangs on them."""
         values = {
-            "text": "md5(random()::text || i)",
+            "text": f"lpad(to_hex({_AT} + i), 12, '0') || left(md5(random()::text || i), 20)",
             "digest": "sha256((random()::text || i)::bytea)",
             "none": "NULL::bytea",
         }
@@ -120,10 +121,10 @@ def _statements(values: Mapping[str, str], numbers: str) -> Iterator[str]:
         f"'203.0.113.7', {ROTATIONS + 1} FROM n"
     )
     for number in range(TOKENS):
-        kind = "access" if number % 2 else "refresh"
+        kind, generation = ("access", ROTATIONS) if number == ROTATIONS + 1 else ("refresh", number)
         yield (
             "INSERT INTO tokens (digest, session_id, kind, generation, revision) "
-            f"{numbers} SELECT {digest}, {text}, '{kind}', {number // 2}, 1 FROM n"
+            f"{numbers} SELECT {digest}, {text}, '{kind}', {generation}, 1 FROM n"
         )
     for number, fact in enumerate(("code-used", "session-started", *(["pair-rotated"] * ROTATIONS))):
         yield (
