@@ -9,8 +9,9 @@ import trio
 
 from fuzz.simulation.hearing import Heard
 from fuzz.simulation.plan import CUT_BEFORE, CUT_IN, LOST, Mishap
-from fuzz.simulation.requesting import HOST, Request
+from fuzz.simulation.requesting import FORM, HOST, Request
 from fuzz.simulation.streams import Line
+from fuzz.simulation.witness import OPERATION
 
 __all__ = ["ASK_SECONDS", "Asked", "Garbled", "ask", "garbage", "hear", "spoken"]
 
@@ -30,15 +31,23 @@ class Asked(NamedTuple):
 
 
 def spoken(request: Request, operation: int, more: list[tuple[str, str]]) -> Asked:
-    """The bytes of a request."""
+    """The bytes of a request, which says somewhere which operation it is.
+
+    A form says it in a field of its own, which the server ignores as any it does not know, so that a backend
+    sends the very same head again and again, as backends do; everything else in a header field.
+    """
     connection = h11.Connection(h11.CLIENT)
-    fields = [("Host", HOST), *request.fields, *more, ("X-Operation", str(operation))]
-    if request.body or request.method in ("POST", "PUT"):
-        fields.append(("Content-Length", str(len(request.body))))
+    fields, body = [("Host", HOST), *request.fields, *more], request.body
+    if ("Content-Type", FORM) in fields:
+        body += b"&%s=%06d" % (OPERATION, operation) if body else b"%s=%06d" % (OPERATION, operation)
+    else:
+        fields.append((OPERATION.decode(), str(operation)))
+    if body or request.method in ("POST", "PUT"):
+        fields.append(("Content-Length", str(len(body))))
     head = h11.Request(method=request.method, target=request.target, headers=fields)
     data = connection.send(head) or b""
-    if request.body:
-        data += connection.send(h11.Data(data=request.body)) or b""
+    if body:
+        data += connection.send(h11.Data(data=body)) or b""
     return Asked(connection, data + (connection.send(h11.EndOfMessage()) or b""))
 
 

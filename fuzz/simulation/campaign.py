@@ -47,6 +47,8 @@ def run(
     """Run `seeds` seeds from `first` on. The digest is the same whatever the number of jobs."""
     campaign = Campaign()
     digest = sha256()
+    gc.collect()
+    gc.freeze()  # what is imported by now is not looked through after every run
     for life in _lives(range(first, first + seeds), jobs):
         campaign.seeds += 1
         campaign.operations += life.operations

@@ -97,9 +97,11 @@ def run_determined(name: str, run: Callable[[], Awaitable[T]], log: list[str]) -
 
 @contextmanager
 def _collecting_afterwards() -> Iterator[None]:
-    """When garbage is collected differs from process to process, and finalizers run then."""
+    """When garbage is collected differs from process to process, and finalizers run then. What a server
+    does once in its life, putting everything beyond the collector's reach, would keep every run for ever."""
     gc.disable()
     try:
-        yield
+        with patch.object(gc, "freeze", lambda: None):
+            yield
     finally:
         gc.enable()

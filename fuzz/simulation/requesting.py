@@ -11,12 +11,12 @@ from fuzz.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE
 from fuzz.requests import settings_of, user_fields
 from fuzz.seeds import nonsense
 
-__all__ = ["HOST", "Request", "is_batch_of_deletions", "request_of", "text_code_request"]
+__all__ = ["FORM", "HOST", "Request", "is_batch_of_deletions", "request_of", "text_code_request"]
 
 HOST: Final = "id.example"
 
-JSON = "application/json"
-FORM = "application/x-www-form-urlencoded"
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"
 
 Fields = list[tuple[str, str]]
 

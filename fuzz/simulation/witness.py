@@ -4,20 +4,29 @@ It proves nothing by itself. It gives the judge a likely order of events, which 
 tells which requests met a fault that was injected.
 """
 
+import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, Refused
 from ostiary_core.events import Event
+from ostiary_core.http.answer import Answer
+from ostiary_core.http.sender import Sender
+from ostiary_core.rate import Operation
 from ostiary_core.why import Why
 from ostiary_net.service import Service
 
-__all__ = ["OPERATION_FIELD", "Seen", "Witness", "WitnessedService"]
+__all__ = ["OPERATION", "Seen", "Witness", "WitnessedService"]
 
-OPERATION_FIELD = b"x-operation"
+OPERATION: Final = b"x-operation"
 """The field by which a request says which operation it is; to the server it is one of many it ignores."""
+_IN_A_FORM: Final = re.compile(rb"(?:\A|&)" + OPERATION + rb"=(-?[0-9]+)")
+
+_answering: ContextVar[int | None] = ContextVar("answering", default=None)
+"""The operation whose form is being answered."""
 
 
 class Seen(NamedTuple):
@@ -98,13 +107,26 @@ class WitnessedService(Service):
         """Where a request came from; the trace id is remembered for it."""
         origin = Service.origin(self, headers, source)
         for name, value in headers:
-            if name == OPERATION_FIELD:
+            if name == OPERATION:
                 self.witness.traces[origin.trace_id] = int(value)
         return origin
 
+    async def answer_token_service(
+        self, operation: Operation, sender: Sender, body: bytes, source: str
+    ) -> Answer:
+        """The answer to a form, which says in a field which operation it is of."""
+        said = _IN_A_FORM.search(body)
+        token = _answering.set(None if said is None else int(said[1]))
+        try:
+            return await Service.answer_token_service(self, operation, sender, body, source)
+        finally:
+            _answering.reset(token)
+
     async def decide(self, event: Event, origin: Origin) -> Decision:
         """The decision on an event whose operation is known from now on."""
-        operation = self.witness.traces.get(origin.trace_id)
+        operation = _answering.get()
+        if operation is None:
+            operation = self.witness.traces.get(origin.trace_id)
         if operation is not None:
             self.witness.asked(event, operation)
         return await Service.decide(self, event, origin)
