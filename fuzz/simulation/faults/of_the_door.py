@@ -1,6 +1,7 @@
 """Mistakes at the front door and in the lane: who is calling, what is whole, and whose answer it is."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any, Final
 
 from fuzz.faults.planting import Fault
@@ -54,6 +55,11 @@ def half_read(data: bytes, start: int = 0) -> Any:
     return plain.PlainRequest(whole.operation, whole.path, whole.fields, whole.body.rstrip(), len(data))
 
 
+def known_by_its_beginning(data: bytes) -> Any:
+    """The digest of as much of a head as every request to one path has in common."""
+    return sha256(data[: data.find(b"Authorization") if b"Authorization" in data else 60])
+
+
 def too_short(original: Original) -> Original:
     """The last byte of an answer is never sent."""
     return lambda writer, answer: original(writer, answer)[:-1]
@@ -73,6 +79,11 @@ def answers_mixed(original: Original) -> Original:
 
 
 FAULTS: Final = (
+    Fault(
+        "heads-confused",
+        "the lane takes one client's head for another's",
+        function("ostiary_net.lane.calls.sha256", known_by_its_beginning),
+    ),
     Fault(
         "left-end-trusted",
         "the left end of X-Forwarded-For is believed",
