@@ -180,6 +180,14 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     assert about_it == []
 
 
+def test_the_socket_is_where_the_proxy_asks_and_is_handed_over_as_the_server_takes_it() -> None:
+    text = (DEPLOY / "ostiary.socket").read_text()
+    [address] = re.findall(r"^ListenStream=(\S+)$", text, re.MULTILINE)
+    assert f"server {address};" in (DEPLOY / "nginx.conf").read_text()
+    [bind] = re.findall(r"^#   Environment=BIND=(\S+)$", text, re.MULTILINE)
+    assert Settings.from_environment({"BIND": bind}).bind == "fd://3", "the first that systemd hands over"
+
+
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
     asked = {
