@@ -1,4 +1,4 @@
-"""Where this project reaches below ASGI into Hypercorn: two class names, replaced by subclasses.
+"""Where this project reaches below ASGI into Hypercorn: three class names, replaced by subclasses.
 
 Hypercorn offers no other way to turn HTTP/2 off on a plain port, to bound a write, or to count connections
 when it was started by its own command. What the subclasses rely on is listed here and looked at before
@@ -31,7 +31,15 @@ EXPECTED: Final = {
     "hypercorn.trio.run:TCPServer": ("app", "config", "context", "state", "stream"),
     "hypercorn.trio.run:worker_serve": ("app", "config", "sockets", "shutdown_trigger", "task_status"),
     "hypercorn.protocol:H11Protocol.handle": ("self", "event"),
+    "hypercorn.protocol:ProtocolWrapper.__init__": (
+        *("self", "app", "config", "context", "task_group", "state"),
+        *("ssl", "client", "server", "send", "alpn_protocol"),
+    ),
     "hypercorn.protocol:ProtocolWrapper.handle": ("self", "event"),
+    "hypercorn.trio.tcp_server:ProtocolWrapper": (
+        *("app", "config", "context", "task_group", "state"),
+        *("ssl", "client", "server", "send", "alpn_protocol"),
+    ),
     "hypercorn.protocol.h11:H11Protocol.__init__": (
         *("self", "app", "config", "context", "task_group", "connection_state"),
         *("ssl", "client", "server", "send"),
@@ -54,11 +62,12 @@ def install_seam() -> bool:
         _log.warning("hypercorn is not as expected; some limits of the front door are off", found=unexpected)
         return False
     from ostiary_net.front_door.connection import open_connection
+    from ostiary_net.front_door.late import open_protocol
     from ostiary_net.front_door.protocol import GuardedProtocol
 
-    served_by, spoken_by = import_module("hypercorn.trio.run"), import_module("hypercorn.protocol")
-    vars(served_by)["TCPServer"] = open_connection
-    vars(spoken_by)["H11Protocol"] = GuardedProtocol
+    vars(import_module("hypercorn.trio.run"))["TCPServer"] = open_connection
+    vars(import_module("hypercorn.trio.tcp_server"))["ProtocolWrapper"] = open_protocol
+    vars(import_module("hypercorn.protocol"))["H11Protocol"] = GuardedProtocol
     return True
 
 

@@ -9,7 +9,7 @@ handed over with its head, and the connection's watch is told when a request is 
 """
 
 import math
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import h11
 import structlog
@@ -23,6 +23,7 @@ from hypercorn.typing import AppWrapper, LifespanState
 from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connection import GuardedConnection
 from ostiary_net.front_door.guard import Guard
+from ostiary_net.front_door.late import LateProtocol
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.lane.calls import Call, KnownHeads, judged
 from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
@@ -93,6 +94,11 @@ class LaneConnection(GuardedConnection):
         """Whether h11 waits for a request of which it has seen nothing yet."""
         if not self._handed_over:
             return True
+        if not isinstance(self.protocol, LateProtocol):
+            return False  # HTTP/2
+        if self.protocol.is_silent:
+            self._handed_over = False
+            return True
         protocol = self.protocol.protocol
         if not isinstance(protocol, H11Protocol) or not isinstance(protocol.connection, h11.Connection):
             return False
@@ -140,17 +146,16 @@ class LaneConnection(GuardedConnection):
 
     def _may_answer(self) -> bool:
         """The last request that a connection may bring is Hypercorn's, which then says `close`."""
-        count: int = self._h11.keep_alive_requests
-        return count + 1 < self.config.keep_alive_max_requests
+        return self._protocol.requests + 1 < self.config.keep_alive_max_requests
 
     async def _count(self) -> None:
-        self._h11.keep_alive_requests += 1
+        self._protocol.count()
         if self.context.max_requests is not None:
             await self.context.mark_request()
 
     @property
-    def _h11(self) -> Any:
-        return self.protocol.protocol
+    def _protocol(self) -> LateProtocol:
+        return cast("LateProtocol", self.protocol)
 
     def _recalled(self, data: bytes, start: int) -> Call | None:
         """A request with a known head. Not where requests are traced: a span looks at other fields too."""

@@ -26,6 +26,8 @@ def stock(monkeypatch: pytest.MonkeyPatch) -> None:
     protocol = import_module("hypercorn.protocol.h11").H11Protocol
     monkeypatch.setattr(import_module(SERVER), "TCPServer", server)
     monkeypatch.setattr(import_module(PROTOCOL), "H11Protocol", protocol)
+    wrapper = import_module(PROTOCOL).ProtocolWrapper
+    monkeypatch.setattr(import_module("hypercorn.trio.tcp_server"), "ProtocolWrapper", wrapper)
 
 
 def test_the_hypercorn_installed_is_the_one_that_was_read() -> None:

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -391,3 +392,29 @@ def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
         assert not virtually(main)
     [entry] = [entry for entry in log if entry["log_level"] == "warning"]
     assert entry["missing"] == [f"{name}.something_else"]
+
+
+def test_a_connection_makes_h11_when_there_is_something_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    spoken = import_module("hypercorn.protocol")
+    original = spoken.H11Protocol
+
+    def counted(*arguments: Any) -> Any:
+        made.append(len(made))
+        return original(*arguments)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await counting([], scope, send)
+
+    async def main() -> tuple[int, int, Heard]:
+        async with opened(lane=True, app=app) as door:
+            monkeypatch.setattr(spoken, "H11Protocol", counted)
+            line = door.connect()
+            await line.say(ACTIVE, ACTIVE)
+            before = len(made)
+            await line.say(ELSEWHERE["another route"], ACTIVE)
+            return before, len(made), await line.hear(1)
+
+    before, after, heard = virtually(main)
+    assert (before, after) == (0, 1)
+    assert heard.data.count(b"HTTP/1.1 200") == 4
