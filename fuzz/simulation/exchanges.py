@@ -62,6 +62,8 @@ class Exchanges:
             step=number,
             call=call,
             instance=instance.number,
+            incarnation=instance.incarnation,
+            source=source_of(call),
             invoked=self.witness.tick(),
             invoked_now=instance.earliest(),
             invoked_at=trio.current_time(),

@@ -46,6 +46,8 @@ __all__ = ["CHEAP", "Habits", "Instance"]
 CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
 """Argon2id that costs nothing."""
 
+FREE_GUESSES: Final = 20
+"""Failed sign-ins of one address that cost nothing where nobody says otherwise."""
 PROXY: Final = "10.0.0.9"
 _ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": "http://id.example"}
 
@@ -91,6 +93,7 @@ class Habits:
     has_lane: bool
     sweep_seconds: float
     clock_offset_ms: int
+    free_guesses: int
 
 
 @dataclass
@@ -201,7 +204,7 @@ class Instance:
                     clock=self.clock,
                     entropy_source=entropy,
                     rate_windows=RateWindows(scale=100),
-                    guesses=Guesses(scale=100_000),
+                    guesses=Guesses(scale=self.habits.free_guesses / FREE_GUESSES),
                     authentications=Authentications(scale=100_000),
                 )
                 yield Backing(

@@ -65,6 +65,8 @@ class _Event:
     at: float
     now: int
     happened: bool
+    may_be_slowed: bool = False
+    """Whether so much was guessed from its address that the process may make it wait."""
 
     @property
     def is_certain(self) -> bool:
@@ -72,11 +74,16 @@ class _Event:
 
 
 def verdicts(
-    model: Model, operations: Sequence[Operation], witness: Witness, clauses: Counter[str], *, whole: bool
+    model: Model,
+    operations: Sequence[Operation],
+    witness: Witness,
+    clauses: Counter[str],
+    *,
+    free_guesses: int,
 ) -> list[Violation]:
-    """What no order explains; with `whole` also what was left without an end."""
+    """What no order explains."""
     violations = list(_untimely(operations, witness))
-    events = _in_order(operations, witness)
+    events = _in_order(operations, witness, _from_guessing_addresses(operations, free_guesses))
     start = deepcopy(model)
     place, found = _straight(model, events, 0, clauses)
     if found is None:
@@ -102,7 +109,37 @@ def _differing(expected: Answer, given: Answer | None) -> str:
     return f" (they differ in {', '.join(names)})"
 
 
-def _in_order(operations: Sequence[Operation], witness: Witness) -> list[_Event]:
+def _from_guessing_addresses(operations: Sequence[Operation], free_guesses: int) -> set[int]:
+    """The sign-ins that were made to wait, and whose process may have had a reason that lies in the address
+    alone: so many others from there, none of which was known to be right by then."""
+    sign_ins = [
+        one
+        for one in operations
+        if one.call.verb is Verb.SIGN_IN and one.outcome is not Outcome.NEVER and one.returned is not None
+    ]
+
+    def counts_against(other: Operation, one: Operation) -> bool:
+        where = (one.instance, one.incarnation, one.source)
+        if other is one or (other.instance, other.incarnation, other.source) != where:
+            return False
+        was_right = other.answer is not None and other.answer.said is Said.LOGIN
+        return other.invoked < _ended(one) and not (was_right and _ended(other) < one.invoked)
+
+    return {
+        one.number
+        for one in sign_ins
+        if one.answer is not None
+        and one.answer.error == "A1003"
+        and sum(counts_against(other, one) for other in sign_ins) >= free_guesses
+    }
+
+
+def _ended(operation: Operation) -> int:
+    assert operation.returned is not None, "it is over by now"
+    return operation.returned
+
+
+def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int]) -> list[_Event]:
     events = []
     for operation in operations:
         if operation.outcome is Outcome.NEVER:
@@ -112,7 +149,7 @@ def _in_order(operations: Sequence[Operation], witness: Witness) -> list[_Event]
             assert operation.returned is not None
             at = operation.returned if seen is None else seen.moment
             now = operation.returned_now if seen is None else seen.now
-            events.append(_Event(operation, at, now, happened=True))
+            events.append(_Event(operation, at, now, happened=True, may_be_slowed=operation.number in slowed))
         elif seen is not None:
             events.append(_Event(operation, seen.moment, seen.now, happened=True))
         else:
@@ -170,6 +207,8 @@ def _apply(model: Model, event: _Event) -> Verdict:
     operation = event.operation
     if event.is_certain:
         assert operation.answer is not None
+        if event.may_be_slowed:
+            return Verdict(operation.answer, "an address that guesses is made to wait")
         counted = _failures(model, operation.call)
         verdict = model.judge(operation.call, event.now, operation.answer)
         if _is_slowed_down(operation.call, operation.answer, verdict.answer):

@@ -110,7 +110,10 @@ class _World:
                 witness=self.witness,
                 wire=self.wire,
                 habits=Habits(
-                    self.swarm.lanes[number], self.swarm.sweep_seconds, self.swarm.offsets_ms[number]
+                    self.swarm.lanes[number],
+                    self.swarm.sweep_seconds,
+                    self.swarm.offsets_ms[number],
+                    self.swarm.free_guesses,
                 ),
                 committed=self._committed,
                 secret=lambda: self.story.latest_secret,
@@ -233,7 +236,7 @@ class _World:
         clauses: Counter[str] = Counter()
         self.story.violations += sources(self.story.sources)
         self.story.violations += verdicts(
-            self.model, self.story.operations, self.witness, clauses, whole=not self.story.violations
+            self.model, self.story.operations, self.witness, clauses, free_guesses=self.swarm.free_guesses
         )
         self.story.violations += self.stored.texts_of(self.story.secrets, "\n".join(self.log))
         told = [f"{at:>12.3f} s  {text}" for at, text in sorted(self.story.told, key=lambda one: one[0])]

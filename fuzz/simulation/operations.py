@@ -28,6 +28,9 @@ class Operation:
     """The step of the plan that it belongs to."""
     call: Call
     instance: int
+    incarnation: int
+    """Which life of the instance it was asked of."""
+    source: str
     invoked: int
     """The moment in the order of everything at which it began."""
     invoked_now: int

@@ -154,6 +154,8 @@ class Swarm:
     offsets_ms: tuple[int, ...]
     turns: int
     rates: dict[str, float]
+    free_guesses: int
+    """How many wrong passwords from one address cost nothing."""
 
     def mishap(self, random: Random) -> Mishap:
         """One step's share of it."""
@@ -216,4 +218,5 @@ def swarm_of(random: Random) -> Swarm:
         offsets_ms=tuple(random.randint(-skew, skew) for _ in range(instances)),
         turns=random.choice((40, 70, 110)),
         rates={name: random.choice(rates) for name, rates in KINDS.items() if random.random() < 0.5},
+        free_guesses=random.choice((3, 20, 20, 1_000_000)),
     )

@@ -14,7 +14,7 @@ from fuzz.simulation.life import live
 __all__ = ["Catch", "catch", "run"]
 
 SEED: Final = 20_260_101
-MOST_SEEDS: Final = 40
+MOST_SEEDS: Final = 80
 """A fault that so many seeds do not show is one that survives."""
 
 
