@@ -3,6 +3,7 @@ complaint of the browser, and the headers that keep a page to itself."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -38,6 +39,52 @@ def test_no_page_has_a_serious_fault(
     assert found == {}
     assert visitor.hosts == {household.server.removeprefix("http://")}
     assert [each for each in visitor.complaints if "Content Security Policy" in each] == []
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_longest_names_make_no_page_wider_than_the_window(visit: Visit, width: int) -> None:
+    visitor = visit(viewport={"width": width, "height": 800}, java_script_enabled=False)
+    visitor.sign_in("admin")
+    name, client_id = f"{width}".ljust(100, "W"), f"w{width}".ljust(64, "w")
+    address = "https://app.example/" + "w" * 300
+    visitor.open("/admin/clients/new")
+    visitor.page.fill("#clientId", client_id)
+    visitor.page.fill("#name", name)
+    visitor.page.fill("#redirectUris", address)
+    visitor.page.check("input[value=authorization_code]")
+    visitor.page.check("input[name=scopes]")
+    visitor.press("Register")
+    wide = [] if _fits(visitor) else ["the secret"]
+    visitor.open("/admin/people/new")
+    visitor.page.fill("#username", client_id)
+    visitor.page.fill("#name", name)
+    visitor.page.fill("#password", "long enough")
+    visitor.press("Save")
+    person = visitor.path
+    query = {"response_type": "code", "client_id": client_id, "redirect_uri": address}
+    query |= {"code_challenge": "w" * 43, "code_challenge_method": "S256"}
+    for path in (
+        "/admin/clients",
+        f"/admin/clients/{client_id}",
+        f"/admin/clients/{client_id}/edit",
+        f"/admin/clients/{client_id}/delete",
+        f"/admin/clients?q={'w' * 200}",
+        "/admin/people",
+        person,
+        f"{person}/disable",
+        "/admin/audit",
+        f"/sso?{urlencode(query)}",
+    ):
+        visitor.open(path)
+        assert "ww" in visitor.text.lower() or path == "/admin/audit" or "?q=" in path, path
+        wide += [] if _fits(visitor) else [path]
+    assert wide == []
+
+
+def _fits(visitor: Visitor) -> bool:
+    main = visitor.page.locator("html")
+    fits: bool = main.evaluate("element => element.scrollWidth <= innerWidth")
+    return fits
 
 
 def _serious(visitor: Visitor) -> list[str]:
