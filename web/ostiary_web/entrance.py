@@ -15,6 +15,7 @@ from ostiary_core.http.service import language_of
 from ostiary_core.why import Why
 from ostiary_net.front_door import DoorRules, Guard, guard, install_seam
 from ostiary_net.front_door.rules import Scope
+from ostiary_net.lane.shortcut import shortcut
 from ostiary_web.app import Application, Backing
 from ostiary_web.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
 from ostiary_web.first_administrator import NewAdministrator
@@ -59,6 +60,7 @@ def entrance(settings: Settings, ready: Callable[[Backing], None]) -> Guard:
             lambda: [({}, len(guarded.connections))],
         )
         guarded.tracing = backing.service.tracing
+        guarded.shortcut = shortcut(backing.service)
         ready(backing)
 
     application: Any = Application(settings, ready=opened)

@@ -15,6 +15,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, LifespanState
 
 from ostiary_net.front_door.guard import Guard
+from ostiary_net.front_door.sockets import send_at_once
 from ostiary_net.service import where_raised
 
 __all__ = ["GuardedConnection", "guard_of", "open_connection"]
@@ -100,6 +101,7 @@ class GuardedConnection(TCPServer):
                 await self.protocol.handle(Closed())
 
     async def _write(self, data: bytes) -> None:
+        data = send_at_once(self.stream, data)
         for start in range(0, len(data), _SLICE_BYTES):
             with trio.fail_after(self._rules.write_seconds, shield=True):
                 await self.stream.send_all(data[start : start + _SLICE_BYTES])

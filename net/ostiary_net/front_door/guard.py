@@ -5,12 +5,13 @@ that overtake their request's body, and idle connections that were never closed
 (docs/decisions/0010-front-door-repairs.md).
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import structlog
 import trio
 
+from ostiary_core.http.answer import Answer
 from ostiary_net.entropy import SystemEntropy
 from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.heads import Head, read_head
@@ -34,6 +35,8 @@ class Guard:
         self.connections = Connections(rules.most_connections)
         self.open_connection: Callable[..., Any] | None = None
         """What makes a connection of Hypercorn's server, where not the front door's own does."""
+        self.shortcut: Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None] | None = None
+        """Finds what answers a whole request without the application."""
         self.tracing: Tracing | None = None
         self.is_stopping: Callable[[], bool] = lambda: False
         """Whether answers from now on are the last on their connections."""
@@ -69,8 +72,12 @@ class Guard:
         if head.status:
             await exchange.refuse(head.status)
         elif await exchange.gather():
+            answered = self.shortcut(scope) if self.shortcut and exchange.is_whole else None
             try:
-                await self.app(scope, exchange.receive, exchange.send)
+                if answered is None:
+                    await self.app(scope, exchange.receive, exchange.send)
+                else:
+                    await exchange.answer(await answered(exchange.body))
             except Exception as error:
                 await exchange.fail(error)
 
@@ -157,6 +164,23 @@ class _Exchange:
                     return False
                 self._gathered.append(message.get("body", b""))
         return not self._over
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the request is there."""
+        return self._whole.is_set()
+
+    @property
+    def body(self) -> bytes:
+        """As much of it as was gathered."""
+        return b"".join(self._gathered or ())
+
+    async def answer(self, answer: Answer) -> None:
+        """Send an answer that the application has no part in."""
+        await self.send(
+            {"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)}
+        )
+        await self.send({"type": "http.response.body", "body": answer.body})
 
     async def receive(self) -> Message:
         """What the application receives: first what was gathered, then what comes."""

@@ -25,9 +25,9 @@ from ostiary_net.front_door.connection import GuardedConnection
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.late import LateProtocol
 from ostiary_net.front_door.rules import Scope
+from ostiary_net.front_door.sockets import receive_some, send_at_once
 from ostiary_net.lane.calls import Call, KnownHeads, judged
 from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
-from ostiary_net.lane.sockets import receive_some, send_at_once
 from ostiary_net.lane.writing import AnswerWriter
 from ostiary_net.service import Service, where_raised
 
