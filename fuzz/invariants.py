@@ -114,7 +114,7 @@ TIMELY: Final = Invariant(
     "what never arrived whole took none.",
 )
 GUARDED: Final = Invariant(
-    20, "guarded", "No write is lost, and none is made over another that was not seen."
+    20, "guarded", "No write is lost, none is made twice, and none over another that was not seen."
 )
 SOURCED: Final = Invariant(21, "sourced", "A session's source is the address that its request came from.")
 

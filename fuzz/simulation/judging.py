@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from fuzz.calls import Answer, Call, Said, Verb, several
-from fuzz.invariants import EXPLAINED, SOURCED, TIMELY, Violation
+from fuzz.invariants import EXPLAINED, GUARDED, SOURCED, TIMELY, Violation
 from fuzz.model import Model, Verdict
 from fuzz.model.records import User
 from fuzz.simulation.operations import Operation, Outcome
@@ -171,6 +171,9 @@ def _untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Vio
     for operation in operations:
         seen = _deciding(operation, witness)
         what = f"step {operation.step}: {operation.call.verb}"
+        kept = Counter(one.kind for one in witness.seen.get(operation.number, ()) if one.changed)
+        if any(times > 1 for times in kept.values()):
+            yield Violation(GUARDED, f"{what} took effect twice")
         if operation.outcome is Outcome.NEVER:
             took = [one for one in witness.seen.get(operation.number, ()) if one.kind not in AHEAD]
             if operation.answer is None and took:

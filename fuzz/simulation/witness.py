@@ -35,6 +35,7 @@ class Seen(NamedTuple):
     moment: float
     now: int
     kind: str
+    changed: bool = False
     turned_away: bool = False
     """It lost to another that did the same at the same time, and was asked to try again: nothing was done."""
 
@@ -77,7 +78,8 @@ class Witness:
         for place, operation in enumerate(self.operations_of(events)):
             if operation >= 0:
                 at = self.tick() if moment is None else moment + place / 1_000
-                seen = Seen(at, now, type(events[place]).__name__, _is_turned_away(decisions[place]))
+                kind, decision = type(events[place]).__name__, decisions[place]
+                seen = Seen(at, now, kind, bool(decision.changes), _is_turned_away(decision))
                 self.seen.setdefault(operation, []).append(seen)
 
     def failed(self, events: Sequence[Event]) -> None:
