@@ -183,7 +183,7 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
 def test_the_socket_is_where_the_proxy_asks_and_is_handed_over_as_the_server_takes_it() -> None:
     text = (DEPLOY / "ostiary.socket").read_text()
     [address] = re.findall(r"^ListenStream=(\S+)$", text, re.MULTILINE)
-    assert f"server {address};" in (DEPLOY / "nginx.conf").read_text()
+    assert f"    server {address} " in (DEPLOY / "nginx.conf").read_text()
     [bind] = re.findall(r"^#   Environment=BIND=(\S+)$", text, re.MULTILINE)
     assert Settings.from_environment({"BIND": bind}).bind == "fd://3", "the first that systemd hands over"
 

@@ -7,12 +7,15 @@ that asks it from 127.0.0.1, so that the two can be told apart on one machine.
 
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,6 +29,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from fuzz.crashes.server import Server
 from tests.web.command_line.machine import Machine
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"
@@ -88,13 +92,14 @@ def changed(text: str, changes: dict[str, str]) -> str:
 
 
 @contextmanager
-def running(command: list[str], port: int) -> Iterator[None]:
-    """A program, once it takes connections."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+def running(command: list[str], folder: Path, port: int) -> Iterator[None]:
+    """A program, once it takes connections; what it says is in `log`."""
+    log = folder / "log"
+    with log.open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
         try:
             until = time.monotonic() + PATIENCE_SECONDS
             while True:
-                assert process.poll() is None, process.stderr and process.stderr.read()
+                assert process.poll() is None, log.read_text()
                 assert time.monotonic() < until, "it never took a connection"
                 try:
                     socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -108,14 +113,14 @@ def running(command: list[str], port: int) -> Iterator[None]:
 
 
 @contextmanager
-def nginx(folder: Path, server: str, certificate: Certificate) -> Iterator[int]:
+def nginx(folder: Path, servers: Sequence[str], certificate: Certificate) -> Iterator[int]:
     """docs/deploy/nginx.conf; the port of https."""
     assert NGINX is not None
     plain, secure = free_port(), free_port()
     site = changed(
         (DEPLOY / "nginx.conf").read_text(),
         {
-            "server 127.0.0.1:8000;": f"server {server};",
+            "server 127.0.0.1:8000 max_fails=0;": " ".join(f"server {each} max_fails=0;" for each in servers),
             "listen 80;": f"listen 127.0.0.1:{plain};",
             "listen 443 ssl": f"listen 127.0.0.1:{secure} ssl",
             "/etc/ssl/id.example.com/fullchain.pem": str(certificate.certificate),
@@ -133,12 +138,12 @@ def nginx(folder: Path, server: str, certificate: Certificate) -> Iterator[int]:
     arguments = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]
     checked = subprocess.run([*arguments, "-t"], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
-    with running(arguments, secure):
+    with running(arguments, folder, secure):
         yield secure
 
 
 @contextmanager
-def caddy(folder: Path, server: str, certificate: Certificate) -> Iterator[int]:
+def caddy(folder: Path, servers: Sequence[str], certificate: Certificate) -> Iterator[int]:
     """docs/deploy/Caddyfile; the port of https."""
     assert CADDY is not None
     port = free_port()
@@ -148,16 +153,16 @@ def caddy(folder: Path, server: str, certificate: Certificate) -> Iterator[int]:
             "id.example.com {": (
                 f"https://localhost:{port} {{\n\ttls {certificate.certificate} {certificate.key}"
             ),
-            "ostiary-1:8000 ostiary-2:8000": server,
+            "ostiary-1:8000 ostiary-2:8000": " ".join(servers),
         },
     )
     (folder / "Caddyfile").write_text("{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + site)
     arguments = [CADDY, "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
-    with running(arguments, port):
+    with running(arguments, folder, port):
         yield port
 
 
-OpenProxy = Callable[[Path, str, Certificate], AbstractContextManager[int]]
+OpenProxy = Callable[[Path, Sequence[str], Certificate], AbstractContextManager[int]]
 
 PROXIES = [
     pytest.param(nginx, id="nginx", marks=needs_nginx),
@@ -175,7 +180,7 @@ def behind(
         address = stack.enter_context(machine.serving())
         proxy_folder = folder / "proxy"
         proxy_folder.mkdir()
-        port = stack.enter_context(open_proxy(proxy_folder, address.removeprefix("http://"), certificate))
+        port = stack.enter_context(open_proxy(proxy_folder, [address.removeprefix("http://")], certificate))
         machine.environment["PUBLIC_URL"] = f"https://localhost:{port}"
         machine.environment["SSL_CERT_FILE"] = str(certificate.certificate)
         yield machine, f"https://localhost:{port}"
@@ -241,6 +246,82 @@ def test_a_live_request_finds_that_trust_proxy_is_wrong(
         finding = live(machine)
     assert finding["level"] == level
     assert words in finding["text"]
+
+
+def caddy_version() -> tuple[int, ...]:
+    """What `caddy version` says, without what stands behind the three numbers; zeros where there is none."""
+    if CADDY is None:
+        return (0, 0, 0)
+    said = subprocess.run([CADDY, "version"], capture_output=True, text=True, check=True).stdout
+    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else (0, 0, 0)
+
+
+NEVER_TWICE: Final = pytest.mark.skipif(
+    caddy_version() <= (2, 11, 1), reason="a POST is not tried again (caddyserver/caddy#7546)"
+)
+
+
+@pytest.mark.parametrize(
+    "open_proxy",
+    [
+        pytest.param(nginx, id="nginx", marks=needs_nginx),
+        pytest.param(caddy, id="caddy", marks=[needs_caddy, NEVER_TWICE]),
+    ],
+)
+def test_instances_behind_a_proxy_are_replaced_one_by_one_and_nobody_notices(
+    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
+) -> None:
+    answered: Counter[int] = Counter()
+    lost: list[str] = []
+    over = threading.Event()
+    with ExitStack() as stack:
+        instances = []
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            settings = {
+                "DATABASE_URL": f"sqlite:///{tmp_path / 'ostiary.db'}",
+                "BIND": f"127.0.0.1:{free_port()}",
+                "TRUST_PROXY": PROXY,
+            }
+            instance = stack.enter_context(Server(tmp_path / name, settings=settings))
+            instance.start_and_wait()
+            instances.append(instance)
+        (tmp_path / "proxy").mkdir()
+        servers = [f"127.0.0.1:{instance.port}" for instance in instances]
+        port = stack.enter_context(open_proxy(tmp_path / "proxy", servers, certificate))
+        machine = Machine(tmp_path)
+        secret = machine.script("client", "create", "app", "--grant", "client_credentials")["secret"]
+        known = ssl.create_default_context(cafile=str(certificate.certificate))
+
+        def ask() -> None:
+            with httpx.Client(
+                verify=known, base_url=f"https://localhost:{port}", auth=("app", secret)
+            ) as caller:
+                while not over.is_set():
+                    try:
+                        form = {"grant_type": "client_credentials"}
+                        answered[caller.post("/api/oauth2/token", data=form, timeout=60).status_code] += 1
+                    except httpx.TransportError as error:
+                        lost.append(repr(error))
+
+        callers = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in callers:
+            thread.start()
+        try:
+            for instance in instances:
+                assert instance.stop() == 0
+                instance.start_and_wait()
+            before, until = answered.total(), time.monotonic() + PATIENCE_SECONDS
+            while answered.total() < before + 20 and time.monotonic() < until:
+                time.sleep(0.02)
+        finally:
+            over.set()
+            for thread in callers:
+                thread.join(PATIENCE_SECONDS)
+    assert lost == []
+    assert set(answered) == {200}
+    assert answered.total() > 40
 
 
 @needs_caddy
