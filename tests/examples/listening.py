@@ -1,10 +1,11 @@
-"""The server itself on a socket of its own: as `ostiary serve` runs it with the lane, or plain Hypercorn."""
+"""The server itself on a socket of its own: as `ostiary serve` runs it, as plain Hypercorn does, or with the
+application to answer everything."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import trio
@@ -13,10 +14,13 @@ from ostiary_net.front_door import guard
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
 from ostiary_net.lane import open_lane
+from ostiary_net.lane.shortcut import shortcut
 from ostiary_web.entrance import door_rules
 from tests.web.served import Served
 
-__all__ = ["Listened", "listening"]
+__all__ = ["Listened", "SocketDoor", "listening"]
+
+SocketDoor = Literal["application", "plain", "lane"]
 
 
 @dataclass
@@ -28,7 +32,7 @@ class Listened:
 
 
 @asynccontextmanager
-async def listening(served: Served, *, lane: bool) -> AsyncIterator[Listened]:
+async def listening(served: Served, door: SocketDoor) -> AsyncIterator[Listened]:
     """A running application on `127.0.0.1`, for as long as the block runs."""
     listened = Listened()
     application: Any = served.application.quart
@@ -38,7 +42,9 @@ async def listening(served: Served, *, lane: bool) -> AsyncIterator[Listened]:
         await application(scope, receive, send)
 
     guarded = guard(counted, door_rules(served.application.settings))
-    if lane:
+    if door != "application":
+        guarded.shortcut = shortcut(served.service)
+    if door == "lane":
         assert open_lane(guarded, served.service)
     stop, started = trio.Event(), trio.Event()
 

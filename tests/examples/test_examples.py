@@ -12,7 +12,7 @@ from first_records import make_first_records
 from ostiary_core import MemoryStore, Store
 from ostiary_core.conformance import check_store
 from tests.examples.doors import EXAMPLES, django_store, opened, over_sockets
-from tests.examples.listening import listening
+from tests.examples.listening import SocketDoor, listening
 from tests.examples.suite import Case, Door, Fields, Told, every_case
 from tests.web.served import serving
 
@@ -32,11 +32,11 @@ def test_an_example_answers_as_the_specification_says(door: Door, case: Case) ->
 
 
 @every_case
-@pytest.mark.parametrize("door", ["plain", "lane"])
+@pytest.mark.parametrize("door", ["application", "plain", "lane"])
 async def test_the_server_on_its_socket_answers_as_the_examples_do(
-    tmp_path: Path, case: Case, door: str
+    tmp_path: Path, case: Case, door: SocketDoor
 ) -> None:
-    async with serving(tmp_path) as served, listening(served, lane=door == "lane") as listened:
+    async with serving(tmp_path) as served, listening(served, door) as listened:
         records = make_first_records(served.store, served.clock.now())
 
         def code() -> str:
@@ -46,11 +46,12 @@ async def test_the_server_on_its_socket_answers_as_the_examples_do(
             await trio.to_thread.run_sync(case, Door(ask, records, code, served.clock.wait))
 
 
-async def test_on_its_socket_the_lane_alone_answers_without_the_application(tmp_path: Path) -> None:
+async def test_on_its_socket_the_application_is_not_asked_what_a_backend_asks(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         records = make_first_records(served.store, served.clock.now())
-        for lane, passed_on in ((True, 0), (False, 3)):
-            async with listening(served, lane=lane) as listened:
+        ways: dict[SocketDoor, int] = {"application": 3, "plain": 0, "lane": 0}
+        for way, passed_on in ways.items():
+            async with listening(served, way) as listened:
                 with over_sockets(listened.port) as ask:
                     door = Door(ask, records, lambda: "", served.clock.wait)
                     for _ in range(3):

@@ -1,7 +1,8 @@
 """The doors that the application is reached through, each as an httpx transport without sockets.
 
-guard    ASGI, as an application server calls it
-plain    Hypercorn's HTTP/1.1 on a stream in memory: `hypercorn ostiary_web.asgi:app`
+guard    ASGI, as an application server calls it; everything is the application's to answer
+plain    Hypercorn's HTTP/1.1 on a stream in memory, with the shortcut behind the guard:
+         `hypercorn ostiary_web.asgi:app`
 lane     the same with the token lane in front: `ostiary serve`
 
 A request with the extension `target` asks for exactly that; httpx would tidy an address up first.
@@ -23,6 +24,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.seam import install_seam
 from ostiary_net.lane import open_lane
+from ostiary_net.lane.shortcut import shortcut
 from ostiary_net.service import Service
 from tests.net.lane.wires import Stream, connected
 
@@ -50,6 +52,7 @@ async def opened_door(
         yield lambda source: heard(_Called(guarded, source))
         return
     assert install_seam()
+    guarded.shortcut = shortcut(service)
     if door == "lane":
         assert open_lane(guarded, service)
     async with trio.open_nursery() as nursery:
