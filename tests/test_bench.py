@@ -1,6 +1,7 @@
 """The bench's own code: that it notices wrong answers, judges rightly, and writes what it measured."""
 
 import json
+import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
 from tests.bench.peers.installing import Unavailable, node_programs
 from tests.bench.report import REPORT, measured_section, write_into_page, write_report
 from tests.bench.running import running
+from tests.bench.working_set import Leaves, hit_share
 from tests.bench.workloads import OPERATIONS, Introspection, Paths, Refresh
 
 PATHS = Paths("/token", "/introspect", "/userinfo")
@@ -256,3 +258,21 @@ def test_the_figures_of_the_book_are_those_that_were_measured() -> None:
     """Between the marks stands what the JSON beside the page says: `python -m tests.bench --only-write`."""
     page = ROOT / "docs/performance.md"
     assert measured_section(read_findings(page.with_suffix("") / REPORT)) in page.read_text()
+
+
+def test_the_leaves_of_a_simulated_index_hold_every_key_and_are_well_filled() -> None:
+    drawn = random.Random(7)
+    keys = [drawn.random() for _ in range(5_000)]
+    leaves = Leaves(most=50)
+    for key in keys:
+        leaves.insert(key)
+    assert (leaves.keys, leaves.pages) == (5_000, pytest.approx(5_000 / 50 / 0.87, rel=0.1))
+    for key in keys[::2]:
+        leaves.delete(key)
+    assert leaves.keys == 2_500
+
+
+def test_a_simulated_cache_forgets_what_was_not_used_for_longest() -> None:
+    assert hit_share([1, 2, 3, 1, 2, 3] * 10, room=3) == 1.0
+    assert hit_share([1, 2, 3, 1, 2, 3] * 10, room=2) == 0.0
+    assert hit_share([1, 2, 1, 3, 1, 4, 1, 5] * 10, room=2) == 0.5

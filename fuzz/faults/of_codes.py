@@ -27,6 +27,14 @@ def redeemable_twice(original: Original) -> Original:
     return state_of
 
 
+def good_again(original: Original) -> Original:
+    def checked(event: Any, code: Any, *rest: Any) -> Any:
+        found = original(event, code, *rest)
+        return code if found is Why.CODE_USED else found
+
+    return checked
+
+
 def good_at_300_s(original: Original) -> Original:
     return lambda code, snapshot, now, policy: original(code, snapshot, now - 1, policy)
 
@@ -169,6 +177,9 @@ def must_change_unchecked(original: Original) -> Original:
 FAULTS: Final = (
     Fault(
         "code-redeemable-twice", "a used code is used again", wrapped("code", "state_of", redeemable_twice)
+    ),
+    Fault(
+        "used-code-good-again", "its client may redeem a code again", wrapped("code", "_checked", good_again)
     ),
     Fault(
         "code-good-at-300-s", "a code lives one instant longer", wrapped("code", "state_of", good_at_300_s)

@@ -23,7 +23,7 @@ from ostiary_core.instant import Instant
 from ostiary_net.postgres.schema import bring_up_to_date as bring_postgres_up_to_date
 from ostiary_net.sqlite.schema import bring_up_to_date as bring_sqlite_up_to_date
 
-__all__ = ["depth", "main"]
+__all__ = ["ROTATIONS", "TOKENS", "SQLiteFile", "depth", "main"]
 
 ROTATIONS: Final = 2
 TOKENS: Final = 1 + (1 + ROTATIONS)
@@ -39,7 +39,7 @@ _CLIENTS: Final = 100
 Sizes = Mapping[str, int]
 
 
-class _SQLite:
+class SQLiteFile:
     """A file of its own."""
 
     page_bytes = 4_096
@@ -154,7 +154,7 @@ _HEAPS: Final = ("audit", "sessions")
 _LEAST_SHOWN: Final = 5.0
 
 
-def _report(store: _SQLite | _PostgreSQL, sessions: int, target: int) -> None:
+def _report(store: SQLiteFile | _PostgreSQL, sessions: int, target: int) -> None:
     print(f"\n{store.name}: {TOKENS} tokens and {ENTRIES} audit entries a session")
     done, measured = 0, []
     for part in (sessions // 4, sessions // 2, sessions):
@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument("--postgres", help="a server to make a schema on, which is dropped afterwards")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        _report(_SQLite(Path(folder) / "capacity.db"), asked.sessions, asked.target)
+        _report(SQLiteFile(Path(folder) / "capacity.db"), asked.sessions, asked.target)
     if asked.postgres:
         store = _PostgreSQL(asked.postgres)
         try:

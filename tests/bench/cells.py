@@ -77,7 +77,10 @@ def _own(name: str, *command: str, workers: int = 1) -> Cell:
     )
 
 
-_HYPERCORN: Final = ("hypercorn", "--worker-class", "trio", "--bind", "127.0.0.1:{port}")
+_HYPERCORN: Final = (
+    *("hypercorn", "--config", str(_SERVERS / "hypercorn.toml")),
+    *("--worker-class", "trio", "--bind", "127.0.0.1:{port}"),
+)
 
 LANE: Final = _own("lane", "ostiary_web", "serve")
 TWO_WORKERS: Final = _own("lane, 2 workers", "ostiary_web", "serve", workers=2)
