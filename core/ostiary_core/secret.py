@@ -12,6 +12,7 @@ __all__ = [
     "Digest",
     "Entropy",
     "Secret",
+    "dated_id",
     "digest_of",
     "draw_client_secret",
     "draw_id",
@@ -102,13 +103,21 @@ def draw_id(entropy: Entropy, purpose: str) -> str:
     return _expand(entropy, purpose)[:16].hex()
 
 
-def draw_session_id(entropy: Entropy, now: Instant) -> str:
-    """A fresh identifier of 32 hexadecimal digits that begins with its instant; not a secret.
+def dated_id(now: Instant, drawn: bytes) -> str:
+    """An identifier of 32 hexadecimal digits that begins with its instant; not a secret.
 
-    So that sessions that start together lie together in a store's indexes: with random ones every start
-    touches pages of its own, two more of six that a commit writes for it.
+    What starts together then lies together in a store's indexes: with random ones every start touches pages
+    of its own, up to three more of the six that a commit writes for it.
+
+    >>> dated_id(Instant(1_800_000_000_000), bytes(32))
+    '01a3185c500000000000000000000000'
     """
-    return (max(now, 0) % 2**48).to_bytes(6).hex() + _expand(entropy, "session")[:10].hex()
+    return (max(now, 0) % 2**48).to_bytes(6).hex() + drawn[:10].hex()
+
+
+def draw_session_id(entropy: Entropy, now: Instant) -> str:
+    """A fresh identifier of a session."""
+    return dated_id(now, _expand(entropy, "session"))
 
 
 def draw_client_secret(entropy: Entropy) -> Secret:

@@ -4,7 +4,7 @@ import os
 from typing import Protocol
 
 from ostiary_core.instant import Instant
-from ostiary_core.secret import Entropy
+from ostiary_core.secret import Entropy, dated_id
 
 __all__ = ["ENTROPY_BYTES", "EntropySource", "SystemEntropy", "draw_trace_id"]
 
@@ -28,8 +28,5 @@ class SystemEntropy:
 
 
 def draw_trace_id(source: EntropySource, now: Instant) -> str:
-    """A fresh identifier of a request, 32 hexadecimal digits that begin with its instant.
-
-    The audit trail is searched by it: like this, new entries lie together in that index.
-    """
-    return (max(now, 0) % 2**48).to_bytes(6).hex() + source.draw()[:10].hex()
+    """A fresh identifier of a request, by which the audit trail is searched."""
+    return dated_id(now, source.draw())
