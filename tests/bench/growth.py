@@ -31,13 +31,13 @@ from ostiary_core.events import (
     RefreshRequested,
 )
 from ostiary_core.instant import Instant
-from ostiary_core.records import Client, Consent, GrantType, Record, User
 from ostiary_core.secret import Entropy, Secret, digest_of
 from ostiary_net.clock import SystemClock
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sweeping import Clearing
 from ostiary_net.turns import Turns, open_turns
 from tests.bench.names import CLIENTS, USERS, client_id, secret_of, token
+from tests.bench.population import clients_and_users
 
 __all__ = ["main"]
 
@@ -63,7 +63,7 @@ def main() -> None:
     asked = parser.parse_args()
     with _schema(asked.address) as (address, connection):
         with PostgreSQLStore(address) as store:
-            store.write([Insert(record) for record in _people()])
+            store.write([Insert(record) for record in clients_and_users(SystemClock().now(), _user_id)])
         done = 0
         print(f"{'sessions':>10}  {'':<13} {'pages a request':>16} {'median ms':>10} {'p99 ms':>8}")
         for step in asked.sessions:
@@ -99,40 +99,6 @@ def _schema(address: str) -> Iterator[tuple[str, psycopg.Connection[Any]]]:
 
 def _user_id(number: int) -> str:
     return f"user-{number}"
-
-
-def _people() -> Iterator[Record]:
-    now = SystemClock().now()
-    for number in range(CLIENTS):
-        identifier = client_id(number)
-        yield Client(
-            client_id=identifier,
-            name=identifier,
-            secret_digest=digest_of(secret_of(identifier)),
-            redirect_uris=("https://client.example/callback",),
-            grant_types=tuple(GrantType),
-            scopes=("user.read",),
-            auto_approve_scopes=(),
-            access_token_seconds=86_400,
-            refresh_token_seconds=_LIFETIME_MS // 1_000,
-            enabled=True,
-            built_in=False,
-            created_at=now,
-            updated_at=now,
-        )
-    for number in range(USERS):
-        yield User(
-            user_id=_user_id(number),
-            username=f"user{number}",
-            name=f"User {number}",
-            password_hash=None,
-            must_change_password=False,
-            created_at=now,
-            updated_at=now,
-        )
-        yield Consent(
-            user_id=_user_id(number), client_id=client_id(number), scopes=("user.read",), granted_at=now
-        )
 
 
 def _fill(connection: psycopg.Connection[Any], first: int, end: int, *, ended: bool) -> float:

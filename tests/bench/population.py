@@ -5,7 +5,7 @@ indexes; the server then opens the file as any other.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -43,7 +43,7 @@ from tests.bench.names import (
     token,
 )
 
-__all__ = ["CLIENTS", "client_id", "fill", "lay_out_codes", "secret_of", "token"]
+__all__ = ["clients_and_users", "fill", "lay_out_codes"]
 
 _AT_A_TIME: Final = 250_000
 _LIFETIME_SECONDS: Final = 2_592_000
@@ -54,7 +54,7 @@ def fill(path: Path, sessions: int) -> int:
     """Make a store with so many running sessions, each with a pair of live tokens; the bytes these take."""
     now = Instant(time.time_ns() // 1_000_000)
     with SQLiteStore(path) as store:
-        store.write([Insert(record) for record in _clients_and_users(now)])
+        store.write([Insert(record) for record in clients_and_users(now)])
     before = path.stat().st_size
     connection = apsw.Connection(str(path))
     try:
@@ -117,12 +117,13 @@ class _Starts:
         return Instant(self._first + _WEEK_MS * number // self._sessions)
 
 
-def _clients_and_users(now: Instant) -> Iterator[Record]:
+def clients_and_users(now: Instant, user_id: Callable[[int], str] = _user_id) -> Iterator[Record]:
+    """Who sessions are of, and whose consent they have."""
     for number in range(CLIENTS):
         yield _client(client_id(number), now)
         yield _client(machine_id(number), now)
     for number in range(USERS):
-        yield from _user(number, now)
+        yield from _user(number, user_id(number), now)
 
 
 def _client(identifier: str, now: Instant) -> Client:
@@ -143,9 +144,9 @@ def _client(identifier: str, now: Instant) -> Client:
     )
 
 
-def _user(number: int, now: Instant) -> Iterable[Record]:
+def _user(number: int, user_id: str, now: Instant) -> Iterable[Record]:
     yield User(
-        user_id=_user_id(number),
+        user_id=user_id,
         username=f"user{number}",
         name=f"User {number}",
         password_hash=None,
@@ -153,9 +154,7 @@ def _user(number: int, now: Instant) -> Iterable[Record]:
         created_at=now,
         updated_at=now,
     )
-    yield Consent(
-        user_id=_user_id(number), client_id=client_id(number), scopes=("user.read",), granted_at=now
-    )
+    yield Consent(user_id=user_id, client_id=client_id(number), scopes=("user.read",), granted_at=now)
 
 
 def _session_rows(numbers: range, starts: _Starts, now: Instant) -> Iterator[Sequence[SQLValue]]:
