@@ -1,4 +1,4 @@
-"""One place where events meet the rules: decide, tell the log, and answer the four operations.
+"""One place where events meet the rules: decide, count, and answer the four operations.
 
 Both front doors call it, so a request is counted, decided and answered in one way.
 """
@@ -56,10 +56,6 @@ class Service:
     authentications: Authentications = field(default_factory=Authentications)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing | None = None
-    log: structlog.typing.FilteringBoundLogger = field(
-        default_factory=lambda: structlog.get_logger("ostiary").bind(), repr=False
-    )
-    """Bound once: an unbound logger is put together anew for every line, at twice the cost."""
 
     def entropy(self) -> Entropy:
         """32 bytes for one event."""
@@ -98,18 +94,6 @@ class Service:
         self.metrics.decided(event, decision, self.clock.now)
         if self.tracing is not None:
             self.tracing.decided(origin, event, decision)
-        for fact in decision.facts:
-            self.log.info(
-                fact.kind.value,
-                trace_id=origin.trace_id,
-                source=origin.source,
-                why=fact.why and fact.why.value,
-                session_id=fact.session_id,
-                client_id=fact.client_id,
-                user_id=fact.user_id,
-                role_id=fact.role_id,
-                actor_id=fact.actor_id,
-            )
         return decision
 
     async def look(self, question: Question[T], origin: Origin) -> T:

@@ -27,6 +27,7 @@ from ostiary_core.listing import Listing, ListingStore, Page
 from ostiary_core.store import LostRace, Store
 from ostiary_net.clock import Clock
 from ostiary_net.metrics import Metrics
+from ostiary_net.telling import Telling
 from ostiary_net.threads import RunSync, run_inline
 from ostiary_net.tracing import Tracing
 
@@ -101,12 +102,14 @@ class _Queue:
         run_sync: RunSync,
         metrics: Metrics,
         tracing: Tracing | None,
+        telling: Telling,
         most_events: int = MOST_EVENTS_A_TURN,
     ) -> None:
         self._most_events = most_events
         self._name = name
         self._metrics = metrics
         self._tracing = tracing
+        self._telling = telling
         self._take = take
         self._run_sync = run_sync
         self._limiter = trio.CapacityLimiter(1)
@@ -171,6 +174,7 @@ class _Queue:
         self._metrics.turn_taken(self._name, len(batch), seconds)
         if self._tracing is not None:
             self._tracing.turn_taken(self._name, origins, seconds)
+        self._telling.told(origins, decisions)
         for waiting, decision in zip(batch, decisions, strict=True):
             waiting.resume(outcome.Value(decision))
 
@@ -195,13 +199,15 @@ class Turns:
         tracing: Tracing | None = None,
         read_in_place: bool = False,
     ) -> None:
-        self._writing = _Queue("write", partial(_taken, store, clock), run_sync, metrics, tracing)
+        telling = Telling()
+        self._writing = _Queue("write", partial(_taken, store, clock), run_sync, metrics, tracing, telling)
         self._reading = _Queue(
             "read",
             lambda events, origins: store.read(events, clock.now()),
             run_inline if read_in_place else run_sync,
             metrics,
             tracing,
+            telling,
             _MOST_READ_IN_PLACE if read_in_place else MOST_EVENTS_A_TURN,
         )
         self._store = store
@@ -211,7 +217,7 @@ class Turns:
         self._reader_of_whole_lists = trio.CapacityLimiter(1)
 
     async def decide(self, event: Event, origin: Origin | None = None) -> Decision:
-        """The decision on `event`, on disk when this returns, its facts kept with `origin`.
+        """The decision on `event`, on disk when this returns, its facts kept with `origin` and in the log.
 
         Raises `TurnFailed`.
         """

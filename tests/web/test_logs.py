@@ -1,0 +1,47 @@
+"""What a line of the log looks like, in both forms."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import structlog
+
+from ostiary_web.logs import configure_logs
+
+
+def logged(capsys: pytest.CaptureFixture[str], form: str, **fields: object) -> str:
+    configure_logs("info", form)
+    log = structlog.get_logger("ostiary")
+    log.debug("not worth a line")
+    log.info("pair-rotated", **fields)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1, said
+    return said
+
+
+def test_a_line_is_json_with_its_time_and_without_what_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
+    before = datetime.now(UTC)
+    entry = json.loads(logged(capsys, "json", client_id="app", why=None, name="王"))
+    assert set(entry) == {"event", "level", "timestamp", "client_id", "name"}
+    assert (entry["event"], entry["level"], entry["name"]) == ("pair-rotated", "info", "王")
+    assert entry["timestamp"].endswith("Z")
+    moment = datetime.fromisoformat(entry["timestamp"])
+    assert before - timedelta(seconds=1) < moment < datetime.now(UTC) + timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("value", ["\ud800", 2**70, {1, 2}, object], ids=repr)
+def test_nothing_that_is_logged_makes_the_line_fail(
+    capsys: pytest.CaptureFixture[str], value: object
+) -> None:
+    assert json.loads(logged(capsys, "json", value=value))["event"] == "pair-rotated"
+
+
+def test_a_line_break_in_a_value_does_not_make_a_second_line(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = json.loads(logged(capsys, "json", user_agent='a\r\n{"event":"forged"}\n\x1b[2J'))
+    assert entry["user_agent"] == 'a\r\n{"event":"forged"}\n\x1b[2J'
+
+
+def test_the_other_form_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    said = logged(capsys, "text", client_id="app")
+    assert "pair-rotated" in said
+    assert "client_id=app" in said
