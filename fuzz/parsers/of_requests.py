@@ -9,7 +9,7 @@ import h11
 from fuzz.parsers.target import Target, agree
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
-from ostiary_core.http.form import LONGEST_FORM, read_form
+from ostiary_core.http.form import LONGEST_FORM, read_form, says_form
 from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.why import Why
 from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
@@ -25,7 +25,7 @@ BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 def judge_form(data: bytes) -> None:
     """The standard library reads the same fields, and what READINGS 14 refuses is refused."""
     content_type, _, body = data.partition(b"\n")
-    read = read_form([(b"content-type", content_type)], body)
+    read = read_form(says_form([(b"content-type", content_type)]), body)
     media_type = content_type.partition(b";")[0].strip().lower()
     if read is Why.NOT_FORM_ENCODED:
         assert content_type != FORM, "the plain content type is refused"

@@ -7,7 +7,7 @@ from urllib.parse import unquote_to_bytes
 
 from ostiary_core.why import Why
 
-__all__ = ["LONGEST_FORM", "header_values", "read_form"]
+__all__ = ["LONGEST_FORM", "header_values", "read_form", "says_form"]
 
 LONGEST_FORM: Final = 64 * 1024
 """Bytes; more is refused (READINGS 37)."""
@@ -23,25 +23,32 @@ def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[b
     return [value for key, value in headers if key == name]
 
 
-def read_form(headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Mapping[str, str] | Why:
-    """The fields of a form, those without a value left out (RFC 6749 §3.2); else what is wrong with it.
+def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Whether a request says, once and clearly, that its body is a form."""
+    content_types = header_values(headers, b"content-type")
+    return len(content_types) == 1 and _CONTENT_TYPE.fullmatch(content_types[0].strip()) is not None
+
+
+def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
+    """The fields of a body that is said to be a form, those without a value left out (RFC 6749 §3.2); else
+    what is wrong with it.
 
     No field may come twice or look like an array or object; NUL is in no value.
     """
     if len(body) > LONGEST_FORM:
         return Why.BODY_TOO_LARGE
-    content_types = header_values(headers, b"content-type")
-    if len(content_types) != 1 or _CONTENT_TYPE.fullmatch(content_types[0].strip()) is None:
+    if not is_form:
         return Why.NOT_FORM_ENCODED
     if _BROKEN_ESCAPE.search(body) is not None:
         return Why.FORM_UNDECODABLE
+    decoded = _decoded if b"%" in body or b"+" in body else _plain
     fields: dict[str, str] = {}
     for piece in body.split(b"&"):
         if not piece:
             continue
         raw_name, _, raw_value = piece.partition(b"=")
         try:
-            name, value = _decoded(raw_name), _decoded(raw_value)
+            name, value = decoded(raw_name), decoded(raw_value)
         except UnicodeDecodeError:
             return Why.FORM_UNDECODABLE
         if "\x00" in name or "\x00" in value:
@@ -54,6 +61,9 @@ def read_form(headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Mapping[st
     return {name: value for name, value in fields.items() if value}
 
 
+_plain: Final = bytes.decode
+"""Most bodies escape nothing: tokens, codes and secrets are made of characters that need it not."""
+
+
 def _decoded(raw: bytes) -> str:
-    plain = raw.replace(b"+", b" ")
-    return (unquote_to_bytes(plain) if b"%" in plain else plain).decode("utf-8")
+    return unquote_to_bytes(raw.replace(b"+", b" ")).decode("utf-8")

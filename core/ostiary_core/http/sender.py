@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
-from ostiary_core.http.form import header_values
+from ostiary_core.http.form import header_values, says_form
 from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.why import Why
 
@@ -22,8 +22,8 @@ Fields = Sequence[tuple[bytes, bytes]]
 class Sender:
     """Who asks, with what, and in which language."""
 
-    content_type: Fields
-    """The fields of this name."""
+    says_form: bool
+    """Whether its body is said to be a form."""
     basic: ClientCredentials | Why | None
     """By the Authorization field; what is wrong with it, or None where there is none."""
     user_agent: str | None
@@ -39,7 +39,7 @@ class Sender:
 def sender_of(headers: Fields) -> Sender:
     """What the token service looks at; the other fields mean nothing to it."""
     return Sender(
-        content_type=[field for field in headers if field[0] == b"content-type"],
+        says_form=says_form(headers),
         basic=read_basic(headers),
         user_agent=user_agent_of(headers),
         language=language_of(headers),

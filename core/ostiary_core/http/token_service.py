@@ -96,7 +96,7 @@ def read(
 
     `source` is the address the request came from; `entropy` is used by what is in `MINTING` alone.
     """
-    form = read_form(sender.content_type, body)
+    form = read_form(sender.says_form, body)
     if isinstance(form, Why):
         return refusal(operation, form)
     credentials = read_credentials(sender.basic, form)

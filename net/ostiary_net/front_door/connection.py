@@ -119,7 +119,8 @@ class GuardedConnection(TCPServer):
 class _IdleWatch:
     """Ends a connection that has been idle for too long, or that a stopping server waits for in vain.
 
-    `restart` and `stop` are what Hypercorn calls when a connection becomes idle and when a request came.
+    `restart` and `stop` are what Hypercorn calls when a connection becomes idle and when a request came;
+    neither waits for anything, so who is not Hypercorn says `idle` and `busy`.
     """
 
     def __init__(self, connection: GuardedConnection, first_seconds: float) -> None:
@@ -130,12 +131,20 @@ class _IdleWatch:
         self._over = False
 
     async def restart(self, task_group: object, action: object) -> None:
+        """As Hypercorn says it."""
+        self.idle()
+
+    async def stop(self) -> None:
+        """As Hypercorn says it."""
+        self.busy()
+
+    def idle(self) -> None:
         """Idle from now on."""
         self._set(trio.current_time() + self._seconds)
         self._seconds = self._connection.config.keep_alive_timeout
         self._connection.connections.rest(self._connection)
 
-    async def stop(self) -> None:
+    def busy(self) -> None:
         """Busy from now on."""
         self._set(math.inf)
         self._connection.connections.work(self._connection)

@@ -121,15 +121,17 @@ class LaneConnection(GuardedConnection):
                 if isinstance(request, Torn):
                     await self._send(held)
                     if data.find(b"\r\n\r\n", start) >= 0:
-                        await self._watch.stop()  # a request has begun, and a stop lets it finish
+                        self._watch.busy()  # a request has begun, and a stop lets it finish
                     data, start = await self._whole(data[start:]), 0
                     request = read_plain(data)
                 call = self._judged(request, data, start) if isinstance(request, PlainRequest) else None
             if call is None or not self._may_answer():
                 break
-            await self._watch.stop()
+            self._watch.busy()
             held.append(await self._answer(call))
-            await self._count()
+            self._protocol.count()
+            if self.context.max_requests is not None:
+                await self.context.mark_request()
             start = call.end
             if self._said_farewell or sum(map(len, held)) > _MOST_HELD_BYTES:
                 await self._send(held)
@@ -147,11 +149,6 @@ class LaneConnection(GuardedConnection):
     def _may_answer(self) -> bool:
         """The last request that a connection may bring is Hypercorn's, which then says `close`."""
         return self._protocol.requests + 1 < self.config.keep_alive_max_requests
-
-    async def _count(self) -> None:
-        self._protocol.count()
-        if self.context.max_requests is not None:
-            await self.context.mark_request()
 
     @property
     def _protocol(self) -> LateProtocol:
@@ -212,4 +209,4 @@ class LaneConnection(GuardedConnection):
             await self._write(data)
         if self._said_farewell:
             raise trio.ClosedResourceError("the server stops")
-        await self._watch.restart(None, None)
+        self._watch.idle()

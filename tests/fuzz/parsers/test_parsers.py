@@ -37,7 +37,7 @@ def test_new_inputs_are_read_as_the_oracle_reads_them(target: Target) -> None:
     search(target, seed=20, examples=40 if target.name == "sheet" else 150)
 
 
-def lenient_form(headers: object, body: bytes) -> dict[str, str]:
+def lenient_form(is_form: bool, body: bytes) -> dict[str, str]:
     return dict(parse_qsl(body.decode("latin-1")))
 
 
