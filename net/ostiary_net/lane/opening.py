@@ -22,6 +22,11 @@ KEPT: Final = {
 """What each class of Hypercorn keeps under these names, beyond what the front door's own seam looks at."""
 
 
+_MADE_BETWEEN_COLLECTIONS: Final = 20_000
+"""In place of 700. Nearly everything that a turn makes goes by itself when it is answered; with 700 much of
+it is looked at before. Measured: 3 % of a refresh."""
+
+
 def open_lane(guard: Guard, service: Service) -> bool:
     """Have connections to `guard` answered from `service` where that can be done in place.
 
@@ -38,6 +43,7 @@ def open_lane(guard: Guard, service: Service) -> bool:
     # need not go through all of it again.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_MADE_BETWEEN_COLLECTIONS)
     return True
 
 
