@@ -11,9 +11,10 @@ from typing import Final
 
 from ostiary_core.decision import Decision, Fact, FactKind
 from ostiary_core.instant import Instant
+from ostiary_core.making import maker
 from ostiary_core.why import Why
 
-__all__ = ["NOT_KEPT", "AuditEntry", "Origin", "audit_entries"]
+__all__ = ["NOT_KEPT", "AuditEntry", "Origin", "audit_entries", "make_origin"]
 
 NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})
 """Facts for the metrics alone: refusals that change nothing, and housekeeping."""
@@ -27,6 +28,9 @@ class Origin:
     source: str
     """The address of whoever asked."""
     user_agent: str | None
+
+
+make_origin: Final = maker(Origin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,9 @@ class AuditEntry:
     earlier_user_agent: str | None
 
 
+_make_entry: Final = maker(AuditEntry)
+
+
 def audit_entries(
     decisions: Iterable[Decision], origins: Sequence[Origin | None], now: Instant
 ) -> list[AuditEntry]:
@@ -75,7 +82,7 @@ def _entry(fact: Fact, origin: Origin | None, now: Instant) -> AuditEntry:
     user_agent = fact.user_agent
     if user_agent is None and origin is not None:
         user_agent = origin.user_agent
-    return AuditEntry(
+    return _make_entry(
         at=now,
         kind=fact.kind,
         actor_id=fact.actor_id,

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from ostiary_core.instant import Instant
+from ostiary_core.making import maker
 from ostiary_core.records import Client, Record, Role, User
 from ostiary_core.secret import Secret
 from ostiary_core.why import Why
@@ -39,6 +41,13 @@ __all__ = [
     "TokensIssued",
     "Update",
     "UserKnown",
+    "make_decision",
+    "make_delete",
+    "make_fact",
+    "make_insert",
+    "make_token_active",
+    "make_tokens_issued",
+    "make_update",
     "refused",
 ]
 
@@ -69,6 +78,10 @@ class Delete:
 
 
 Change = Insert | Update | Delete
+
+make_insert: Final = maker(Insert)
+make_update: Final = maker(Update)
+make_delete: Final = maker(Delete)
 
 
 # --- facts
@@ -132,6 +145,9 @@ class Fact:
     earlier_at: Instant | None = None
     """When the token was first used, for a retry or a replay."""
     earlier_user_agent: str | None = None
+
+
+make_fact: Final = maker(Fact)
 
 
 # --- replies
@@ -379,6 +395,9 @@ Reply = (
     | BatchRefused
 )
 
+make_tokens_issued: Final = maker(TokensIssued)
+make_token_active: Final = maker(TokenActive)
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -387,6 +406,9 @@ class Decision:
     reply: Reply
     changes: tuple[Change, ...] = ()
     facts: tuple[Fact, ...] = ()
+
+
+make_decision: Final = maker(Decision)
 
 
 def refused(why: Why, *changes: Change, facts: tuple[Fact, ...] = ()) -> Decision:

@@ -6,10 +6,11 @@ token → session → user, client and consent follow by themselves. A snapshot 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from ostiary_core import events as e
 from ostiary_core.identifiers import phone_key, text_code_key, username_key
+from ostiary_core.making import maker
 from ostiary_core.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.records import Key, Table, TextCodePurpose
 from ostiary_core.secret import Digest, Secret
@@ -29,6 +30,9 @@ class Keys:
     roots: tuple[Key, ...]
     consent: tuple[Digest, str] | None = None
     """A login token's digest and a client: load what that token's user allowed this client."""
+
+
+_make_keys: Final = maker(Keys)
 
 
 def _client(client_id: str) -> Key:
@@ -72,31 +76,31 @@ def keys(event: e.Event) -> Keys:
     match event:
         case e.CodeRedeemed():
             code = () if event.code is None else (Key(Table.CODE, event.code.digest),)
-            return Keys((_client(event.credentials.client_id), *code))
+            return _make_keys((_client(event.credentials.client_id), *code))
         case e.RefreshRequested():
-            return Keys((_client(event.credentials.client_id), *_token(event.refresh_token)))
+            return _make_keys((_client(event.credentials.client_id), *_token(event.refresh_token)))
         case e.ClientCredentialsRequested() | e.GrantUnrecognised():
-            return Keys((_client(event.credentials.client_id),))
+            return _make_keys((_client(event.credentials.client_id),))
         case e.IntrospectionRequested() | e.RevocationRequested():
-            return Keys((_client(event.credentials.client_id), *_token(event.token)))
+            return _make_keys((_client(event.credentials.client_id), *_token(event.token)))
         case e.ProfileRequested():
-            return Keys(_token(event.access_token))
+            return _make_keys(_token(event.access_token))
         case e.AuthorizationChecked() | e.ConsentGiven() | e.ConsentRecalled() | e.ConsentDenied():
             client_id = event.parameters.client_id or ""
-            return Keys(
+            return _make_keys(
                 (*_caller(event.caller), _client(client_id)), (event.caller.access_token.digest, client_id)
             )
         case e.ConsentWithdrawn():
-            return Keys(
+            return _make_keys(
                 (*_caller(event.caller), _client(event.client_id)),
                 (event.caller.access_token.digest, event.client_id),
             )
         case e.PasswordHashRequested():
-            return Keys((username_key(event.of),) if isinstance(event.of, str) else _caller(event.of))
+            return _make_keys((username_key(event.of),) if isinstance(event.of, str) else _caller(event.of))
         case e.SignInAttempted():
-            return Keys((username_key(event.username), _client(BACKEND_CLIENT)))
+            return _make_keys((username_key(event.username), _client(BACKEND_CLIENT)))
         case e.LoginRefreshed():
-            return Keys(_token(event.refresh_token))
+            return _make_keys(_token(event.refresh_token))
         case (
             e.SignedOut()
             | e.AccountRequested()
@@ -105,21 +109,23 @@ def keys(event: e.Event) -> Keys:
             | e.TimezoneChosen()
             | e.AvatarChosen()
         ):
-            return Keys(_caller(event.caller))
+            return _make_keys(_caller(event.caller))
         case e.TextCodeRequested():
-            return Keys(
+            return _make_keys(
                 (*_caller(event.caller), phone_key(event.phone), text_code_key(event.purpose, event.phone))
             )
         case e.PhoneChanged():
             purpose = TextCodePurpose.CHANGE_PHONE
-            return Keys((*_caller(event.caller), phone_key(event.phone), text_code_key(purpose, event.phone)))
+            return _make_keys(
+                (*_caller(event.caller), phone_key(event.phone), text_code_key(purpose, event.phone))
+            )
         case e.PasswordResetByTextMessage():
             purpose = TextCodePurpose.RESET_PASSWORD
-            return Keys((phone_key(event.phone), text_code_key(purpose, event.phone)))
+            return _make_keys((phone_key(event.phone), text_code_key(purpose, event.phone)))
         case e.UserRegistered() | e.UserImported():
-            return Keys((*_caller(event.caller), *_named_user(event.fields)))
+            return _make_keys((*_caller(event.caller), *_named_user(event.fields)))
         case e.UserChanged():
-            return Keys((*_caller(event.caller), _user(event.user_id), *_named_user(event.fields)))
+            return _make_keys((*_caller(event.caller), _user(event.user_id), *_named_user(event.fields)))
         case (
             e.PasswordResetByAdministrator()
             | e.UserEnabled()
@@ -128,20 +134,20 @@ def keys(event: e.Event) -> Keys:
             | e.UserForcedOut()
             | e.UserRequested()
         ):
-            return Keys((*_caller(event.caller), _user(event.user_id)))
+            return _make_keys((*_caller(event.caller), _user(event.user_id)))
         case e.OwnSessionEnded():
-            return Keys((*_caller(event.caller), Key(Table.SESSION, event.session_id)))
+            return _make_keys((*_caller(event.caller), Key(Table.SESSION, event.session_id)))
         case e.RoleRegistered() | e.RoleImported():
-            return Keys((*_caller(event.caller), *_named(Table.ROLE, event.fields, "code")))
+            return _make_keys((*_caller(event.caller), *_named(Table.ROLE, event.fields, "code")))
         case e.RoleChanged() | e.RoleDeleted() | e.RoleRequested():
-            return Keys((*_caller(event.caller), Key(Table.ROLE, event.role_id)))
+            return _make_keys((*_caller(event.caller), Key(Table.ROLE, event.role_id)))
         case e.SessionForcedOut():
-            return Keys((*_caller(event.caller), Key(Table.SESSION, event.session_id)))
+            return _make_keys((*_caller(event.caller), Key(Table.SESSION, event.session_id)))
         case e.FirstAdministratorCreated():
             built_in = tuple(_client(client_id) for client_id in BUILT_IN_CLIENTS)
-            return Keys((Key(Table.ROLE, SUPER_ADMINISTRATOR), username_key(event.username), *built_in))
+            return _make_keys((Key(Table.ROLE, SUPER_ADMINISTRATOR), username_key(event.username), *built_in))
         case e.ClientRegistered() | e.ClientImported():
-            return Keys((*_caller(event.caller), *_named(Table.CLIENT, event.fields, "clientId")))
+            return _make_keys((*_caller(event.caller), *_named(Table.CLIENT, event.fields, "clientId")))
         case (
             e.ClientChanged()
             | e.ClientEnabled()
@@ -151,15 +157,15 @@ def keys(event: e.Event) -> Keys:
             | e.OldSecretEnded()
             | e.ClientRequested()
         ):
-            return Keys((*_caller(event.caller), _client(event.client_id)))
+            return _make_keys((*_caller(event.caller), _client(event.client_id)))
         case e.ClientSecretUsed():
-            return Keys((_client(event.client_id),))
+            return _make_keys((_client(event.client_id),))
         case e.GraceLapsed():
-            return Keys((Key(Table.SESSION, event.session_id),))
+            return _make_keys((Key(Table.SESSION, event.session_id),))
         case e.RecordLapsed():
-            return Keys((event.key,))
+            return _make_keys((event.key,))
         case e.AllOrNothing():
             # No event of a batch names a consent.
-            return Keys(tuple(key for part in event.events for key in keys(part).roots))
+            return _make_keys(tuple(key for part in event.events for key in keys(part).roots))
         case _:
             assert_never(event)

@@ -5,11 +5,14 @@ guarded `Update`. Time-driven states are not stored: a code is not *marked* expi
 (`code.state_of`, `session.state_of`).
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from ostiary_core.instant import Instant
+from ostiary_core.making import maker, replacer
 from ostiary_core.secret import Digest
 from ostiary_core.why import Why
 
@@ -32,6 +35,8 @@ __all__ = [
     "Token",
     "TokenKind",
     "User",
+    "make_session",
+    "make_token",
     "references",
     "revised",
 ]
@@ -341,10 +346,21 @@ Record = Client | User | Role | Identifier | AuthorizationCode | Session | Token
 
 R = TypeVar("R", bound=Record)
 
+make_session: Final = maker(Session)
+make_token: Final = maker(Token)
+
+_REPLACERS: Final[Mapping[type[Any], Callable[..., Any]]] = MappingProxyType(
+    {
+        kind: replacer(kind)
+        for kind in (Client, User, Role, Identifier, AuthorizationCode, Session, Token, Consent, TextCode)
+    }
+)
+
 
 def revised(record: R, **changes: Any) -> R:
     """The next revision of `record`, with `changes` made."""
-    return replace(record, revision=record.revision + 1, **changes)
+    revision: R = _REPLACERS[type(record)](record, revision=record.revision + 1, **changes)
+    return revision
 
 
 def references(record: Record) -> tuple[Key, ...]:

@@ -19,17 +19,20 @@ from enum import StrEnum
 from ostiary_core.decision import (
     Change,
     Decision,
-    Delete,
     Done,
     Fact,
     FactKind,
-    Insert,
     Refused,
     Reply,
-    TokenActive,
     TokenInactive,
     TokensIssued,
-    Update,
+    make_decision,
+    make_delete,
+    make_fact,
+    make_insert,
+    make_token_active,
+    make_tokens_issued,
+    make_update,
     refused,
 )
 from ostiary_core.endings import ended_from_above
@@ -44,10 +47,12 @@ from ostiary_core.records import (
     SessionKind,
     Token,
     TokenKind,
+    make_session,
+    make_token,
     revised,
 )
 from ostiary_core.scopes import beyond, narrowed
-from ostiary_core.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
+from ostiary_core.secret import Digest, Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.snapshot import Snapshot
 from ostiary_core.why import Why
 
@@ -249,7 +254,7 @@ def start(
     refreshable = kind is not SessionKind.CLIENT_CREDENTIALS and GrantType.REFRESH_TOKEN in client.grant_types
     refresh_token = draw_token(entropy, "refresh token") if refreshable else None
     expires_at = later(now, client.refresh_token_seconds)
-    session = Session(
+    session = make_session(
         session_id=draw_session_id(entropy, now),
         kind=kind,
         client_id=client.client_id,
@@ -264,8 +269,8 @@ def start(
         user_agent=user_agent,
         source=source,
     )
-    changes = (Insert(session), *_tokens(session, access, refresh_token))
-    fact = Fact(
+    changes = (make_insert(session), *_tokens(session, access, refresh_token))
+    fact = make_fact(
         kind=FactKind.SESSION_STARTED,
         session_id=session.session_id,
         client_id=client.client_id,
@@ -278,24 +283,18 @@ def start(
 
 def _tokens(session: Session, access: Secret, refresh_token: Secret | None) -> tuple[Change, ...]:
     """The token records of the session's present generation."""
-
-    def token(secret: Secret, kind: TokenKind) -> Insert:
-        return Insert(
-            Token(
-                digest=secret.digest,
-                session_id=session.session_id,
-                kind=kind,
-                generation=session.generation,
-            )
-        )
-
+    inserted = make_insert(_token_of(session, access.digest, TokenKind.ACCESS))
     if refresh_token is None:
-        return (token(access, TokenKind.ACCESS),)
-    return token(access, TokenKind.ACCESS), token(refresh_token, TokenKind.REFRESH)
+        return (inserted,)
+    return inserted, make_insert(_token_of(session, refresh_token.digest, TokenKind.REFRESH))
+
+
+def _token_of(session: Session, digest: Digest, kind: TokenKind) -> Token:
+    return make_token(digest=digest, session_id=session.session_id, kind=kind, generation=session.generation)
 
 
 def _issued(session: Session, access: Secret, refresh_token: Secret | None, now: Instant) -> TokensIssued:
-    return TokensIssued(
+    return make_tokens_issued(
         access_token=access,
         expires_in_seconds=whole_seconds(session.access_expires_at - now),
         refresh_token=refresh_token,
@@ -371,17 +370,12 @@ def _rotate(
         rotated_at=now,
         rotated_user_agent=user_agent,
     )
-    spent_access = Token(
-        digest=session.access_digest,
-        session_id=session.session_id,
-        kind=TokenKind.ACCESS,
-        generation=session.generation,
-    )
+    spent_access = _token_of(session, session.access_digest, TokenKind.ACCESS)
     refusal = Why.SCOPE_TOO_WIDE if beyond(scopes, session.scopes) else None
     reply: Reply = _issued(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
-    return Decision(
+    return make_decision(
         reply,
-        (Update(session, rotated), Delete(spent_access), *_tokens(rotated, access, refresh_token)),
+        (make_update(session, rotated), make_delete(spent_access), *_tokens(rotated, access, refresh_token)),
         (_told(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
     )
 
@@ -399,7 +393,7 @@ def _repeat(
         return refused(Why.SCOPE_TOO_WIDE)
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)
-    return Decision(
+    return make_decision(
         _issued(session, access, refresh_token, now),
         facts=(_told(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
     )
@@ -428,7 +422,7 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
     ):
         return TokenInactive()
     user = None if session.user_id is None else snapshot.user(session.user_id)
-    return TokenActive(
+    return make_token_active(
         client_id=client.client_id,
         scopes=session.access_scopes if is_access_token else session.scopes,
         is_access_token=is_access_token,
@@ -442,9 +436,9 @@ def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> 
     """End the session a token belongs to, spent ones included (READINGS 7); always the same answer."""
     found = _own(secret, client, snapshot)
     if found is None or state_of(found[1], snapshot, now) is not SessionState.ACTIVE:
-        return Decision(Done())
+        return make_decision(Done())
     changes, fact = end(found[1], Why.REVOKED_BY_CLIENT, now)
-    return Decision(Done(), changes, (fact,))
+    return make_decision(Done(), changes, (fact,))
 
 
 def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Token, Session] | None:
@@ -466,7 +460,7 @@ def end(
 ) -> tuple[tuple[Change, ...], Fact]:
     """The end of one session. Its token records stay, so that a replay is still recognised."""
     ended = revised(session, ended_at=now, ended_why=why, salt=None)
-    return (Update(session, ended),), _told(
+    return (make_update(session, ended),), _told(
         FactKind.SESSION_ENDED, session, why=why, user_agent=user_agent, actor_id=actor_id
     )
 
@@ -474,11 +468,11 @@ def end(
 def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
     """Forget what the present pair was derived with, once no retry may ask for it (READINGS 1)."""
     if session.salt is None or session.rotated_at is None:
-        return Decision(Done())
+        return make_decision(Done())
     if now <= later(session.rotated_at, policy.salt_seconds):
-        return Decision(Done())
-    return Decision(
-        Done(), (Update(session, revised(session, salt=None)),), (_told(FactKind.SALT_ERASED, session),)
+        return make_decision(Done())
+    return make_decision(
+        Done(), (make_update(session, revised(session, salt=None)),), (_told(FactKind.SALT_ERASED, session),)
     )
 
 
@@ -490,7 +484,7 @@ def _told(
     user_agent: str | None = None,
     actor_id: str | None = None,
 ) -> Fact:
-    return Fact(
+    return make_fact(
         kind=kind,
         actor_id=actor_id,
         session_id=session.session_id,

@@ -14,6 +14,7 @@ from operator import attrgetter
 from types import UnionType
 from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_origin, get_type_hints
 
+from ostiary_core.making import open_twin
 from ostiary_core.records import (
     AuthorizationCode,
     Client,
@@ -181,7 +182,7 @@ def _object_maker(
     row. So the fields are set on an object of a class with the same slots that is not frozen, which then
     becomes one of the frozen class. Measured: a session in 0.6 us in place of 2.6.
     """
-    known: dict[str, Any] = {"kind": kind, "Open": type(kind.__name__, (), {"__slots__": kind.__slots__})}
+    known: dict[str, Any] = {"kind": kind, "Open": open_twin(kind)}
     grouped = {group.first: group for group in groups}
     lines = ["made = Open()"]
     place = 0

@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
+from ostiary_core.making import maker
+
 __all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer"]
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -28,8 +30,11 @@ class Answer:
         return f"Answer(status={self.status}, {len(self.body)} bytes)"
 
 
+_make_answer: Final = maker(Answer)
+
+
 def json_answer(status: int, content: object, headers: Headers = NO_STORE) -> Answer:
     """An answer with a JSON body, its length said."""
     body = _to_json(content).encode("utf-8", "replace")
     length = (b"content-length", str(len(body)).encode("ascii"))
-    return Answer(status, (JSON, length, *headers), body)
+    return _make_answer(status, (JSON, length, *headers), body)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ostiary_core.audit import Origin
+from ostiary_core.audit import Origin, make_origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import ProfileRequested
 from ostiary_core.http import envelope, token_service, userinfo
@@ -25,6 +25,7 @@ from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, use
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.instant import Instant
 from ostiary_core.limits import Limits
+from ostiary_core.making import maker
 from ostiary_core.rate import Operation
 from ostiary_core.secret import Entropy
 from ostiary_core.store import LostRace, Store
@@ -110,6 +111,9 @@ class Asked:
         return _failure(self.language, self.origin.trace_id, is_enveloped=is_enveloped)
 
 
+_make_asked: Final = maker(Asked)
+
+
 def read(
     request: Request, *, limits: Limits, now: Instant, entropy: Entropy, trace_id: str
 ) -> Asked | Answer:
@@ -132,7 +136,7 @@ def read(
     if wait_seconds:
         return too_many_requests(language_of(request.headers), trace_id, wait_seconds)
     sender = sender_of(request.headers)
-    origin = Origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
+    origin = make_origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
     asked = read_token_service(operation, sender, request.body, entropy, origin)
     return asked if isinstance(asked, Answer) else _within_guesses(asked, request, limits, now)
 
@@ -199,7 +203,7 @@ def read_token_service(
     event = token_service.read(operation, sender, body, source=origin.source, entropy=entropy)
     if isinstance(event, Answer):
         return event
-    return Asked(event=event, origin=origin, language=sender.language)
+    return _make_asked(event=event, origin=origin, language=sender.language)
 
 
 def read_userinfo(headers: Fields, origin: Origin) -> Asked | Answer:
@@ -208,7 +212,7 @@ def read_userinfo(headers: Fields, origin: Origin) -> Asked | Answer:
     event = userinfo.read(headers, language=language, trace_id=origin.trace_id)
     if isinstance(event, Answer):
         return event
-    return Asked(event=event, origin=origin, language=language)
+    return _make_asked(event=event, origin=origin, language=language)
 
 
 def too_many_requests(language: Language, trace_id: str, wait_seconds: int) -> Answer:
@@ -218,4 +222,4 @@ def too_many_requests(language: Language, trace_id: str, wait_seconds: int) -> A
 
 def origin_of(headers: Fields, source: str, trace_id: str) -> Origin:
     """Where a request came from, for the audit trail."""
-    return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
+    return make_origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))

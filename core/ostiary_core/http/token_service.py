@@ -33,6 +33,7 @@ from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import Sender
 from ostiary_core.instant import whole_seconds
+from ostiary_core.making import maker
 from ostiary_core.rate import Operation
 from ostiary_core.records import GrantType
 from ostiary_core.scopes import parse_scope
@@ -62,6 +63,12 @@ TokenServiceEvent = (
     | RevocationRequested
 )
 
+_introspection_requested: Final = maker(IntrospectionRequested)
+_revocation_requested: Final = maker(RevocationRequested)
+_code_redeemed: Final = maker(CodeRedeemed)
+_refresh_requested: Final = maker(RefreshRequested)
+_client_credentials_requested: Final = maker(ClientCredentialsRequested)
+
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="oauth2", charset="UTF-8"')
 _REVOKED: Final = Answer(
     200, ((b"content-type", b"application/json"), (b"content-length", b"0"), *NO_STORE), b""
@@ -84,6 +91,9 @@ class _Asked:
         return parse_scope(self.form.get("scope", "")) or None
 
 
+_make_asked: Final = maker(_Asked)
+
+
 def read(
     operation: Operation,
     sender: Sender,
@@ -103,10 +113,10 @@ def read(
     if isinstance(credentials, tuple):
         return refusal(operation, *credentials)
     if operation is Operation.INTROSPECT:
-        return IntrospectionRequested(credentials=credentials, token=_secret(form, "token"))
+        return _introspection_requested(credentials=credentials, token=_secret(form, "token"))
     if operation is Operation.REVOKE:
-        return RevocationRequested(credentials=credentials, token=_secret(form, "token"))
-    asked = _Asked(
+        return _revocation_requested(credentials=credentials, token=_secret(form, "token"))
+    asked = _make_asked(
         credentials=credentials,
         form=form,
         user_agent=sender.user_agent,
@@ -123,7 +133,7 @@ def _secret(form: Mapping[str, str], field: str) -> Secret | None:
 def _token_event(asked: _Asked) -> TokenServiceEvent:
     match asked.form.get("grant_type"):
         case GrantType.AUTHORIZATION_CODE:
-            return CodeRedeemed(
+            return _code_redeemed(
                 credentials=asked.credentials,
                 code=_secret(asked.form, "code"),
                 redirect_uri=asked.form.get("redirect_uri"),
@@ -133,7 +143,7 @@ def _token_event(asked: _Asked) -> TokenServiceEvent:
                 entropy=asked.entropy,
             )
         case GrantType.REFRESH_TOKEN:
-            return RefreshRequested(
+            return _refresh_requested(
                 credentials=asked.credentials,
                 refresh_token=_secret(asked.form, "refresh_token"),
                 scopes=asked.scopes,
@@ -141,7 +151,7 @@ def _token_event(asked: _Asked) -> TokenServiceEvent:
                 entropy=asked.entropy,
             )
         case GrantType.CLIENT_CREDENTIALS:
-            return ClientCredentialsRequested(
+            return _client_credentials_requested(
                 credentials=asked.credentials,
                 scopes=asked.scopes,
                 user_agent=asked.user_agent,
