@@ -26,7 +26,7 @@ from ostiary_core.listing import (
     RememberedConsent,
     Resource,
 )
-from ostiary_core.records import Client, Consent, Key, Record, Session, Table, User, references
+from ostiary_core.records import Client, Consent, Place, Record, Session, Table, User, references
 from ostiary_core.session import SessionState, state_of
 from ostiary_core.snapshot import Snapshot
 
@@ -84,7 +84,7 @@ def _users(store: Plain) -> list[User]:
 
 
 def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[OnlineSession]:
-    standing: dict[Key, Record | None] = {
+    standing: dict[Place, Record | None] = {
         record.key: record
         for table in (Table.CONSENT, Table.USER, Table.CLIENT)
         for record in store.records(table)
@@ -92,7 +92,7 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
     for session in store.records(Table.SESSION):
         if not isinstance(session, Session) or (of_users_only and session.user_id is None):
             continue
-        needed: dict[Key, Record | None] = {key: standing.get(key) for key in references(session)}
+        needed: dict[Place, Record | None] = {key: standing.get(key) for key in references(session)}
         snapshot = Snapshot(needed)
         if state_of(session, snapshot, now) is not SessionState.ACTIVE:
             continue

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
-from ostiary_core.decision import Change, Delete, Insert, Update
+from ostiary_core.decision import Change, Delete, Update
 from ostiary_core.keys import Keys
 from ostiary_core.records import (
     AuthorizationCode,
@@ -11,6 +11,7 @@ from ostiary_core.records import (
     Consent,
     Identifier,
     Key,
+    Place,
     Record,
     Role,
     Session,
@@ -32,8 +33,7 @@ It may give records of later tables with them, to save a question: they are not 
 """
 
 
-_Records = dict[tuple[Table, Any], Record | None]
-"""By table and identifier. A `Key` is equal to such a pair, and takes seven times as long to make."""
+_Records = dict[Place, Record | None]
 
 
 class NotLoaded(LookupError):
@@ -101,11 +101,11 @@ class Snapshot:
     def apply(self, changes: Iterable[Change]) -> None:
         """Make `changes` in place: for a turn, which owns its snapshot and copies it but once."""
         for change in changes:
-            match change:
-                case Insert(record) | Update(_, record):
-                    self._records[record.key] = record
-                case Delete(before):
-                    self._records[before.key] = None
+            if isinstance(change, Delete):
+                self._records[change.before.key] = None
+            else:
+                record = change.after if isinstance(change, Update) else change.record
+                self._records[record.key] = record
 
     def __repr__(self) -> str:
         return f"Snapshot({len(self._records)} keys)"
@@ -121,15 +121,15 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
     Tables are taken in their order, so that what a record refers to is known before its table's turn.
     """
     wanted = tuple(wanted)
+    records: _Records = {}
     pending: dict[Table, set[Any]] = {}
     for keys in wanted:
-        _await(keys.roots, pending)
-    records: _Records = {}
+        _await(keys.roots, records, pending)
     for table in _TABLES:
         if table is Table.CONSENT:
             for keys in wanted:
                 if keys.consent is not None and (key := _consent_key(*keys.consent, records)) is not None:
-                    _await((key,), pending)
+                    _await((key,), records, pending)
         if table not in pending:
             continue
         # What came with an earlier table need not be asked for.
@@ -140,20 +140,19 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
             records[table, identifier] = None
         for record in fetch(table, unknown):
             records[record.key] = record
-            _await(references(record), pending)
+            _await(references(record), records, pending)
     return Snapshot(records)
 
 
-def _await(keys: Iterable[Key], pending: dict[Table, set[Any]]) -> None:
-    """Have these fetched with their tables."""
-    for table, identifier in keys:
-        if table in pending:
-            pending[table].add(identifier)
-        else:
-            pending[table] = {identifier}
+def _await(places: Iterable[Place], records: _Records, pending: dict[Table, set[Any]]) -> None:
+    """Have what is not here yet fetched with its table."""
+    for place in places:
+        if place not in records:
+            table, identifier = place
+            pending.setdefault(table, set()).add(identifier)
 
 
-def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> Key | None:
+def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> Place | None:
     """Where the consent stands between whoever holds this token and a client."""
     token = records.get((Table.TOKEN, token_digest))
     if not isinstance(token, Token):
@@ -161,4 +160,4 @@ def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> Key 
     session = records.get((Table.SESSION, token.session_id))
     if not isinstance(session, Session) or session.user_id is None:
         return None
-    return Key(Table.CONSENT, (session.user_id, client_id))
+    return (Table.CONSENT, (session.user_id, client_id))

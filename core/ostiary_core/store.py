@@ -51,14 +51,22 @@ def net_changes(decisions: Iterable[Decision]) -> list[Change]:
 
     A record that was made and unmade inside the turn is not written at all.
     """
-    touched: dict[Key, tuple[Record | None, Record | None]] = {}
+    touched: dict[Key, Change | None] = {}
     for decision in decisions:
         for change in decision.changes:
-            before, after = _ends(change)
             key = _key(change)
-            first, _ = touched.get(key, (before, None))
-            touched[key] = first, after
-    return [net for ends in touched.values() if (net := _net(*ends)) is not None]
+            earlier = touched.get(key)
+            touched[key] = change if earlier is None else _together(earlier, change)
+    return [net for net in touched.values() if net is not None]
+
+
+def _together(earlier: Change, later: Change) -> Change | None:
+    """Two changes of one record as one; None for what came and went."""
+    before, _ = _ends(earlier)
+    _, after = _ends(later)
+    if before is None:
+        return None if after is None else Insert(after)
+    return Delete(before) if after is None else Update(before, after)
 
 
 def _ends(change: Change) -> tuple[Record | None, Record | None]:
@@ -74,12 +82,6 @@ def _ends(change: Change) -> tuple[Record | None, Record | None]:
 
 def _key(change: Change) -> Key:
     return change.record.key if isinstance(change, Insert) else change.before.key
-
-
-def _net(before: Record | None, after: Record | None) -> Change | None:
-    if before is None:
-        return None if after is None else Insert(after)
-    return Delete(before) if after is None else Update(before, after)
 
 
 class MemoryStore:
