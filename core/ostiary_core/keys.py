@@ -12,7 +12,7 @@ from ostiary_core import events as e
 from ostiary_core.identifiers import phone_key, text_code_key, username_key
 from ostiary_core.making import maker
 from ostiary_core.permissions import SUPER_ADMINISTRATOR
-from ostiary_core.records import Key, Table, TextCodePurpose
+from ostiary_core.records import Place, Table, TextCodePurpose
 from ostiary_core.secret import Digest, Secret
 
 __all__ = ["BACKEND_CLIENT", "BUILT_IN_CLIENTS", "Keys", "keys"]
@@ -27,7 +27,7 @@ BUILT_IN_CLIENTS = (BACKEND_CLIENT, "mobile")
 class Keys:
     """Records to load, and the one key that only the records themselves can complete."""
 
-    roots: tuple[Key, ...]
+    roots: tuple[Place, ...]
     consent: tuple[Digest, str] | None = None
     """A login token's digest and a client: load what that token's user allowed this client."""
 
@@ -35,36 +35,36 @@ class Keys:
 _make_keys: Final = maker(Keys)
 
 
-def _client(client_id: str) -> Key:
-    return Key(Table.CLIENT, client_id)
+def _client(client_id: str) -> Place:
+    return (Table.CLIENT, client_id)
 
 
-def _user(user_id: str) -> Key:
-    return Key(Table.USER, user_id)
+def _user(user_id: str) -> Place:
+    return (Table.USER, user_id)
 
 
-def _token(token: Secret | None) -> tuple[Key, ...]:
-    return () if token is None else (Key(Table.TOKEN, token.digest),)
+def _token(token: Secret | None) -> tuple[Place, ...]:
+    return () if token is None else ((Table.TOKEN, token.digest),)
 
 
-def _caller(caller: e.Caller | None) -> tuple[Key, ...]:
+def _caller(caller: e.Caller | None) -> tuple[Place, ...]:
     return _token(caller.access_token) if isinstance(caller, e.SignedIn) else ()
 
 
-def _named(table: Table, fields: Mapping[str, object], name: str) -> tuple[Key, ...]:
+def _named(table: Table, fields: Mapping[str, object], name: str) -> tuple[Place, ...]:
     """The record that a field names, where it names any."""
     value = fields.get(name)
-    return (Key(table, value),) if isinstance(value, str) else ()
+    return ((table, value),) if isinstance(value, str) else ()
 
 
-def _named_user(fields: Mapping[str, object]) -> tuple[Key, ...]:
+def _named_user(fields: Mapping[str, object]) -> tuple[Place, ...]:
     """The names that an account takes, and the roles it is given."""
     username, phone, role_ids = fields.get("username"), fields.get("phone"), fields.get("roleIds")
     return (
         *((username_key(username),) if isinstance(username, str) else ()),
         *((phone_key(phone),) if isinstance(phone, str) else ()),
         *(
-            Key(Table.ROLE, role_id)
+            (Table.ROLE, role_id)
             for role_id in (role_ids if isinstance(role_ids, list | tuple) else ())
             if isinstance(role_id, str)
         ),
@@ -75,7 +75,7 @@ def keys(event: e.Event) -> Keys:
     """The keys of `event`, in the same few tables whatever the state of the store."""
     match event:
         case e.CodeRedeemed():
-            code = () if event.code is None else (Key(Table.CODE, event.code.digest),)
+            code = () if event.code is None else ((Table.CODE, event.code.digest),)
             return _make_keys((_client(event.credentials.client_id), *code))
         case e.RefreshRequested():
             return _make_keys((_client(event.credentials.client_id), *_token(event.refresh_token)))
@@ -136,16 +136,16 @@ def keys(event: e.Event) -> Keys:
         ):
             return _make_keys((*_caller(event.caller), _user(event.user_id)))
         case e.OwnSessionEnded():
-            return _make_keys((*_caller(event.caller), Key(Table.SESSION, event.session_id)))
+            return _make_keys((*_caller(event.caller), (Table.SESSION, event.session_id)))
         case e.RoleRegistered() | e.RoleImported():
             return _make_keys((*_caller(event.caller), *_named(Table.ROLE, event.fields, "code")))
         case e.RoleChanged() | e.RoleDeleted() | e.RoleRequested():
-            return _make_keys((*_caller(event.caller), Key(Table.ROLE, event.role_id)))
+            return _make_keys((*_caller(event.caller), (Table.ROLE, event.role_id)))
         case e.SessionForcedOut():
-            return _make_keys((*_caller(event.caller), Key(Table.SESSION, event.session_id)))
+            return _make_keys((*_caller(event.caller), (Table.SESSION, event.session_id)))
         case e.FirstAdministratorCreated():
             built_in = tuple(_client(client_id) for client_id in BUILT_IN_CLIENTS)
-            return _make_keys((Key(Table.ROLE, SUPER_ADMINISTRATOR), username_key(event.username), *built_in))
+            return _make_keys(((Table.ROLE, SUPER_ADMINISTRATOR), username_key(event.username), *built_in))
         case e.ClientRegistered() | e.ClientImported():
             return _make_keys((*_caller(event.caller), *_named(Table.CLIENT, event.fields, "clientId")))
         case (
@@ -161,7 +161,7 @@ def keys(event: e.Event) -> Keys:
         case e.ClientSecretUsed():
             return _make_keys((_client(event.client_id),))
         case e.GraceLapsed():
-            return _make_keys((Key(Table.SESSION, event.session_id),))
+            return _make_keys(((Table.SESSION, event.session_id),))
         case e.RecordLapsed():
             return _make_keys((event.key,))
         case e.AllOrNothing():
