@@ -374,14 +374,14 @@ def revised(record: R, **changes: Any) -> R:
 def references(record: Record) -> tuple[Place, ...]:
     """The records that must be loaded wherever `record` is, all of later tables."""
     match record:
-        case Session():
-            return _references_of(record)
         case Token():
             return ((Session.table, record.session_id),)
+        case Session():
+            return _references_of(record)
+        case User():
+            return tuple([(Role.table, role_id) for role_id in record.role_ids]) if record.role_ids else ()
         case Client() | Consent() | Role() | TextCode():
             return ()
-        case User():
-            return tuple([(Role.table, role_id) for role_id in record.role_ids])
         case Identifier():
             return ((User.table, record.user_id),)
         case AuthorizationCode():

@@ -140,7 +140,8 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
             records[table, identifier] = None
         for record in fetch(table, unknown):
             records[record.key] = record
-            _await(references(record), records, pending)
+            if led_to := references(record):
+                _await(led_to, records, pending)
     return Snapshot(records)
 
 
