@@ -51,16 +51,17 @@ def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SP
     missing raises `NotLoaded`, which is a fault of the program and not of the event.
     """
     match event:
-        case e.CodeRedeemed():
-            return token_service.redeem(event, snapshot, now, policy)
+        # What is asked most comes first: each class that is tried takes its time.
+        case e.IntrospectionRequested():
+            return token_service.introspect(event, snapshot, now)
         case e.RefreshRequested():
             return token_service.refresh(event, snapshot, now, policy)
         case e.ClientCredentialsRequested():
             return token_service.issue_to_client(event, snapshot, now)
+        case e.CodeRedeemed():
+            return token_service.redeem(event, snapshot, now, policy)
         case e.GrantUnrecognised():
             return token_service.refuse_grant(event, snapshot, now)
-        case e.IntrospectionRequested():
-            return token_service.introspect(event, snapshot, now)
         case e.RevocationRequested():
             return token_service.revoke(event, snapshot, now)
         case e.ProfileRequested():

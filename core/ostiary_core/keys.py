@@ -74,15 +74,16 @@ def _named_user(fields: Mapping[str, object]) -> tuple[Place, ...]:
 def keys(event: e.Event) -> Keys:
     """The keys of `event`, in the same few tables whatever the state of the store."""
     match event:
+        # What is asked most comes first, as in `decide`.
+        case e.RefreshRequested():
+            return _make_keys((_client(event.credentials.client_id), *_token(event.refresh_token)))
+        case e.IntrospectionRequested() | e.RevocationRequested():
+            return _make_keys((_client(event.credentials.client_id), *_token(event.token)))
+        case e.ClientCredentialsRequested() | e.GrantUnrecognised():
+            return _make_keys((_client(event.credentials.client_id),))
         case e.CodeRedeemed():
             code = () if event.code is None else ((Table.CODE, event.code.digest),)
             return _make_keys((_client(event.credentials.client_id), *code))
-        case e.RefreshRequested():
-            return _make_keys((_client(event.credentials.client_id), *_token(event.refresh_token)))
-        case e.ClientCredentialsRequested() | e.GrantUnrecognised():
-            return _make_keys((_client(event.credentials.client_id),))
-        case e.IntrospectionRequested() | e.RevocationRequested():
-            return _make_keys((_client(event.credentials.client_id), *_token(event.token)))
         case e.ProfileRequested():
             return _make_keys(_token(event.access_token))
         case e.AuthorizationChecked() | e.ConsentGiven() | e.ConsentRecalled() | e.ConsentDenied():

@@ -326,13 +326,9 @@ def refresh(
         return refused(Why.TOKEN_UNKNOWN)
     if session.client_id != client.client_id:
         return refused(Why.TOKEN_OF_ANOTHER_CLIENT)
-    match state_of(session, snapshot, now):
-        case SessionState.ENDED:
-            return refused(Why.SESSION_ENDED)
-        case SessionState.OVER:
-            return refused(Why.MAXIMUM_REACHED)
-        case SessionState.ACTIVE:
-            pass
+    state = state_of(session, snapshot, now)
+    if state is not SessionState.ACTIVE:
+        return refused(Why.SESSION_ENDED if state is SessionState.ENDED else Why.MAXIMUM_REACHED)
     generations_late = session.generation - token.generation
     if generations_late == 0:
         return _rotate(session, spent, client, scopes, user_agent, entropy, now)
