@@ -178,9 +178,8 @@ def _object_maker(
 
         made = Open(); made.key = row[0]; made.enabled = decode_1(row[1]) ...; made.__class__ = kind
 
-    A frozen dataclass sets each field through `object.__setattr__`, which takes most of the time of reading a
-    row. So the fields are set on an object of a class with the same slots that is not frozen, which then
-    becomes one of the frozen class. Measured: a session in 0.6 us in place of 2.6.
+    The fields are set on an object that is not frozen and then becomes one of the class, as in
+    `ostiary_core.making`. Measured: a session in 0.6 us in place of 2.6.
     """
     known: dict[str, Any] = {"kind": kind, "Open": open_twin(kind)}
     grouped = {group.first: group for group in groups}
