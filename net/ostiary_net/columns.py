@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import lru_cache, partial
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, ne
 from types import UnionType
 from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_origin, get_type_hints
 
@@ -63,6 +64,8 @@ class Translation:
 
     columns: tuple[str, ...]
     to_row: Callable[[Any], list[SQLValue]]
+    difference: Callable[[Any, Any], tuple[tuple[int, ...], list[SQLValue]]]
+    """In which places the row of a second object differs from that of a first, and what it has there."""
     from_row: Callable[[Row], Any]
     from_row_at: Callable[[int], Callable[[Row], Any]]
     """The same for rows in which the columns begin further behind."""
@@ -100,6 +103,7 @@ def translation(kind: type[Any]) -> Translation:
     return Translation(
         tuple(column.name for column in columns),
         _row_maker(columns),
+        _difference_maker(columns),
         from_row_at(0),
         from_row_at,
     )
@@ -129,10 +133,6 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
-def _value_of(member: Enum | None) -> SQLValue:
-    return None if member is None else cast("str", member.value)
-
-
 def _columns_of(name: str, annotation: Any) -> tuple[_Column, ...]:
     """The columns of one field."""
     kind = _plain(annotation)
@@ -145,8 +145,10 @@ def _columns_of(name: str, annotation: Any) -> tuple[_Column, ...]:
         assert ellipsis is ..., f"{name}: only tuples of any length are stored as JSON"
         return (_Column(name, name, _to_json, partial(_from_json, _plain(item))),)
     if issubclass(kind, Enum):
-        values = {None: None, **{member.value: member for member in kind}}
-        return (_Column(name, name, _value_of, values.__getitem__),)
+        # Looked up: `Enum.value` is a function of Python.
+        values: dict[Any, SQLValue] = {None: None, **{member: member.value for member in kind}}
+        members: dict[Any, Any] = {None: None, **{member.value: member for member in kind}}
+        return (_Column(name, name, values.__getitem__, members.__getitem__),)
     if issubclass(kind, tuple):
         singular = name.removesuffix("s")
         return tuple(
@@ -169,6 +171,25 @@ def _row_maker(columns: Sequence[_Column]) -> Callable[[Any], list[SQLValue]]:
         return values
 
     return to_row
+
+
+def _difference_maker(
+    columns: Sequence[_Column],
+) -> Callable[[Any, Any], tuple[tuple[int, ...], list[SQLValue]]]:
+    """Values are compared before they become SQL, so that only those that changed have to."""
+    values_of = attrgetter(*(column.attribute for column in columns))
+    encoders = [column.encode for column in columns]
+    places = range(len(columns))
+
+    def difference(before: Any, after: Any) -> tuple[tuple[int, ...], list[SQLValue]]:
+        values = values_of(after)
+        changed = tuple(compress(places, map(ne, values_of(before), values)))
+        return changed, [
+            values[place] if (encode := encoders[place]) is None else encode(values[place])
+            for place in changed
+        ]
+
+    return difference
 
 
 def _object_maker(

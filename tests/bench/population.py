@@ -66,10 +66,10 @@ def fill(path: Path, sessions: int) -> int:
         for first in range(0, sessions, _AT_A_TIME):
             numbers = range(first, min(first + _AT_A_TIME, sessions))
             with connection:
-                connection.executemany(LAYOUTS[Table.SESSION].insert, _session_rows(numbers, starts, now))
+                connection.executemany(LAYOUTS[Table.SESSION].inserts[1], _session_rows(numbers, starts, now))
                 # In the order of their tree, which is quicker.
                 rows = sorted(tuple(row) for row in _token_rows(numbers, starts))
-                connection.executemany(LAYOUTS[Table.TOKEN].insert, rows)
+                connection.executemany(LAYOUTS[Table.TOKEN].inserts[1], rows)
     finally:
         connection.close()
     return path.stat().st_size - before

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import apsw
@@ -10,8 +11,8 @@ from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.records import Record, Table
 from ostiary_core.store import LostRace
-from ostiary_net.columns import SQLValue
-from ostiary_net.sqlite.rows import AUDIT, KEEP_ENTRY, LAYOUTS, SELECT_SIZES, TOKENS_WITH_ALL
+from ostiary_net.columns import Row, SQLValue
+from ostiary_net.sqlite.rows import AUDIT, KEEP_ENTRIES, LAYOUTS, SELECT_SIZES, TOKENS_WITH_ALL, Layout
 
 __all__ = ["fetch", "fetch_with_all", "keep", "write"]
 
@@ -76,35 +77,56 @@ def _is_text(identifier: Any) -> bool:
 
 
 def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:
-    """Make all changes; each must meet the record it was decided on.
+    """Make all changes, at most one of each record; each must meet the record it was decided on.
 
     Raises `LostRace` when one does not. What was written by then is for the caller to roll back.
     """
-    bindings: dict[tuple[str, str], list[Sequence[SQLValue]]] = defaultdict(list)
+    inserted: dict[Layout, list[Row]] = defaultdict(list)
+    updated: dict[tuple[Layout, tuple[int, ...]], list[Row]] = defaultdict(list)
+    deleted: dict[tuple[Layout, int], list[Row]] = defaultdict(list)
     for change in changes:
         match change:
             case Insert(after):
                 layout = LAYOUTS[after.table]
-                bindings[layout.name, layout.insert].append(layout.translation.to_row(after))
+                inserted[layout].append(layout.translation.to_row(after))
             case Update(before, after):
                 layout = LAYOUTS[after.table]
-                old, new = layout.translation.to_row(before), layout.translation.to_row(after)
-                changed = tuple([place for place, value in enumerate(new) if value != old[place]])
-                bindings[layout.name, layout.update(changed)].append(
-                    [*[new[place] for place in changed], *layout.to_key(before), before.revision]
-                )
+                changed, values = layout.translation.difference(before, after)
+                updated[layout, changed].append([*values, *layout.to_key(before), before.revision])
             case Delete(before):
                 layout = LAYOUTS[before.table]
-                bindings[layout.name, layout.delete].append([*layout.to_key(before), before.revision])
-    for (table, statement), rows in bindings.items():
+                deleted[layout, before.revision].append(layout.to_key(before))
+    for (layout, changed), rows in updated.items():
         written_before = connection.total_changes()
-        connection.executemany(statement, rows)
-        # Each statement goes by the key, so it writes one row or none, and the sum tells whether all did.
-        if connection.total_changes() - written_before != len(rows):
-            raise LostRace(f"a record of {table} is not at the revision it was read at")
+        connection.executemany(layout.update(changed), rows)
+        _check_all_written(connection, layout, written_before, len(rows))
+    for (layout, revision), keys in deleted.items():
+        written_before = connection.total_changes()
+        _execute(connection, layout.deletes, keys, revision)
+        _check_all_written(connection, layout, written_before, len(keys))
+    for layout, rows in inserted.items():
+        written_before = connection.total_changes()
+        _execute(connection, layout.inserts, rows)
+        _check_all_written(connection, layout, written_before, len(rows))
 
 
 def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> None:
     """Add entries to the audit trail, in order."""
-    if entries:
-        connection.executemany(KEEP_ENTRY, [AUDIT.to_row(entry)[1:] for entry in entries])
+    _execute(connection, KEEP_ENTRIES, [AUDIT.to_row(entry)[1:] for entry in entries])
+
+
+def _execute(
+    connection: apsw.Connection, statements: Mapping[int, str], rows: Sequence[Row], *behind: SQLValue
+) -> None:
+    """Execute on all rows the statements that take so many of them, the largest first, with `behind` last."""
+    start = 0
+    for size, statement in statements.items():
+        while len(rows) - start >= size:
+            connection.execute(statement, [*chain.from_iterable(rows[start : start + size]), *behind])
+            start += size
+
+
+def _check_all_written(connection: apsw.Connection, layout: Layout, before: int, expected: int) -> None:
+    """Each row goes by its key, so it was written once or not at all, and the sum tells whether all were."""
+    if connection.total_changes() - before != expected:
+        raise LostRace(f"a record of {layout.name} is not at the revision it was read at")

@@ -15,15 +15,20 @@ from ostiary_net.columns import TABLES, Row, SQLValue, Stored, Translation, tran
 __all__ = [
     "ALL_ENTRIES",
     "AUDIT",
-    "KEEP_ENTRY",
+    "KEEP_ENTRIES",
     "LAYOUTS",
     "SELECT_SIZES",
     "TOKENS_WITH_ALL",
+    "WRITE_SIZES",
     "Joined",
     "Layout",
 ]
 
 SELECT_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+WRITE_SIZES: Final = (16, 8, 4, 2, 1)
+"""Of how many rows the statements are that write several, the most first: any number is a sum of these. Larger
+ones gain nothing more; one for each row costs its way through apsw and lets go of the interpreter's lock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +38,10 @@ class Layout:
     name: str
     key: tuple[str, ...]
     translation: Translation
-    insert: str
-    delete: str
+    inserts: Mapping[int, str]
+    """Add as many rows as the number says (`WRITE_SIZES`)."""
+    deletes: Mapping[int, str]
+    """Remove the rows under as many keys, all at the one revision that is bound behind them."""
     select_all: str
     selects: Mapping[int, str]
     """Reads the records under as many keys as the number says; only `SELECT_SIZES`, so that a connection
@@ -60,7 +67,6 @@ def _update(layout: Layout, changed: tuple[int, ...]) -> str:
 def _layout(stored: Stored) -> Layout:
     made = translation(stored.record)
     name, key, columns = stored.name, stored.key, made.columns
-    all_places = ", ".join("?" * len(columns))
     listed = ", ".join(columns)
     selection = f"SELECT {listed} FROM {name}"
     return Layout(
@@ -68,12 +74,26 @@ def _layout(stored: Stored) -> Layout:
         key=key,
         translation=made,
         # A key that is taken must show as a lost race: as no row written, like a revision that moved on.
-        insert=f"INSERT INTO {name} ({listed}) VALUES ({all_places}) ON CONFLICT DO NOTHING",
-        delete=f"DELETE FROM {name} WHERE {' AND '.join(f'{part} = ?' for part in key)} AND revision = ?",
+        inserts={
+            size: f"{insert} ON CONFLICT DO NOTHING" for size, insert in _inserts(name, columns).items()
+        },
+        deletes={
+            size: f"DELETE FROM {name} WHERE {_one_of(key, size)} AND revision = ?" for size in WRITE_SIZES
+        },
         select_all=f"{selection} ORDER BY {', '.join(key)}",
         selects={size: f"{selection} WHERE {_one_of(key, size)}" for size in SELECT_SIZES},
         to_key=_key_maker(key),
     )
+
+
+def _inserts(name: str, columns: Sequence[str]) -> Mapping[int, str]:
+    """OR FAIL: to take back a statement of several rows alone, SQLite would first copy each page it touches, and
+    here the whole turn is rolled back. Measured: a token in 1.5 us, 3.6 without, 2.3 in a statement of its own."""
+    row = f"({', '.join('?' * len(columns))})"
+    return {
+        size: f"INSERT OR FAIL INTO {name} ({', '.join(columns)}) VALUES {', '.join([row] * size)}"
+        for size in WRITE_SIZES
+    }
 
 
 def _one_of(key: tuple[str, ...], size: int) -> str:
@@ -95,9 +115,8 @@ LAYOUTS: Final[Mapping[Table, Layout]] = {table: _layout(stored) for table, stor
 AUDIT: Final = translation(AuditEntry)
 """The columns of the audit trail; the first is the number, which SQLite gives."""
 
-KEEP_ENTRY: Final = (
-    f"INSERT INTO audit ({', '.join(AUDIT.columns[1:])}) VALUES ({', '.join('?' * (len(AUDIT.columns) - 1))})"
-)
+KEEP_ENTRIES: Final = _inserts("audit", AUDIT.columns[1:])
+"""Add as many entries as the number says (`WRITE_SIZES`)."""
 
 ALL_ENTRIES: Final = f"SELECT {', '.join(AUDIT.columns)} FROM audit ORDER BY number"
 
