@@ -31,12 +31,19 @@ def fetch_with_all(connection: apsw.Connection, table: Table, identifiers: Colle
     """The same with what tokens lead to before them: one statement in place of five."""
     if table is not Table.TOKEN:
         return fetch(connection, table, identifiers)
-    return [
-        from_row(row)
-        for row in _rows(connection, TOKENS_WITH_ALL.selects, identifiers)
-        for key, from_row in TOKENS_WITH_ALL.parts
-        if row[key] is not None
-    ]
+    records: list[Record] = []
+    clients: set[str] = set()
+    client_at, client_from = TOKENS_WITH_ALL.client
+    for row in _rows(connection, TOKENS_WITH_ALL.selects, identifiers):
+        # Few clients have all the tokens, so each is made once.
+        client_id = row[client_at]
+        if client_id is not None and client_id not in clients:
+            clients.add(client_id)
+            records.append(client_from(row))
+        for key, from_row in TOKENS_WITH_ALL.parts:
+            if row[key] is not None:
+                records.append(from_row(row))
+    return records
 
 
 def _rows(
@@ -52,16 +59,18 @@ def _rows(
 def _selected(
     connection: apsw.Connection, selects: Mapping[int, str], identifiers: Collection[Any]
 ) -> list[tuple[Any, ...]]:
-    keys = [each if isinstance(each, tuple) else (each,) for each in identifiers]
+    keys = list(identifiers)
     if len(keys) == 1:
-        return connection.execute(selects[1], keys[0]).fetchall()
+        (key,) = keys
+        return connection.execute(selects[1], key if isinstance(key, tuple) else keys).fetchall()
     rows: list[tuple[Any, ...]] = []
     longest = SELECT_SIZES[-1]
     for start in range(0, len(keys), longest):
         chunk = keys[start : start + longest]
         size = next(size for size in SELECT_SIZES if size >= len(chunk))
         chunk += chunk[-1:] * (size - len(chunk))
-        rows += connection.execute(selects[size], [part for key in chunk for part in key]).fetchall()
+        bindings = list(chain.from_iterable(chunk)) if isinstance(chunk[0], tuple) else chunk
+        rows += connection.execute(selects[size], bindings).fetchall()
     return rows
 
 
