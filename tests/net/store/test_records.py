@@ -1,5 +1,6 @@
 """Records in a store: what went in comes out, nothing else does, and every write is guarded."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core import LostRace
-from ostiary_core.decision import Delete, Insert, Update
+from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.records import Identifier, IdentifierKind, Record, Role, Table, revised
 from ostiary_net.columns import TABLES
 from tests.net.store.hostile import any_record, records_of
@@ -97,3 +98,41 @@ def test_a_refused_write_says_which_table_and_no_value(store: ContractStore) -> 
         store.write([Insert(taken)])
     assert "identifier" in str(lost.value).lower()
     assert "+15550100" not in str(lost.value)
+
+
+@pytest.mark.parametrize("number", [1, 2, 15, 16, 17, 47])
+def test_one_lost_race_among_many_changes_refuses_all(store: ContractStore, number: int) -> None:
+    first = [role(f"role {each}") for each in range(number)]
+    later = [revised(one, name="renamed") for one in first]
+    moved_on = role("another")
+    store.write([Insert(moved_on)])
+    store.write([Update(moved_on, revised(moved_on, name="moved on"))])
+    store.write([Insert(one) for one in first])
+    store.write([Update(before, after) for before, after in zip(first, later, strict=True)])
+    standing = everything(store)
+    for place in {0, number // 2, number - 1}:
+        for changes in (
+            _with([Insert(role(f"fresh {each}")) for each in range(number)], place, Insert(moved_on)),
+            _with([Delete(one) for one in later], place, Delete(moved_on)),
+            _with([Delete(one) for one in later], place, Delete(role("nobody"))),
+            _with([Update(one, revised(one)) for one in later], place, Update(moved_on, revised(moved_on))),
+        ):
+            with pytest.raises(LostRace, match=r"(?i)role"):
+                store.write(changes)
+            assert everything(store) == standing
+    store.write([Delete(one) for one in later])
+    assert {record.key.id for record in everything(store)} == {"another"}
+
+
+def _with(changes: Sequence[Change], place: int, other: Change) -> list[Change]:
+    return [*changes[:place], other, *changes[place:]]
+
+
+def test_records_of_several_revisions_are_removed_together(store: ContractStore) -> None:
+    fresh = [role(f"fresh {number}") for number in range(20)]
+    older = [role(f"older {number}") for number in range(20)]
+    newer = [revised(one, name="renamed") for one in older]
+    store.write([Insert(one) for one in [*fresh, *older]])
+    store.write([Update(before, after) for before, after in zip(older, newer, strict=True)])
+    store.write([Delete(one) for one in [*fresh, *newer]])
+    assert everything(store) == set()
