@@ -13,26 +13,29 @@ __all__ = ["ReaderPool", "StoreClosed", "connect", "connect_reader", "create_fil
 _BUSY_TIMEOUT_MS: Final = 10_000
 """Only programs that do not know the writer lock (a shell, a backup) can make a writer wait this way."""
 _STATEMENTS_KEPT: Final = 256
-_CACHE_KIB: Final = 32 * 1024
+_WRITER_CACHE_KIB: Final = 4 * 1024
+_READER_CACHE_KIB: Final = 32 * 1024
 
 # FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
 # secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
 # wal_autocheckpoint: a page that many turns wrote goes into the file once. Measured: four times SQLite's own
 # setting takes a seventh off a commit's CPU, and folds 16 MB at a time.
 # fullfsync: macOS flushes the disk's own cache only when asked for by this name.
+# cache_size: a commit after which SQLite had to put sibling pages in order goes through all it keeps.
+# Measured with 4 MB in place of 32: 4 % off client credentials, 8 % off a refresh.
 _WRITER_SETTINGS: Final = f"""
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA fullfsync = ON;
     PRAGMA checkpoint_fullfsync = ON;
     PRAGMA secure_delete = FAST;
-    PRAGMA cache_size = -{_CACHE_KIB};
+    PRAGMA cache_size = -{_WRITER_CACHE_KIB};
     PRAGMA wal_autocheckpoint = 4000;
     PRAGMA journal_size_limit = 67108864;
 """
 _READER_SETTINGS: Final = f"""
     PRAGMA query_only = ON;
-    PRAGMA cache_size = -{_CACHE_KIB};
+    PRAGMA cache_size = -{_READER_CACHE_KIB};
 """
 
 
