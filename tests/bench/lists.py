@@ -122,7 +122,7 @@ def fill(store: SQLiteStore, rows: int) -> None:
         for batch in in_batches(made):
             store.write([Insert(record) for record in batch])
     for batch in in_batches(entries(rows)):
-        with store._writing() as connection:
+        with store._writer.transaction() as connection:
             keep(connection, batch)
             connection.execute("COMMIT")
 

@@ -22,11 +22,12 @@ from ostiary_net.authentications import Authentications
 from ostiary_net.files import Files
 from ostiary_net.front_door import guard
 from ostiary_net.passwords import Passwords
+from ostiary_net.ports import ReadingStore
 from ostiary_net.service import Service
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.text_messages import Outbox, open_text_messages
 from ostiary_net.threads import run_inline
-from ostiary_net.turns import ReadingStore, open_turns
+from ostiary_net.turns import open_turns
 from ostiary_web.app import Application, Backing, OpenBacking
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import door_rules

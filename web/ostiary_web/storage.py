@@ -13,9 +13,9 @@ from ostiary_core.instant import Instant
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.records import Record, Table
 from ostiary_net.migrations import SchemaError
+from ostiary_net.ports import ReadingStore
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sweeping import ClearedStore
-from ostiary_net.turns import ReadingStore
 from ostiary_web.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.settings import SettingError, Settings
 

@@ -8,7 +8,15 @@ from typing import Final
 
 import apsw
 
-__all__ = ["ReaderPool", "StoreClosed", "connect", "connect_reader", "create_file", "make_writer"]
+__all__ = [
+    "ReaderPool",
+    "StoreClosed",
+    "connect",
+    "connect_reader",
+    "create_file",
+    "make_writer",
+    "set_patience",
+]
 
 _BUSY_TIMEOUT_MS: Final = 10_000
 """Only programs that do not know the writer lock (a shell, a backup) can make a writer wait this way."""
@@ -80,9 +88,14 @@ def connect_reader(path: Path) -> apsw.Connection:
     return connection
 
 
+def set_patience(connection: apsw.Connection, *, waits: bool) -> None:
+    """Whether a connection waits for programs that do not know the writer lock."""
+    connection.set_busy_timeout(_BUSY_TIMEOUT_MS if waits else 0)
+
+
 def _connect(path: Path, flags: int) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
-    connection.set_busy_timeout(_BUSY_TIMEOUT_MS)
+    set_patience(connection, waits=True)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     # A plan depends on the statement alone. Without this, a join with a table that has partial indexes is

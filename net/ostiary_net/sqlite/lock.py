@@ -8,8 +8,6 @@ kernel and wakes them when the lock is free. It is about fairness only: every tu
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 __all__ = ["WriterLock"]
@@ -25,14 +23,21 @@ class WriterLock:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Wait for the lock and hold it."""
+    def take(self) -> None:
+        """Wait for the lock."""
         fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def take_at_once(self) -> bool:
+        """Whether it could be had without waiting."""
         try:
-            yield
-        finally:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def let_go(self) -> None:
+        """Wake whoever waits for it."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Let go of the file. The lock file itself stays: another process may be waiting on it."""

@@ -7,13 +7,11 @@ connection of its own, in a read transaction, while others write. Several proces
 A store belongs to the process that opened it: after a fork, open another one.
 """
 
-import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import apsw
 
@@ -36,22 +34,19 @@ from ostiary_net.last_uses import read_last_used
 from ostiary_net.lives import read_life
 from ostiary_net.paging import Execute, Pager
 from ostiary_net.sqlite.access import fetch, fetch_with_all, keep, write
-from ostiary_net.sqlite.connections import ReaderPool, StoreClosed, connect, create_file, make_writer
+from ostiary_net.sqlite.connections import ReaderPool, StoreClosed, create_file, make_writer
 from ostiary_net.sqlite.dialect import SQLiteDialect
-from ostiary_net.sqlite.lock import WriterLock
 from ostiary_net.sqlite.rows import ALL_ENTRIES, AUDIT, LAYOUTS
 from ostiary_net.sqlite.schema import SchemaError, bring_up_to_date, examine, is_current
+from ostiary_net.sqlite.writer import Writer
 
-__all__ = ["SQLiteStore", "StoreClosed"]
+__all__ = ["OpenTurn", "SQLiteStore", "StoreClosed"]
 
 T = TypeVar("T")
 
 
 class SQLiteStore:
     """Records in a SQLite file. Any thread may call it; writing turns go one after the other."""
-
-    reads_in_place: Final = True
-    """No writer holds a reader up, and the pages that are read most are in memory."""
 
     def __init__(
         self, path: Path | str, *, policy: Policy = SPECIFICATION, clock: Clock | None = None
@@ -65,18 +60,11 @@ class SQLiteStore:
         # Whoever names the file by another link must meet the same lock beside it.
         self.path = Path(path).resolve()
         create_file(self.path)
-        self._lock = WriterLock(self.path.with_name(self.path.name + ".lock"))
-        self._one_turn_at_a_time = threading.Lock()
-        self._closed = False
-        self._writer: apsw.Connection | None = None
+        self._writer = Writer(self.path)
         self._readers = ReaderPool(self.path)
         self._pager = Pager(SQLiteDialect())
         try:
-            with self._lock.held():
-                self._writer = connect(self.path)
-                examine(self._writer)
-                make_writer(self._writer)
-                bring_up_to_date(self._writer, (clock or SystemClock()).now())
+            self._writer.open(partial(_prepared, now=(clock or SystemClock()).now()))
         except BaseException:
             self.close()
             raise
@@ -86,15 +74,47 @@ class SQLiteStore:
     ) -> list[Decision]:
         """Decide `events` in order at `now` and keep what they change, durably; raising, keep nothing."""
         wanted = [keys(event) for event in events]
-        with self._writing() as connection:
-            decisions = take_turn(events, _loaded(connection, wanted), now, self.policy)
-            changes = net_changes(decisions)
-            entries = audit_entries(decisions, origins, now)
-            write(connection, changes)
-            keep(connection, entries)
+        with self._writer.transaction() as connection:
+            decisions, is_news = self._written(connection, events, wanted, now, origins)
             # Nothing changed and nothing told, nothing to flush.
-            connection.execute("COMMIT" if changes or entries else "ROLLBACK")
+            connection.execute("COMMIT" if is_news else "ROLLBACK")
         return decisions
+
+    def open_turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> "OpenTurn | None":
+        """The same but for the commit, where nobody has to be waited for; else None, and nothing is done.
+
+        Raising, it keeps nothing.
+        """
+        wanted = [keys(event) for event in events]
+        connection = self._writer.begin_at_once()
+        if connection is None:
+            return None
+        try:
+            decisions, is_news = self._written(connection, events, wanted, now, origins)
+        except BaseException:
+            self._writer.abandon()
+            raise
+        if not is_news:
+            self._writer.abandon()
+        return OpenTurn(decisions, self._writer if is_news else None)
+
+    def _written(
+        self,
+        connection: apsw.Connection,
+        events: Sequence[Event],
+        wanted: Iterable[Keys],
+        now: Instant,
+        origins: Sequence[Origin | None],
+    ) -> tuple[list[Decision], bool]:
+        """The decisions on `events`, what they change written; and whether there was anything to write."""
+        decisions = take_turn(events, _loaded(connection, wanted), now, self.policy)
+        changes = net_changes(decisions)
+        entries = audit_entries(decisions, origins, now)
+        write(connection, changes)
+        keep(connection, entries)
+        return decisions, bool(changes or entries)
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`, without waiting for any turn that writes."""
@@ -113,7 +133,7 @@ class SQLiteStore:
 
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none: for moving records, past all rules."""
-        with self._writing() as connection:
+        with self._writer.transaction() as connection:
             write(connection, changes)
             connection.execute("COMMIT")
 
@@ -160,7 +180,7 @@ class SQLiteStore:
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
         """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
-        with self._writing() as connection:
+        with self._writer.transaction() as connection:
             before = Instant(now - older_than_seconds * SECOND_MS)
             number = forget_entries(_executed_by(connection), before, limit)
             connection.execute("COMMIT" if number else "ROLLBACK")
@@ -168,7 +188,7 @@ class SQLiteStore:
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
         """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
-        with self._writing() as connection:
+        with self._writer.transaction() as connection:
             is_taken = take_lease(_executed_by(connection), name, holder, seconds, now)
             connection.execute("COMMIT" if is_taken else "ROLLBACK")
         return is_taken
@@ -179,7 +199,7 @@ class SQLiteStore:
 
     def check_ready(self) -> None:
         """Raise unless a change would be kept now, on the schema of this release."""
-        with self._writing() as connection:
+        with self._writer.transaction() as connection:
             if not is_current(connection):
                 raise SchemaError("the database has not the schema of this release: `ostiary migrate`")
             # Written to be written: only that tells of a disk that is full or has become read-only.
@@ -188,16 +208,9 @@ class SQLiteStore:
 
     def close(self) -> None:
         """Close the file once the running turn is through. Later calls raise `StoreClosed`."""
-        with self._one_turn_at_a_time:
-            if self._closed:
-                return
-            self._closed = True
-            # The writer goes last: the last connection to close folds the log into the file.
-            self._readers.close()
-            if self._writer is not None:
-                self._writer.close(force=True)
-                self._writer = None
-            self._lock.close()
+        # The writer goes last: the last connection to close folds the log into the file.
+        self._readers.close()
+        self._writer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -207,41 +220,39 @@ class SQLiteStore:
     ) -> None:
         self.close()
 
-    @contextmanager
-    def _writing(self) -> Iterator[apsw.Connection]:
-        """The writing connection in a transaction that the block ends; raising, nothing of it is kept."""
-        with self._one_turn_at_a_time:
-            if self._closed:
-                raise StoreClosed
-            with self._lock.held():
-                connection = self._connected()
-                try:
-                    connection.execute("BEGIN IMMEDIATE")
-                    yield connection
-                except BaseException:
-                    self._leave_nothing_behind(connection)
-                    raise
 
-    def _connected(self) -> apsw.Connection:
-        """The writing connection, made again if it had to be given up."""
-        if self._writer is None:
-            connection = connect(self.path)
-            try:
-                make_writer(connection)
-            except BaseException:
-                connection.close(force=True)
-                raise
-            self._writer = connection
-        return self._writer
+class OpenTurn:
+    """A turn that is decided and written, and neither committed nor given up yet."""
 
-    def _leave_nothing_behind(self, connection: apsw.Connection) -> None:
-        """Roll back; a connection that cannot even do that is given up, which rolls back as well."""
-        try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        except Exception:
-            self._writer = None
-            connection.close(force=True)
+    __slots__ = ("_writer", "decisions")
+
+    def __init__(self, decisions: list[Decision], writer: Writer | None) -> None:
+        self.decisions = decisions
+        self._writer = writer
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do: it was ended, or there was nothing to keep."""
+        return self._writer is None
+
+    def commit(self) -> None:
+        """Have it on disk; raising, keep nothing of it. In any thread."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.commit()
+
+    def abandon(self) -> None:
+        """Keep nothing of it, unless it was committed."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.abandon()
+
+
+def _prepared(connection: apsw.Connection, now: Instant) -> None:
+    """The file as the release needs it; one of another program is looked at and left."""
+    examine(connection)
+    make_writer(connection)
+    bring_up_to_date(connection, now)
 
 
 def _executed_by(connection: apsw.Connection) -> Execute:

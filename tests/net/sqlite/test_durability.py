@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import apsw
@@ -12,6 +13,8 @@ import pytest
 
 from ostiary_core import Secret
 from ostiary_core.audit import AuditEntry
+from ostiary_core.events import Event
+from ostiary_core.instant import Instant
 from ostiary_core.records import Record, Table, User
 from ostiary_net.sqlite import SQLiteStore
 from tests.core import asks
@@ -148,7 +151,7 @@ def test_a_full_disk_fails_turns_until_there_is_room_again(tmp_path: Path) -> No
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         store.turn(a_life()[0], START)
         before = contents(store)
-        writer = store._writer
+        writer = store._writer._connection
         assert writer is not None
         writer.pragma("max_page_count", writer.pragma("page_count"))
         with pytest.raises(apsw.FullError):
@@ -163,8 +166,19 @@ class StatementFailed(Exception):
     pass
 
 
+def in_two_steps(store: SQLiteStore, events: Sequence[Event], now: Instant) -> None:
+    turn = store.open_turn(events, now)
+    if turn is None:  # the connection was given up, which the next turn in one step mends
+        store.turn(events, now)
+        return
+    turn.commit()
+
+
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "also while rolling back"])
-def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(tmp_path: Path, for_good: bool) -> None:
+@pytest.mark.parametrize("take", [SQLiteStore.turn, in_two_steps], ids=["in one step", "in two"])
+def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
+    tmp_path: Path, take: Callable[..., object], for_good: bool
+) -> None:
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         store.turn(a_life()[0], START)
         before = contents(store)
@@ -181,17 +195,17 @@ def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(tmp_path: 
                     raise StatementFailed
                 return True
 
-            writer = store._connected()
+            writer = store._writer._connected()
             writer.exec_trace = failing
             try:
-                store.turn(turn, START)
+                take(store, turn, START)
             except StatementFailed:
                 assert contents(store) == before
                 failing_at += 1
             else:
                 break
             finally:
-                if store._writer is writer:
+                if store._writer._connection is writer:
                     writer.exec_trace = None
         assert failing_at > 10, "the turn was expected to take more statements"
         assert contents(store) != before

@@ -21,7 +21,7 @@ BOUND_SECONDS = 20
 def test_reading_never_waits_for_a_turn_that_is_being_written(tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "ostiary.db") as store, ThreadPoolExecutor(4) as threads:
         store.turn([asks.user("alice")], START)
-        with store._writing() as connection:
+        with store._writer.transaction() as connection:
             connection.execute("DELETE FROM users")
             asked = PasswordHashRequested(of="alice")
             reading = threads.submit(store.read, [asked], START)

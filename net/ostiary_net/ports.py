@@ -1,0 +1,56 @@
+"""What the server asks of a store beyond the core's port: reading turns, lists, and turns in two steps."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Decision
+from ostiary_core.events import Event
+from ostiary_core.instant import Instant
+from ostiary_core.listing import ListingStore
+from ostiary_core.store import Store
+
+__all__ = ["InPlaceStore", "OpenTurn", "ReadingStore"]
+
+
+class ReadingStore(Store, ListingStore, Protocol):
+    """A store that decides events which change nothing, and gives lists, beside the turns that write."""
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        """Decide `events`, all of them `READ_ONLY`."""
+        ...
+
+
+class OpenTurn(Protocol):
+    """A turn that is decided and written, and not on disk yet."""
+
+    decisions: list[Decision]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there was nothing to keep."""
+        ...
+
+    def commit(self) -> None:
+        """Have it on disk; raising, keep nothing of it. In any thread."""
+        ...
+
+    def abandon(self) -> None:
+        """Keep nothing of it, unless it was committed."""
+        ...
+
+
+@runtime_checkable
+class InPlaceStore(ReadingStore, Protocol):
+    """A store that can be asked where the event loop runs: no writer holds a reader up, the pages that are
+    read most are in memory, and a turn that need not wait for another writer waits for the disk only when it
+    is committed."""
+
+    def open_turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> OpenTurn | None:
+        """A turn but for its commit; None, and nothing done, where somebody would have to be waited for.
+
+        Raising, it keeps nothing.
+        """
+        ...

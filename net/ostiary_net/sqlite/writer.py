@@ -1,0 +1,166 @@
+"""The one connection of a store that writes, and who has it: one turn at a time, in this process and others.
+
+A turn may begin in one thread and be committed in another: the event loop decides and writes, a worker thread
+waits for the disk.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from ostiary_net.sqlite.connections import StoreClosed, connect, make_writer, set_patience
+from ostiary_net.sqlite.lock import WriterLock
+
+__all__ = ["Writer"]
+
+
+class Writer:
+    """A connection in write-ahead mode. Between beginning and `commit` or `abandon` nobody else has it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._one_turn_at_a_time = threading.Lock()
+        self._lock = WriterLock(path.with_name(path.name + ".lock"))
+        self._connection: apsw.Connection | None = None
+        self._closed = False
+        self._version = -1
+
+    def open(self, prepare: Callable[[apsw.Connection], None]) -> None:
+        """Connect to the file and have it prepared, alone with it."""
+        with self._one_turn_at_a_time:
+            self._lock.take()
+            try:
+                self._connection = connect(self._path)
+                prepare(self._connection)
+            finally:
+                self._lock.let_go()
+
+    def begin(self) -> apsw.Connection:
+        """Wait until nobody else writes, and begin. Raises `StoreClosed`."""
+        self._one_turn_at_a_time.acquire()
+        try:
+            if self._closed:
+                raise StoreClosed
+            self._lock.take()
+            try:
+                connection = self._connected()
+                connection.execute("BEGIN IMMEDIATE")
+                self._version = _version(connection)
+            except BaseException:
+                self._roll_back()
+                self._lock.let_go()
+                raise
+        except BaseException:
+            self._one_turn_at_a_time.release()
+            raise
+        return connection
+
+    def begin_at_once(self) -> apsw.Connection | None:
+        """The same where nobody has to be waited for; else None. Raises `StoreClosed`.
+
+        Nor where another process wrote since this one did: one that never waits would always be quicker than
+        those that do, and they would never have a turn.
+        """
+        if not self._one_turn_at_a_time.acquire(blocking=False):
+            return None
+        begun = None
+        try:
+            if self._closed:
+                raise StoreClosed
+            if self._connection is not None and self._lock.take_at_once():
+                try:
+                    begun = self._begun_at_once(self._connection)
+                finally:
+                    if begun is None:
+                        self._roll_back()
+                        self._lock.let_go()
+        finally:
+            if begun is None:
+                self._one_turn_at_a_time.release()
+        return begun
+
+    def _begun_at_once(self, connection: apsw.Connection) -> apsw.Connection | None:
+        set_patience(connection, waits=False)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return None
+        finally:
+            set_patience(connection, waits=True)
+        return connection if _version(connection) == self._version else None
+
+    def commit(self) -> None:
+        """Keep what was written since it began; raising, keep nothing."""
+        try:
+            self._connected().execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._end()
+
+    def abandon(self) -> None:
+        """Keep nothing of it."""
+        self._roll_back()
+        self._end()
+
+    @contextmanager
+    def transaction(self) -> Iterator[apsw.Connection]:
+        """The connection in a transaction that the block ends; raising, nothing of it is kept."""
+        connection = self.begin()
+        try:
+            yield connection
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._end()
+
+    def close(self) -> bool:
+        """Close once the running turn is through; whether it was open."""
+        with self._one_turn_at_a_time:
+            was_open, self._closed = not self._closed, True
+            if was_open:
+                if self._connection is not None:
+                    self._connection.close(force=True)
+                    self._connection = None
+                self._lock.close()
+        return was_open
+
+    def _end(self) -> None:
+        self._lock.let_go()
+        self._one_turn_at_a_time.release()
+
+    def _connected(self) -> apsw.Connection:
+        """The connection, made again if it had to be given up."""
+        if self._connection is None:
+            connection = connect(self._path)
+            try:
+                make_writer(connection)
+            except BaseException:
+                connection.close(force=True)
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _roll_back(self) -> None:
+        """A connection that cannot even do that is given up, which rolls back as well."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except Exception:
+            self._connection = None
+            connection.close(force=True)
+
+
+def _version(connection: apsw.Connection) -> int:
+    """A number that another one follows when another connection has written."""
+    version = connection.execute("PRAGMA data_version").get
+    assert isinstance(version, int)
+    return version

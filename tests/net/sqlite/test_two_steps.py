@@ -1,0 +1,251 @@
+"""A turn in two steps: decided and written here, committed there, and nothing of it kept until then."""
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from ostiary_core.decision import Decision, PasswordOnFile, UserKnown
+from ostiary_core.events import PasswordHashRequested
+from ostiary_core.records import Table, User
+from ostiary_net.metrics import Metrics
+from ostiary_net.sqlite import SQLiteStore, StoreClosed
+from ostiary_net.turns import TurnFailed, Turns
+from tests.core import asks
+from tests.core.story import START
+from tests.net.rooms import Gate, HandClock, origin, registered
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        store.turn([asks.user("first")], START)
+        yield store
+
+
+def kept(store: SQLiteStore) -> set[str]:
+    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
+
+
+# --- the store
+
+
+def test_nobody_sees_a_turn_before_it_is_committed(store: SQLiteStore) -> None:
+    turn = store.open_turn([asks.user("anna")], START)
+    assert turn is not None
+    assert isinstance(turn.decisions[0].reply, UserKnown)
+    assert (kept(store), turn.is_over) == ({"first"}, False)
+    turn.commit()
+    assert (kept(store), turn.is_over) == ({"first", "anna"}, True)
+
+
+def test_another_thread_may_commit(store: SQLiteStore) -> None:
+    turn = store.open_turn([asks.user("anna")], START)
+    assert turn is not None
+    thread = threading.Thread(target=turn.commit)
+    thread.start()
+    thread.join()
+    store.turn([asks.user("ben")], START)
+    assert kept(store) == {"first", "anna", "ben"}
+
+
+def test_nothing_is_left_of_a_turn_that_was_abandoned(store: SQLiteStore) -> None:
+    turn = store.open_turn([asks.user("anna")], START)
+    assert turn is not None
+    turn.abandon()
+    store.turn([asks.user("ben")], START)
+    assert kept(store) == {"first", "ben"}
+    assert len(store.audit()) == 2
+
+
+def test_to_abandon_what_was_committed_takes_nothing_back(store: SQLiteStore) -> None:
+    turn = store.open_turn([asks.user("anna")], START)
+    assert turn is not None
+    turn.commit()
+    turn.abandon()
+    assert kept(store) == {"first", "anna"}
+
+
+def test_where_there_is_nothing_to_keep_it_is_over_at_once(store: SQLiteStore) -> None:
+    turn = store.open_turn([asks.machine(asks.credentials("nobody", "wrong"))], START)
+    assert turn is not None
+    assert turn.is_over
+    assert store.open_turn([asks.machine(asks.credentials("nobody", "wrong"))], START) is not None
+
+
+def test_it_does_not_wait_for_a_turn_of_the_same_store(store: SQLiteStore) -> None:
+    turn = store.open_turn([asks.user("anna")], START)
+    assert turn is not None
+    assert store.open_turn([asks.user("ben")], START) is None
+    turn.commit()
+    after = store.open_turn([asks.user("ben")], START)
+    assert after is not None
+    after.commit()
+    assert kept(store) == {"first", "anna", "ben"}
+
+
+def test_it_does_not_wait_for_another_process(store: SQLiteStore) -> None:
+    with SQLiteStore(store.path) as other:
+        other.turn([asks.user("theirs")], START)
+        turn = other.open_turn([asks.user("anna")], START)
+        assert turn is not None
+        assert store.open_turn([asks.user("ben")], START) is None
+        turn.commit()
+    assert kept(store) == {"first", "theirs", "anna"}
+
+
+def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLiteStore) -> None:
+    """One that never waits would always be quicker than those that do."""
+    with SQLiteStore(store.path) as other:
+        other.turn([asks.user("theirs")], START)
+        assert store.open_turn([asks.user("anna")], START) is None
+        store.turn([asks.user("anna")], START)
+        assert other.open_turn([asks.user("ben")], START) is None
+        turn = store.open_turn([asks.user("ben")], START)
+        assert turn is not None, "nobody has written since"
+        turn.commit()
+    assert kept(store) == {"first", "theirs", "anna", "ben"}
+
+
+def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -> None:
+    held = apsw.Connection(str(store.path))
+    held.execute("BEGIN IMMEDIATE")
+    try:
+        assert store.open_turn([asks.user("anna")], START) is None
+    finally:
+        held.close(force=True)
+    store.turn([asks.user("anna")], START)
+    assert kept(store) == {"first", "anna"}
+
+
+def test_a_store_that_is_closed_says_so(store: SQLiteStore) -> None:
+    store.close()
+    with pytest.raises(StoreClosed):
+        store.open_turn([asks.user("anna")], START)
+
+
+# --- the queue in front of it
+
+
+@asynccontextmanager
+async def turns_in_place(store: SQLiteStore, run_sync: Any) -> AsyncIterator[Turns]:
+    turns = Turns(store, HandClock(), run_sync, Metrics(), in_place=store)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turns.run)
+        yield turns
+        turns.close()
+
+
+async def test_others_go_on_while_a_turn_waits_for_the_disk(store: SQLiteStore) -> None:
+    gate, decided = Gate(), []
+
+    async def ask(turns: Turns, name: str) -> None:
+        decided.append(await turns.decide(registered(name), origin()))
+
+    async with turns_in_place(store, gate) as turns, trio.open_nursery() as nursery:
+        nursery.start_soon(ask, turns, "anna")
+        await wait_all_tasks_blocked()
+        nursery.start_soon(ask, turns, "ben")
+        with trio.fail_after(10):
+            found = await turns.decide(PasswordHashRequested(of="anna"))
+        assert found.reply == PasswordOnFile(None), "not committed yet"
+        assert decided == []
+        gate.open()
+    assert kept(store) == {"first", "anna", "ben"}
+    assert len(decided) == 2
+
+
+async def test_a_commit_that_fails_fails_the_turn_and_no_other(store: SQLiteStore) -> None:
+    is_full = True
+
+    async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
+        await trio.lowlevel.checkpoint()
+        if is_full:
+            raise OSError(28, "No space left on device")
+        return sync_fn()
+
+    async with turns_in_place(store, run_sync) as turns:
+        with pytest.raises(TurnFailed):
+            await turns.decide(registered("anna"), origin())
+        is_full = False
+        await turns.decide(registered("ben"), origin())
+    assert kept(store) == {"first", "ben"}
+
+
+async def test_turns_that_are_cancelled_before_the_commit_keep_nothing(store: SQLiteStore) -> None:
+    async def never(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
+        await trio.sleep_forever()
+
+    failures = []
+
+    async def ask(turns: Turns) -> None:
+        try:
+            await turns.decide(registered("anna"), origin())
+        except TurnFailed as failure:
+            failures.append(failure)
+
+    async with trio.open_nursery() as nursery:
+        with trio.CancelScope() as scope:
+            async with turns_in_place(store, never) as turns:
+                nursery.start_soon(ask, turns)
+                await wait_all_tasks_blocked()
+                scope.cancel()
+                await trio.lowlevel.checkpoint()
+    assert len(failures) == 1
+    store.turn([asks.user("ben")], START)
+    assert kept(store) == {"first", "ben"}
+
+
+async def test_a_turn_is_taken_in_a_thread_where_another_process_writes_too(store: SQLiteStore) -> None:
+    ran: list[str] = []
+
+    async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
+        await trio.lowlevel.checkpoint()
+        ran.append("commit" if getattr(sync_fn, "__name__", "") == "commit" else "whole turn")
+        return sync_fn()
+
+    with SQLiteStore(store.path) as other:
+        async with turns_in_place(store, run_sync) as turns:
+            for name in ("anna", "ben"):
+                await turns.decide(registered(name), origin())
+            other.turn([asks.user("theirs")], START)
+            for name in ("cleo", "dora"):
+                await turns.decide(registered(name), origin())
+    assert ran == ["commit", "commit", "whole turn", "commit"]
+    assert kept(store) == {"first", "anna", "ben", "theirs", "cleo", "dora"}
+
+
+async def test_what_has_nothing_to_keep_waits_for_no_disk(store: SQLiteStore) -> None:
+    async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
+        raise AssertionError("there was nothing to run")
+
+    async with turns_in_place(store, run_sync) as turns:
+        decision = await turns.decide(asks.machine(asks.credentials("nobody", "wrong")))
+    assert decision.changes == ()
+
+
+class RefusingStore(SQLiteStore):
+    """Fails in the middle of a turn."""
+
+    def _written(self, *anything: Any) -> tuple[list[Decision], bool]:
+        raise OSError("the disk is gone")
+
+
+async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(tmp_path: Path) -> None:
+    async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
+        return sync_fn()
+
+    with RefusingStore(tmp_path / "ostiary.db") as store:
+        async with turns_in_place(store, run_sync) as turns:
+            for _ in range(2):
+                with pytest.raises(TurnFailed):
+                    await turns.decide(registered("anna"), origin())
+        with SQLiteStore(store.path) as sound:
+            sound.turn([asks.user("ben")], START)
+            assert kept(sound) == {"ben"}
