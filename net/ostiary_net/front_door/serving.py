@@ -7,6 +7,7 @@ thread or a finalizer hangs, it ends itself.
 
 import logging
 import os
+import select
 import signal
 import socket
 import threading
@@ -37,6 +38,9 @@ Started = Callable[[list[str]], None]
 HARD_END_SECONDS: Final = 3.0
 """After the graceful seconds, until the process ends itself: time to close what stands behind the
 application."""
+
+_LETTING_IN_SECONDS: Final = 1.0
+"""At most, where connections come faster than they are let in."""
 
 _REQUESTS_A_CONNECTION: Final = 1_000_000
 
@@ -95,7 +99,7 @@ async def serve_until(
                     ASGIWrapper(cast(Any, app)),
                     config,
                     sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
-                    shutdown_trigger=stop.wait,
+                    shutdown_trigger=partial(_wait_for_stop, stop, listeners),
                     task_status=_Started(partial(tell, listeners)),
                 )
             except* (LifespanFailureError, LifespanTimeoutError) as group:
@@ -126,6 +130,18 @@ def _config(app: Guard, graceful_seconds: float) -> Config:
     config.include_server_header = False
     config.errorlog = logging.getLogger("hypercorn.error")
     return config
+
+
+async def _wait_for_stop(stop: trio.Event, listeners: list[socket.socket]) -> None:
+    """Until it stops, and whoever has connected by then was let in: who still waits for that when a socket
+    stops listening is cut off by the system, with the request they may have sent."""
+    await stop.wait()
+    deadline = trio.current_time() + _LETTING_IN_SECONDS
+    knocking = select.poll()
+    for listener in listeners:
+        knocking.register(listener, select.POLLIN)
+    while knocking.poll(0) and trio.current_time() < deadline:
+        await trio.lowlevel.checkpoint()
 
 
 async def _stop_when_broken(app: Guard, stop: trio.Event) -> None:

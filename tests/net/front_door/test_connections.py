@@ -1,5 +1,6 @@
 """A connection ends when it should: idle, slow, not reading, one too many, or at the server's stop."""
 
+import socket
 from contextlib import suppress
 from typing import Any
 
@@ -128,6 +129,21 @@ async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_th
         assert b"\r\nconnection: close\r\n" in heard
     with trio.fail_after(1):
         await door.stopped.wait()
+
+
+@pytest.mark.parametrize("way", ["serve"])
+async def test_whoever_connected_before_a_stop_is_answered_though_nobody_had_let_them_in(
+    app: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(app)
+    callers = [socket.create_connection(("127.0.0.1", door.port), timeout=10) for _ in range(20)]
+    for caller in callers:
+        caller.sendall(GET)
+    door.stop.set()  # and all the while the server has not had a moment to run
+    await door.stopped.wait()
+    for caller in callers:
+        with caller, caller.makefile("rb") as answer:
+            assert answer.read().startswith(b"HTTP/1.1 200")
 
 
 async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(
