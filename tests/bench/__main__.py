@@ -52,8 +52,8 @@ def main() -> None:
     """Measure, print, and write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--full", action="store_true", help="with five million sessions, and more rounds")
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each round")
     parser.add_argument("--sessions", type=int, default=100_000)
     parser.add_argument("--operations", nargs="*", default=list(OPERATIONS))
     parser.add_argument("--only", nargs="*", default=[], metavar="SERVER", help="side by side, nothing else")

@@ -27,9 +27,8 @@ def measure(
     """All `operations` of all cells that have them; the first round only warms up."""
     found: dict[tuple[int, str], Measured] = {}
     for number in range(rounds + 1):
-        for operation in operations:
-            # What is compared is measured as close together as can be.
-            for place, cell in enumerate(cells):
+        for place, cell in enumerate(cells):
+            for operation in operations:
                 if operation not in cell.cell.operations:
                     continue
                 here = found.setdefault(
