@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_args
 
 from ostiary_core.instant import Instant
 from ostiary_core.making import maker, replacer
@@ -358,10 +358,7 @@ make_session: Final = maker(Session)
 make_token: Final = maker(Token)
 
 _REPLACERS: Final[Mapping[type[Any], Callable[..., Any]]] = MappingProxyType(
-    {
-        kind: replacer(kind)
-        for kind in (Client, User, Role, Identifier, AuthorizationCode, Session, Token, Consent, TextCode)
-    }
+    {kind: replacer(kind) for kind in get_args(Record)}
 )
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import structlog
 
-from ostiary_core.audit import Origin
+from ostiary_core.audit import Origin, make_origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
 from ostiary_core.guesses import Guesses, UnknownNames
@@ -120,7 +120,7 @@ class Service:
         wait_seconds = self.seconds_to_wait(operation, source, now)
         if wait_seconds:
             return service.too_many_requests(sender.language, self.trace_id(), wait_seconds)
-        origin = Origin(trace_id=self.trace_id(now), source=source, user_agent=sender.user_agent)
+        origin = make_origin(trace_id=self.trace_id(now), source=source, user_agent=sender.user_agent)
         entropy = self.entropy() if operation in MINTING else _UNUSED
         asked = service.read_token_service(operation, sender, body, entropy, origin)
         if isinstance(asked, Answer):

@@ -74,11 +74,9 @@ class SQLiteStore:
     ) -> list[Decision]:
         """Decide `events` in order at `now` and keep what they change, durably; raising, keep nothing."""
         wanted = [keys(event) for event in events]
-        with self._writer.transaction() as connection:
-            decisions, is_news = self._written(connection, events, wanted, now, origins)
-            # Nothing changed and nothing told, nothing to flush.
-            connection.execute("COMMIT" if is_news else "ROLLBACK")
-        return decisions
+        turn = self._opened(self._writer.begin(), events, wanted, now, origins)
+        turn.commit()
+        return turn.decisions
 
     def open_turn(
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
@@ -89,32 +87,30 @@ class SQLiteStore:
         """
         wanted = [keys(event) for event in events]
         connection = self._writer.begin_at_once()
-        if connection is None:
-            return None
-        try:
-            decisions, is_news = self._written(connection, events, wanted, now, origins)
-        except BaseException:
-            self._writer.abandon()
-            raise
-        if not is_news:
-            self._writer.abandon()
-        return OpenTurn(decisions, self._writer if is_news else None)
+        return None if connection is None else self._opened(connection, events, wanted, now, origins)
 
-    def _written(
+    def _opened(
         self,
         connection: apsw.Connection,
         events: Sequence[Event],
         wanted: Iterable[Keys],
         now: Instant,
         origins: Sequence[Origin | None],
-    ) -> tuple[list[Decision], bool]:
-        """The decisions on `events`, what they change written; and whether there was anything to write."""
-        decisions = take_turn(events, _loaded(connection, wanted), now, self.policy)
-        changes = net_changes(decisions)
-        entries = audit_entries(decisions, origins, now)
-        write(connection, changes)
-        keep(connection, entries)
-        return decisions, bool(changes or entries)
+    ) -> "OpenTurn":
+        """A turn over the writing connection that has begun: over at once where there is nothing to keep."""
+        try:
+            decisions = take_turn(events, _loaded(connection, wanted), now, self.policy)
+            changes = net_changes(decisions)
+            entries = audit_entries(decisions, origins, now)
+            write(connection, changes)
+            keep(connection, entries)
+        except BaseException:
+            self._writer.abandon()
+            raise
+        turn = OpenTurn(decisions, self._writer)
+        if not changes and not entries:
+            turn.abandon()
+        return turn
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`, without waiting for any turn that writes."""
@@ -226,9 +222,9 @@ class OpenTurn:
 
     __slots__ = ("_writer", "decisions")
 
-    def __init__(self, decisions: list[Decision], writer: Writer | None) -> None:
+    def __init__(self, decisions: list[Decision], writer: Writer) -> None:
         self.decisions = decisions
-        self._writer = writer
+        self._writer: Writer | None = writer
 
     @property
     def is_over(self) -> bool:

@@ -96,16 +96,14 @@ class Writer:
         """Keep what was written since it began; raising, keep nothing."""
         try:
             self._connected().execute("COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
         finally:
-            self._end()
+            self.abandon()
 
     def abandon(self) -> None:
-        """Keep nothing of it."""
+        """Keep nothing that was not committed, and let the next one have the connection."""
         self._roll_back()
-        self._end()
+        self._lock.let_go()
+        self._one_turn_at_a_time.release()
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
@@ -113,26 +111,19 @@ class Writer:
         connection = self.begin()
         try:
             yield connection
-        except BaseException:
-            self._roll_back()
-            raise
         finally:
-            self._end()
+            self.abandon()
 
-    def close(self) -> bool:
-        """Close once the running turn is through; whether it was open."""
+    def close(self) -> None:
+        """Close once the running turn is through."""
         with self._one_turn_at_a_time:
-            was_open, self._closed = not self._closed, True
-            if was_open:
-                if self._connection is not None:
-                    self._connection.close(force=True)
-                    self._connection = None
-                self._lock.close()
-        return was_open
-
-    def _end(self) -> None:
-        self._lock.let_go()
-        self._one_turn_at_a_time.release()
+            if self._closed:
+                return
+            self._closed = True
+            if self._connection is not None:
+                self._connection.close(force=True)
+                self._connection = None
+            self._lock.close()
 
     def _connected(self) -> apsw.Connection:
         """The connection, made again if it had to be given up."""

@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from ostiary_core.decision import Decision, PasswordOnFile, UserKnown
+from ostiary_core.decision import PasswordOnFile, UserKnown
 from ostiary_core.events import PasswordHashRequested
 from ostiary_core.records import Table, User
 from ostiary_net.metrics import Metrics
@@ -230,22 +230,22 @@ async def test_what_has_nothing_to_keep_waits_for_no_disk(store: SQLiteStore) ->
     assert decision.changes == ()
 
 
-class RefusingStore(SQLiteStore):
-    """Fails in the middle of a turn."""
-
-    def _written(self, *anything: Any) -> tuple[list[Decision], bool]:
-        raise OSError("the disk is gone")
-
-
-async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(tmp_path: Path) -> None:
+async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
         return sync_fn()
 
-    with RefusingStore(tmp_path / "ostiary.db") as store:
-        async with turns_in_place(store, run_sync) as turns:
+    def refuse(*anything: Any) -> None:
+        raise OSError("the disk is gone")
+
+    async with turns_in_place(store, run_sync) as turns:
+        with monkeypatch.context() as broken:
+            broken.setattr("ostiary_net.sqlite.store.write", refuse)
             for _ in range(2):
                 with pytest.raises(TurnFailed):
                     await turns.decide(registered("anna"), origin())
-        with SQLiteStore(store.path) as sound:
-            sound.turn([asks.user("ben")], START)
-            assert kept(sound) == {"ben"}
+        await turns.decide(registered("ben"), origin())
+    with SQLiteStore(store.path) as sound:
+        sound.turn([asks.user("cleo")], START)
+        assert kept(sound) == {"first", "ben", "cleo"}
