@@ -21,6 +21,9 @@ from tests.core import asks
 from tests.core.story import START
 from tests.net.rooms import Gate, HandClock, origin, registered
 
+BOUND_SECONDS = 5
+"""Half of what a turn in one step waits, and a thousand times what an answer takes."""
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SQLiteStore]:
@@ -116,10 +119,15 @@ def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLit
 def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -> None:
     held = apsw.Connection(str(store.path))
     held.execute("BEGIN IMMEDIATE")
+    answers: list[object] = []
+    asking = threading.Thread(target=lambda: answers.append(store.open_turn([asks.user("anna")], START)))
     try:
-        assert store.open_turn([asks.user("anna")], START) is None
+        asking.start()
+        asking.join(BOUND_SECONDS)
+        assert answers == [None], "it waited, as a turn in one step does"
     finally:
         held.close(force=True)
+        asking.join()
     store.turn([asks.user("anna")], START)
     assert kept(store) == {"first", "anna"}
 
