@@ -6,7 +6,6 @@ tells which requests met a fault that was injected.
 
 import re
 from collections.abc import Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
@@ -17,16 +16,13 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.http.sender import Sender
 from ostiary_core.rate import Operation
 from ostiary_core.why import Why
-from ostiary_net.service import Service
+from ostiary_net.service import Begun, Service
 
 __all__ = ["OPERATION", "Seen", "Witness", "WitnessedService"]
 
 OPERATION: Final = b"x-operation"
 """The field by which a request says which operation it is; to the server it is one of many it ignores."""
 _IN_A_FORM: Final = re.compile(rb"(?:\A|&)" + OPERATION + rb"=(-?[0-9]+)")
-
-_answering: ContextVar[int | None] = ContextVar("answering", default=None)
-"""The operation whose form is being answered."""
 
 
 class Seen(NamedTuple):
@@ -113,22 +109,29 @@ class WitnessedService(Service):
                 self.witness.traces[origin.trace_id] = int(value)
         return origin
 
-    async def answer_token_service(
+    def begin_token_service(
         self, operation: Operation, sender: Sender, body: bytes, source: str
-    ) -> Answer:
-        """The answer to a form, which says in a field which operation it is of."""
+    ) -> Begun | Answer:
+        """The beginning of a form's answer, which says in a field which operation it is of."""
+        begun = Service.begin_token_service(self, operation, sender, body, source)
         said = _IN_A_FORM.search(body)
-        token = _answering.set(None if said is None else int(said[1]))
-        try:
-            return await Service.answer_token_service(self, operation, sender, body, source)
-        finally:
-            _answering.reset(token)
+        if said is not None and isinstance(begun, Begun):
+            self.witness.asked(begun.asked.event, int(said[1]))
+        return begun
+
+    def begin_userinfo(self, headers: Sequence[tuple[bytes, bytes]], source: str) -> Begun | Answer:
+        """The same of user-info, which says it in its head."""
+        begun = Service.begin_userinfo(self, headers, source)
+        if isinstance(begun, Begun):
+            self._asked(begun.asked.event, begun.asked.origin)
+        return begun
 
     async def decide(self, event: Event, origin: Origin) -> Decision:
         """The decision on an event whose operation is known from now on."""
-        operation = _answering.get()
-        if operation is None:
-            operation = self.witness.traces.get(origin.trace_id)
+        self._asked(event, origin)
+        return await Service.decide(self, event, origin)
+
+    def _asked(self, event: Event, origin: Origin) -> None:
+        operation = self.witness.traces.get(origin.trace_id)
         if operation is not None:
             self.witness.asked(event, operation)
-        return await Service.decide(self, event, origin)

@@ -27,7 +27,7 @@ from ostiary_net.metrics import Metrics
 from ostiary_net.tracing import Tracing, current_trace_id
 from ostiary_net.turns import Question, TurnFailed, Turns
 
-__all__ = ["Service", "where_raised"]
+__all__ = ["Begun", "Service", "where_raised"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -86,15 +86,21 @@ class Service:
         try:
             decision = await self.turns.decide(event, origin)
         except TurnFailed as failure_:
-            self.metrics.failed(event)
-            if self.tracing is not None:
-                self.tracing.failed(origin, event)
-            _tell_failure("turn failed", failure_, origin, type(event).__name__)
+            self._failed(event, origin, failure_)
             raise
+        self._decided(event, origin, decision)
+        return decision
+
+    def _decided(self, event: Event, origin: Origin, decision: Decision) -> None:
         self.metrics.decided(event, decision, self.clock.now)
         if self.tracing is not None:
             self.tracing.decided(origin, event, decision)
-        return decision
+
+    def _failed(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
+        self.metrics.failed(event)
+        if self.tracing is not None:
+            self.tracing.failed(origin, event)
+        _tell_failure("turn failed", failure_, origin, type(event).__name__)
 
     async def look(self, question: Question[T], origin: Origin) -> T:
         """What a question finds in the lists. Raises `TurnFailed`, which the log then knows of."""
@@ -116,6 +122,26 @@ class Service:
         self, operation: Operation, sender: Sender, body: bytes, source: str
     ) -> Answer:
         """`/token`, `/introspect` and `/revoke`, whole: windows, reading, decision, answer."""
+        return await self.answered(self.begin_token_service(operation, sender, body, source))
+
+    async def answer_userinfo(self, headers: service.Fields, source: str) -> Answer:
+        """User-info by a Bearer token."""
+        return await self.answered(self.begin_userinfo(headers, source))
+
+    async def answered(self, begun: "Begun | Answer") -> Answer:
+        """What was begun, decided and answered."""
+        if isinstance(begun, Answer):
+            return begun
+        try:
+            decision = await self.turns.decide(begun.asked.event, begun.asked.origin)
+        except TurnFailed as failure_:
+            return self.failure(begun, failure_)
+        return self.answer(begun, decision)
+
+    def begin_token_service(
+        self, operation: Operation, sender: Sender, body: bytes, source: str
+    ) -> "Begun | Answer":
+        """What of it comes before its event is decided; an answer where nothing is left to decide."""
         now = self.clock.now()
         wait_seconds = self.seconds_to_wait(operation, source, now)
         if wait_seconds:
@@ -128,22 +154,33 @@ class Service:
         wait_seconds = self.authentications.seconds_to_wait(asked.event, source, now)
         if wait_seconds:
             return service.too_many_requests(sender.language, origin.trace_id, wait_seconds)
-        return await self._answer(asked, now)
+        return Begun(asked, now)
 
-    async def answer_userinfo(self, headers: service.Fields, source: str) -> Answer:
-        """User-info by a Bearer token."""
+    def begin_userinfo(self, headers: service.Fields, source: str) -> "Begun | Answer":
+        """The same of user-info."""
         asked = service.read_userinfo(headers, self.origin(headers, source))
-        return asked if isinstance(asked, Answer) else await self._answer(asked, self.clock.now())
+        return asked if isinstance(asked, Answer) else Begun(asked, self.clock.now())
 
-    async def _answer(self, asked: service.Asked, now: Instant) -> Answer:
-        """What was asked, decided and answered; whether its secret was right is remembered."""
-        event, source = asked.event, asked.origin.source
-        try:
-            decision = await self.decide(event, asked.origin)
-        except TurnFailed:
-            return asked.failure()
-        self.authentications.decided(event, source, decision, now)
+    def answer(self, begun: "Begun", decision: Decision) -> Answer:
+        """What of it comes after its decision, which is kept; whether its secret was right is remembered."""
+        asked = begun.asked
+        self._decided(asked.event, asked.origin, decision)
+        self.authentications.decided(asked.event, asked.origin.source, decision, begun.now)
         return asked.answer(decision)
+
+    def failure(self, begun: "Begun", failure_: TurnFailed) -> Answer:
+        """The same where its turn could not be taken; the log then holds the trace id."""
+        self._failed(begun.asked.event, begun.asked.origin, failure_)
+        return begun.asked.failure()
+
+
+@dataclass(slots=True)
+class Begun:
+    """A request of the token service or for user-info whose event is to be decided."""
+
+    asked: service.Asked
+    now: Instant
+    """When it was read: what it counts against has that time."""
 
 
 def _tell_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:

@@ -17,7 +17,8 @@ from ostiary_core.records import Table, User
 from ostiary_core.why import Why
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.threads import run_inline
-from ostiary_net.turns import MOST_EVENTS_A_TURN, TurnFailed, Turns, open_turns
+from ostiary_net.turn_queue import MOST_EVENTS_A_TURN
+from ostiary_net.turns import TurnFailed, Turns, open_turns
 from tests.net.rooms import Gate, HandClock, PlainStore, origin, registered
 
 

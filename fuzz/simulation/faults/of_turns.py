@@ -63,10 +63,7 @@ def only_the_first(original: Original) -> Original:
 def failure_as_refusal(original: Original) -> Original:
     """A failure of the store is told to a client as its own."""
 
-    async def answer(service: Any, *asked: Any) -> Any:
-        given = await original(service, *asked)
-        if given.status != 500:
-            return given
+    def failure(*_: Any) -> Any:
         body = b'{"error":"invalid_grant"}'
         fields = (
             (b"content-type", b"application/json; charset=utf-8"),
@@ -74,26 +71,26 @@ def failure_as_refusal(original: Original) -> Original:
         )
         return Answer(400, fields, body)
 
-    return answer
+    return failure
 
 
 def failure_as_success(original: Original) -> Original:
     """A revocation is answered 200 whatever comes of it."""
 
-    async def answer(service: Any, *asked: Any) -> Any:
-        given = await original(service, *asked)
-        return Answer(200, ((b"content-length", b"0"),), b"") if given.status == 500 else given
+    def failure(*_: Any) -> Any:
+        return Answer(200, ((b"content-length", b"0"),), b"")
 
-    return answer
+    return failure
 
 
 def token_logged(original: Original) -> Original:
-    async def decide(service: Any, event: Any, origin: Any) -> Any:
+    def answer(service: Any, begun: Any, decision: Any) -> Any:
+        event = begun.asked.event
         if isinstance(event, RefreshRequested) and event.refresh_token is not None:
             structlog.get_logger("ostiary").info("refresh", token=event.refresh_token.reveal())
-        return await original(service, event, origin)
+        return original(service, begun, decision)
 
-    return decide
+    return answer
 
 
 def slow_clock(original: Original) -> Original:
@@ -127,14 +124,14 @@ FAULTS: Final = (
     Fault(
         "failure-as-refusal",
         "a failing store is answered with invalid_grant",
-        method(Service, "answer_token_service", failure_as_refusal),
+        method(Service, "failure", failure_as_refusal),
     ),
     Fault(
         "failure-as-success",
         "a failing store is answered with 200",
-        method(Service, "answer_token_service", failure_as_success),
+        method(Service, "failure", failure_as_success),
     ),
-    Fault("token-logged", "the log is told a refresh token", method(Service, "decide", token_logged)),
+    Fault("token-logged", "the log is told a refresh token", method(Service, "answer", token_logged)),
     Fault(
         "error-logged",
         "the log quotes the store's error",

@@ -12,6 +12,7 @@ import math
 from typing import Any, Final, cast
 
 import h11
+import outcome
 import structlog
 import trio
 from hypercorn.config import Config
@@ -28,8 +29,10 @@ from ostiary_net.front_door.rules import Scope
 from ostiary_net.front_door.sockets import receive_some, send_at_once
 from ostiary_net.lane.calls import Call, KnownHeads, judged
 from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
+from ostiary_net.lane.poller import Poller
+from ostiary_net.lane.rest import Rest
 from ostiary_net.lane.writing import AnswerWriter
-from ostiary_net.service import Service, where_raised
+from ostiary_net.service import Begun, Service, where_raised
 
 __all__ = ["LaneConnection"]
 
@@ -53,11 +56,17 @@ class LaneConnection(GuardedConnection):
         service: Service,
         writer: AnswerWriter,
         known: KnownHeads,
+        poller: Poller | None,
     ) -> None:
         super().__init__(app, config, context, state, stream, guard)
         self._service = service
         self._writer = writer
         self._known = known
+        self._rest = (
+            Rest(stream, self, service, poller)
+            if poller is not None and isinstance(stream, trio.SocketStream) and self._may_rest()
+            else None
+        )
         self._handed_over = True
         self._ended = False
         self._said_farewell = False
@@ -65,7 +74,10 @@ class LaneConnection(GuardedConnection):
     async def _read_data(self) -> None:
         while not self._ended:
             try:
-                data = await self._receive(self.config.read_timeout or math.inf)
+                if self._rest is not None and self._at_rest():
+                    data = await self._rested(self._rest)
+                else:
+                    data = await self._receive(self.config.read_timeout or math.inf)
                 if data and self._at_rest():
                     data = await self._answer_in_place(data)
             except trio.TooSlowError:
@@ -79,6 +91,24 @@ class LaneConnection(GuardedConnection):
         if self._ended:
             await self.protocol.handle(RawData(b""))
         await self.protocol.handle(Closed())
+
+    def _may_rest(self) -> bool:
+        """Whether requests need no more than a connection at rest does for them: a span is the task's own,
+        and so is the count of a worker that ends after so many requests."""
+        return (
+            self._service.tracing is None
+            and self.context.max_requests is None
+            and not self.config.read_timeout
+        )
+
+    async def _rested(self, rest: Rest) -> bytes:
+        """The first bytes that the connection's rest leaves to its task; `_ended` where there are no more."""
+        data = await rest.until_something_else()
+        if rest.unsent:
+            await self._send([rest.unsent])
+        else:
+            self._ended = not data
+        return data
 
     async def _receive(self, seconds: float) -> bytes:
         """The next bytes; none, and `_ended` set, where the client sends no more."""
@@ -115,21 +145,16 @@ class LaneConnection(GuardedConnection):
         held: list[bytes] = []
         start = 0
         while start < len(data):
-            call = self._recalled(data, start)
-            if call is None:
-                request = read_plain(data, start)
-                if isinstance(request, Torn):
-                    await self._send(held)
-                    if data.find(b"\r\n\r\n", start) >= 0:
-                        self._watch.busy()  # a request has begun, and a stop lets it finish
-                    data, start = await self._whole(data[start:]), 0
-                    request = read_plain(data)
-                call = self._judged(request, data, start) if isinstance(request, PlainRequest) else None
-            if call is None or not self._may_answer():
+            call = self._call_at(data, start)
+            if isinstance(call, Torn):
+                await self._send(held)
+                if data.find(b"\r\n\r\n", start) >= 0:
+                    self._watch.busy()  # a request has begun, and a stop lets it finish
+                data, start = await self._whole(data[start:]), 0
+                call = self._call_at(data, 0)
+            if call is None or isinstance(call, Torn):
                 break
-            self._watch.busy()
             held.append(await self._answer(call))
-            self._protocol.count()
             if self.context.max_requests is not None:
                 await self.context.mark_request()
             start = call.end
@@ -146,9 +171,20 @@ class LaneConnection(GuardedConnection):
                     data += await self._receive(math.inf)
         return data
 
-    def _may_answer(self) -> bool:
-        """The last request that a connection may bring is Hypercorn's, which then says `close`."""
-        return self._protocol.requests + 1 < self.config.keep_alive_max_requests
+    def _call_at(self, data: bytes, start: int) -> Call | Torn | None:
+        """The request that begins at `start`; None where it is not the lane's."""
+        if self._protocol.requests + 1 >= self.config.keep_alive_max_requests:
+            return None  # the last one that a connection may bring is Hypercorn's, which then says `close`
+        call = self._recalled(data, start)
+        if call is not None:
+            return call
+        request = read_plain(data, start)
+        return self._judged(request, data, start) if isinstance(request, PlainRequest) else request
+
+    def whole_call(self, data: bytes) -> Call | None:
+        """What is asked, if `data` is one request that may be answered here, and nothing else."""
+        call = self._call_at(data, 0)
+        return call if isinstance(call, Call) and call.end == len(data) else None
 
     @property
     def _protocol(self) -> LateProtocol:
@@ -171,33 +207,48 @@ class LaneConnection(GuardedConnection):
     async def _answer(self, call: Call) -> bytes:
         tracing = self._service.tracing
         if tracing is None:
-            return self._written(await self._answered(call))
+            return self.written(await self._answered(call))
         with tracing.request("GET" if call.operation is None else "POST", call.fields) as traced:
             answer = await self._answered(call)
             traced.answered(answer.status, call.path)
-        return self._written(answer)
-
-    def _written(self, answer: Answer) -> bytes:
-        self._said_farewell = self.context.terminated.is_set()
-        return self._writer.written(answer, is_last=self._said_farewell)
+        return self.written(answer)
 
     async def _answered(self, call: Call) -> Answer:
         try:
-            if call.operation is None or call.sender is None:
-                return await self._service.answer_userinfo(call.fields, call.source)
-            return await self._service.answer_token_service(
-                call.operation, call.sender, call.body, call.source
-            )
+            return await self._service.answered(self.begun(call))
         except Exception as error:
-            trace_id = self._service.trace_id()
-            where = where_raised(error)
-            _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
-            fields = call.fields
-            if not fields and call.sender is not None:
-                fields = [(b"accept-language", call.sender.language.encode())]
-            scope: Scope = {"type": "http", "path": call.path, "headers": fields}
-            refused, body = self._rules.refusal(500, scope, trace_id)
-            return Answer(500, tuple(refused), body)
+            return self.unexpected(error, call)
+
+    def begun(self, call: Call) -> Begun | Answer:
+        """Its beginning: the connection is busy from now on."""
+        self._watch.busy()
+        if call.operation is None or call.sender is None:
+            return self._service.begin_userinfo(call.fields, call.source)
+        return self._service.begin_token_service(call.operation, call.sender, call.body, call.source)
+
+    def unexpected(self, error: Exception, call: Call) -> Answer:
+        """The answer to what must not happen, which the log then knows of."""
+        trace_id = self._service.trace_id()
+        where = where_raised(error)
+        _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+        fields = call.fields
+        if not fields and call.sender is not None:
+            fields = [(b"accept-language", call.sender.language.encode())]
+        scope: Scope = {"type": "http", "path": call.path, "headers": fields}
+        refused, body = self._rules.refusal(500, scope, trace_id)
+        return Answer(500, tuple(refused), body)
+
+    def written(self, answer: Answer) -> bytes:
+        """An answer as it is sent."""
+        self._protocol.count()
+        self._said_farewell = self.context.terminated.is_set()
+        return self._writer.written(answer, is_last=self._said_farewell)
+
+    def answered(self) -> bool:
+        """It was sent. Whether the connection is to be closed now; else it is idle."""
+        if not self._said_farewell:
+            self._watch.idle()
+        return self._said_farewell
 
     async def _send(self, held: list[bytes]) -> None:
         """Send the answers that are held, if any; then the connection is idle again."""
@@ -207,6 +258,19 @@ class LaneConnection(GuardedConnection):
         held.clear()
         if data:
             await self._write(data)
-        if self._said_farewell:
+        if self.answered():
             raise trio.ClosedResourceError("the server stops")
-        self._watch.idle()
+
+    def abort(self) -> None:
+        """As any connection does it; a rest is over before the socket is closed."""
+        self._disturb()
+        super().abort()
+
+    async def close_idle(self) -> None:
+        """As any connection does it; a rest is over before the socket is closed."""
+        self._disturb()
+        await super().close_idle()
+
+    def _disturb(self) -> None:
+        if self._rest is not None:
+            self._rest.end(outcome.Error(trio.ClosedResourceError("this connection was closed")))

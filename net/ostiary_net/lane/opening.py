@@ -50,16 +50,17 @@ def open_lane(guard: Guard, service: Service) -> bool:
 def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
     from ostiary_net.lane.calls import KnownHeads
     from ostiary_net.lane.connection import LaneConnection
+    from ostiary_net.lane.poller import open_poller
     from ostiary_net.lane.writing import AnswerWriter
 
     writer: AnswerWriter | None = None
-    known = KnownHeads()
+    known, poller = KnownHeads(), open_poller()
 
     def open_connection(app: Any, config: Any, context: Any, state: Any, stream: Any) -> LaneConnection:
         nonlocal writer
         if writer is None:
             writer = AnswerWriter(lambda: config.response_headers("h11"))
-        return LaneConnection(app, config, context, state, stream, guard, service, writer, known)
+        return LaneConnection(app, config, context, state, stream, guard, service, writer, known, poller)
 
     return open_connection
 

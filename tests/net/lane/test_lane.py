@@ -2,6 +2,8 @@
 
 import ipaddress
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -10,16 +12,30 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from ostiary_core.audit import Origin
+from ostiary_core.events import Event
 from ostiary_core.rate import LIMITS, Operation
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.lane import open_lane, opening
+from ostiary_net.turn_queue import Told, Waiting
+from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
-from tests.net.lane.twins import HOUSE, Heard, Opened, opened, request
+from tests.net.lane.twins import HOUSE, Heard, Opened, request
+from tests.net.lane.wires import Kind
 
 PARTING_SECONDS = 1.0
 """For how long a stop waits for what is on its way, as `DoorRules` has it."""
 
 ACTIVE = ASKED["active access token"]
+
+
+Door = Callable[..., AbstractAsyncContextManager[Opened]]
+
+
+@pytest.fixture(params=Kind, ids=lambda kind: kind.value)
+def opened(request: pytest.FixtureRequest) -> Door:
+    """A door whose connections rest, or have tasks that read."""
+    return partial(twins.opened, kind=request.param)
 
 
 async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
@@ -31,7 +47,7 @@ def virtually(test: Callable[[], Awaitable[Any]]) -> Any:
 
 
 @pytest.mark.parametrize("data", ASKED.values(), ids=ASKED)
-def test_a_plain_request_never_reaches_the_application(data: bytes) -> None:
+def test_a_plain_request_never_reaches_the_application(opened: Door, data: bytes) -> None:
     async def main() -> Heard:
         async with opened(lane=True, app=nobody) as door:
             line = door.connect()
@@ -51,7 +67,9 @@ async def counting(asked: list[str], scope: Scope, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"asgi", "more_body": False})
 
 
-def test_the_lane_and_the_application_take_turns_on_one_connection_and_the_order_is_kept() -> None:
+def test_the_lane_and_the_application_take_turns_on_one_connection_and_the_order_is_kept(
+    opened: Door,
+) -> None:
     asked: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,7 +97,7 @@ def test_the_lane_and_the_application_take_turns_on_one_connection_and_the_order
     assert together.index(b'"active":true') < together.index(b"asgi")
 
 
-def test_a_plain_request_waits_for_the_one_before_it_that_the_application_still_answers() -> None:
+def test_a_plain_request_waits_for_the_one_before_it_that_the_application_still_answers(opened: Door) -> None:
     asked: list[str] = []
 
     async def main() -> tuple[Heard, Heard]:
@@ -102,7 +120,7 @@ def test_a_plain_request_waits_for_the_one_before_it_that_the_application_still_
     assert asked == ["/api/auth/me", "/api/oauth2/introspect"]
 
 
-def test_pipelined_requests_are_answered_in_order_and_sent_together() -> None:
+def test_pipelined_requests_are_answered_in_order_and_sent_together(opened: Door) -> None:
     names = ("profile", "unknown token", "active access token", "revoke nothing")
 
     async def main() -> bytes:
@@ -119,7 +137,7 @@ def test_pipelined_requests_are_answered_in_order_and_sent_together() -> None:
     assert data.endswith(b"\r\n\r\n")
 
 
-def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors() -> None:
+def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors(opened: Door) -> None:
     async def main() -> list[float]:
         closed_after = []
         for lane in (True, False):
@@ -140,7 +158,7 @@ def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors() -> Non
 
 
 @pytest.mark.parametrize("lane", [True, False], ids=["lane", "plain"])
-def test_a_body_that_never_comes_is_given_up_alike(lane: bool) -> None:
+def test_a_body_that_never_comes_is_given_up_alike(opened: Door, lane: bool) -> None:
     async def main() -> tuple[Heard, float]:
         async with opened(lane=lane, body_seconds=3) as door:
             door.config.keep_alive_timeout = 60
@@ -157,7 +175,7 @@ def test_a_body_that_never_comes_is_given_up_alike(lane: bool) -> None:
     assert seconds < 10
 
 
-def test_a_body_that_trickles_in_does_not_hold_the_lane() -> None:
+def test_a_body_that_trickles_in_does_not_hold_the_lane(opened: Door) -> None:
     async def main() -> tuple[Heard, float]:
         async with opened(lane=True, body_seconds=3) as door:
             door.config.keep_alive_timeout = 60
@@ -173,7 +191,7 @@ def test_a_body_that_trickles_in_does_not_hold_the_lane() -> None:
     assert heard.data.startswith(b"HTTP/1.1 408")
 
 
-def test_connections_are_counted_and_the_idle_one_makes_room() -> None:
+def test_connections_are_counted_and_the_idle_one_makes_room(opened: Door) -> None:
     async def main() -> None:
         async with opened(lane=True, app=nobody, most_connections=2) as door:
             lines = [door.connect(), door.connect()]
@@ -190,7 +208,7 @@ def test_connections_are_counted_and_the_idle_one_makes_room() -> None:
     virtually(main)
 
 
-def test_the_last_request_of_a_connection_says_so_at_both_doors() -> None:
+def test_the_last_request_of_a_connection_says_so_at_both_doors(opened: Door) -> None:
     async def main() -> list[list[Heard]]:
         all_heard = []
         for lane in (True, False):
@@ -208,7 +226,7 @@ def test_the_last_request_of_a_connection_says_so_at_both_doors() -> None:
         assert [each.closed for each in heard] == [False, False, True]
 
 
-def test_a_worker_that_answers_so_many_requests_ends_after_them() -> None:
+def test_a_worker_that_answers_so_many_requests_ends_after_them(opened: Door) -> None:
     async def main() -> bool:
         async with opened(lane=True, app=nobody) as door:
             door.context.max_requests = 2
@@ -220,7 +238,7 @@ def test_a_worker_that_answers_so_many_requests_ends_after_them() -> None:
     assert virtually(main)
 
 
-def test_a_stop_closes_idle_lanes_and_lets_a_request_that_runs_finish() -> None:
+def test_a_stop_closes_idle_lanes_and_lets_a_request_that_runs_finish(opened: Door) -> None:
     async def main() -> tuple[Heard, Heard]:
         async with opened(lane=True, app=nobody) as door:
             release = slow_down(door)
@@ -239,7 +257,7 @@ def test_a_stop_closes_idle_lanes_and_lets_a_request_that_runs_finish() -> None:
     assert on_busy.closed
 
 
-def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last() -> None:
+def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last(opened: Door) -> None:
     async def main() -> tuple[Heard, Heard]:
         async with opened(lane=True, app=nobody) as door:
             kept, new = door.connect(), door.connect()
@@ -258,7 +276,7 @@ def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last
         assert heard.closed
 
 
-def test_a_stop_lets_a_request_finish_whose_body_is_on_its_way() -> None:
+def test_a_stop_lets_a_request_finish_whose_body_is_on_its_way(opened: Door) -> None:
     async def main() -> Heard:
         async with opened(lane=True, app=nobody) as door:
             line = door.connect()
@@ -274,7 +292,7 @@ def test_a_stop_lets_a_request_finish_whose_body_is_on_its_way() -> None:
     assert heard.closed
 
 
-def test_a_stop_cuts_off_a_request_that_runs_longer_than_the_grace() -> None:
+def test_a_stop_cuts_off_a_request_that_runs_longer_than_the_grace(opened: Door) -> None:
     async def main() -> float:
         async with opened(lane=True, app=nobody) as door:
             slow_down(door)
@@ -290,17 +308,22 @@ def test_a_stop_cuts_off_a_request_that_runs_longer_than_the_grace() -> None:
 
 def slow_down(door: Opened) -> trio.Event:
     """Let no decision be taken until the event is set."""
-    release, decide = trio.Event(), door.service.turns.decide
+    release, submit = trio.Event(), door.service.turns.submit
 
-    async def decide_later(*event: Any) -> Any:
+    async def submit_later(event: Event, origin: Origin | None, waiting: Waiting) -> None:
         await release.wait()
-        return await decide(*event)
+        submit(event, origin, waiting.tell)
 
-    door.service.turns.decide = decide_later  # type: ignore[method-assign, assignment]
+    def wait(event: Event, origin: Origin | None, told: Told) -> Waiting:
+        waiting = Waiting(event, origin, told)
+        door.nursery.start_soon(submit_later, event, origin, waiting)
+        return waiting
+
+    door.service.turns.submit = wait  # type: ignore[method-assign]
     return release
 
 
-def test_a_client_that_does_not_read_is_cut_off() -> None:
+def test_a_client_that_does_not_read_is_cut_off(opened: Door) -> None:
     async def main() -> tuple[int, int]:
         async with opened(lane=True, app=nobody, write_seconds=20) as door:
             line = door.connect(never_sends=True)
@@ -313,14 +336,14 @@ def test_a_client_that_does_not_read_is_cut_off() -> None:
     assert virtually(main) == (1, 0)
 
 
-def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told() -> None:
+def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told(opened: Door) -> None:
     async def main() -> Heard:
         async with opened(lane=True, app=nobody) as door:
 
-            async def broken(*_: object) -> None:
+            def broken(*_: object) -> Waiting:
                 raise ZeroDivisionError(HOUSE.access)
 
-            door.service.turns.decide = broken  # type: ignore[method-assign, assignment]
+            door.service.turns.submit = broken  # type: ignore[method-assign, assignment]
             line = door.connect()
             await line.say(ACTIVE)
             return await line.hear(0.1)
@@ -334,7 +357,7 @@ def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told() -
     assert HOUSE.access not in repr(log)
 
 
-def test_the_rate_limit_counts_by_the_address_that_a_trusted_proxy_names() -> None:
+def test_the_rate_limit_counts_by_the_address_that_a_trusted_proxy_names(opened: Door) -> None:
     limit = LIMITS[Operation.TOKEN]
 
     def asking(address: str) -> bytes:
@@ -357,7 +380,7 @@ def test_the_rate_limit_counts_by_the_address_that_a_trusted_proxy_names() -> No
     assert third.data.startswith(b"HTTP/1.1 400")
 
 
-def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one() -> None:
+def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(opened: Door) -> None:
     asked: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -376,7 +399,7 @@ def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one() -
 
 @pytest.mark.parametrize("name", opening.KEPT)
 def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    opened: Door, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(opening.KEPT, name, ("something_else",))
 
@@ -394,7 +417,9 @@ def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
     assert entry["missing"] == [f"{name}.something_else"]
 
 
-def test_a_connection_makes_h11_when_there_is_something_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_makes_h11_when_there_is_something_for_it(
+    opened: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[int] = []
     spoken = import_module("hypercorn.protocol")
     original = spoken.H11Protocol

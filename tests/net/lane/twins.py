@@ -1,14 +1,14 @@
 """Two doors of the same house: the same people, tokens and time behind the lane and behind plain ASGI.
 
-Bytes go in over streams in memory, cut where a test wants them cut: the next piece is not sent before the
-server has done all it can with the one before. What comes out is compared with what differs by nature
-taken away: the date, trace ids, and freshly drawn tokens.
+Bytes go in over streams in memory or pairs of sockets, cut where a test wants them cut: the next piece is not
+sent before the server has done all it can with the one before. What comes out is compared with what differs
+by nature taken away: the date, trace ids, and freshly drawn tokens.
 """
 
 import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from ostiary_web.app import create_app
 from ostiary_web.entrance import door_rules
 from ostiary_web.settings import Settings
 from tests.core.story import World, given
-from tests.net.lane.wires import Stream, connected
+from tests.net.lane.wires import Kind, Stream, connected
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 
 __all__ = ["HOUSE", "Heard", "House", "Line", "at_both", "masked", "opened", "request"]
@@ -119,8 +119,10 @@ class Line:
         """All that comes in `seconds`, in which nothing that both doors time is left waiting."""
         heard = b""
         with trio.move_on_after(seconds):
-            while data := await self.stream.receive_some():
-                heard += data
+            # A socket that was closed with something unread in it ends with an error.
+            with suppress(trio.BrokenResourceError):
+                while data := await self.stream.receive_some():
+                    heard += data
             return Heard(heard, closed=True)
         return Heard(heard, closed=False)
 
@@ -134,15 +136,26 @@ class Opened:
     clock: HandClock
     nursery: trio.Nursery
     context: WorkerContext
+    kind: Kind
     config: Config = field(default_factory=Config)
+    lines: list[Line] = field(default_factory=list)
 
     def connect(self, *, never_sends: bool = False) -> Line:
-        return Line(connected(self.guarded, self.nursery, self.config, self.context, never_sends=never_sends))
+        stream = connected(
+            self.guarded, self.nursery, self.config, self.context, never_sends=never_sends, kind=self.kind
+        )
+        self.lines.append(Line(stream))
+        return self.lines[-1]
 
 
 @asynccontextmanager
 async def opened(
-    *, lane: bool, app: Application | None = None, rules: DoorRules = RULES, **changed: Any
+    *,
+    lane: bool,
+    app: Application | None = None,
+    rules: DoorRules = RULES,
+    kind: Kind = Kind.MEMORY,
+    **changed: Any,
 ) -> AsyncIterator[Opened]:
     """A door over its own copy of the house. `app` stands in for the web application."""
     install_seam()
@@ -166,21 +179,29 @@ async def opened(
         guarded = guard(app or web, replace(rules, **changed))
         if lane:
             assert open_lane(guarded, service)
-        yield Opened(guarded, service, clock, nursery, WorkerContext(None))
+        door = Opened(guarded, service, clock, nursery, WorkerContext(None), kind)
+        yield door
         nursery.cancel_scope.cancel()
+    for line in door.lines:
+        await trio.aclose_forcefully(line.stream)
 
 
 def at_both(pieces: Sequence[bytes], **changed: Any) -> tuple[Heard, Heard]:
-    """What is heard through the lane and through plain ASGI, masked."""
+    """What is heard through the lane and through plain ASGI, masked.
 
-    async def ask(lane: bool) -> Heard:
-        async with opened(lane=lane, **changed) as door:
+    Through the lane both by a connection that rests and by one whose task reads, which hear the same.
+    """
+
+    async def ask(lane: bool, kind: Kind) -> Heard:
+        async with opened(lane=lane, kind=kind, **changed) as door:
             line = door.connect()
             await line.say(*pieces)
             heard = await line.hear()
         return Heard(masked(heard.data), heard.closed)
 
-    async def ask_both() -> tuple[Heard, Heard]:
-        return await ask(True), await ask(False)
+    async def ask_all() -> tuple[Heard, Heard]:
+        resting, reading = await ask(True, Kind.SOCKETS), await ask(True, Kind.MEMORY)
+        assert resting == reading
+        return resting, await ask(False, Kind.MEMORY)
 
-    return trio.run(ask_both, clock=MockClock(autojump_threshold=0))
+    return trio.run(ask_all, clock=MockClock(autojump_threshold=0))

@@ -1,0 +1,218 @@
+"""Connections at rest: answered without their tasks being woken, in order; what else comes ends the rest."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+from trio.testing import wait_all_tasks_blocked
+
+from ostiary_net.lane import poller
+from ostiary_net.lane.rest import Rest
+from tests.net.lane import twins
+from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
+from tests.net.lane.test_lane import nobody, slow_down, virtually
+from tests.net.lane.twins import Heard, Line, Opened
+from tests.net.lane.wires import Kind
+
+ACTIVE = ASKED["active access token"]
+PROFILE = ASKED["profile"]
+ENOUGH = 10_000
+"""Answers of this size do not fit into a socket whose client does not read."""
+
+
+@asynccontextmanager
+async def opened(**named: Any) -> AsyncIterator[Opened]:
+    async with twins.opened(lane=True, kind=Kind.SOCKETS, **named) as door:
+        yield door
+
+
+class Woken(trio.abc.Instrument):
+    """How often a connection's task was run."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.steps += "_served" in task.name
+
+
+@pytest.mark.parametrize("asked", [ACTIVE, PROFILE, ASKED["client credentials"], ASKED["no token"]])
+def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(asked: bytes) -> None:
+    async def main() -> int:
+        woken = Woken()
+        async with opened(app=nobody) as door:
+            line = door.connect()
+            await line.say(asked)
+            trio.lowlevel.add_instrument(woken)
+            for _ in range(5):
+                await line.say(asked)
+            trio.lowlevel.remove_instrument(woken)
+            assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 6
+            return woken.steps
+
+    assert virtually(main) == 0
+
+
+def test_a_task_is_woken_for_what_is_not_the_lane_s() -> None:
+    async def main() -> int:
+        woken = Woken()
+        async with opened() as door:
+            line = door.connect()
+            await wait_all_tasks_blocked()
+            trio.lowlevel.add_instrument(woken)
+            await line.say(ELSEWHERE["another route"])
+            trio.lowlevel.remove_instrument(woken)
+            return woken.steps
+
+    assert virtually(main) > 0
+
+
+@pytest.mark.parametrize("behind", [ACTIVE, PROFILE * 2, ELSEWHERE["another route"], ACTIVE[:-5]])
+def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None:
+    async def main() -> tuple[Heard, Heard]:
+        async with opened() as door:
+            release = slow_down(door)
+            line = door.connect()
+            await line.say(ASKED["machine token"], behind, ACTIVE[-5:] if behind == ACTIVE[:-5] else b"")
+            before = await line.hear(0.5)
+            release.set()
+            return before, await line.hear(2)
+
+    before, after = virtually(main)
+    assert before == Heard(b"", closed=False)
+    first, *others = after.data.split(b"HTTP/1.1 ")[1:]
+    assert b'"token_type":"Bearer","sub"' not in first
+    assert b'"active":true' in first
+    assert len(others) == (2 if behind == PROFILE * 2 else 1)
+    assert not after.closed
+
+
+def test_a_client_that_says_no_more_is_answered_before_its_connection_is_closed() -> None:
+    async def main() -> tuple[Heard, Heard]:
+        async with opened(app=nobody) as door:
+            release = slow_down(door)
+            line = door.connect()
+            await line.say(ACTIVE)
+            await line.stream.send_eof()
+            before = await line.hear(0.5)
+            release.set()
+            return before, await line.hear(0.5)
+
+    before, after = virtually(main)
+    assert before == Heard(b"", closed=False)
+    assert after.data.startswith(b"HTTP/1.1 200")
+    assert after.closed
+
+
+async def gone(door: Opened, line: Line) -> None:
+    await trio.aclose_forcefully(line.stream)
+
+
+async def aborted(door: Opened, line: Line) -> None:
+    [connection] = door.guarded.connections.open
+    connection.abort()
+
+
+@pytest.mark.parametrize("leave", [gone, aborted], ids=["client", "server"])
+def test_a_connection_that_ends_while_it_waits_for_its_turn_is_forgotten(leave: Any) -> None:
+    async def main() -> Heard:
+        async with opened(app=nobody) as door:
+            release = slow_down(door)
+            line = door.connect()
+            await line.say(ACTIVE)
+            await leave(door, line)
+            await wait_all_tasks_blocked()
+            release.set()
+            await wait_all_tasks_blocked()
+            assert len(door.guarded.connections) == 0
+            other = door.connect()
+            await other.say(ACTIVE)
+            return await other.hear(0.1)
+
+    with capture_logs() as log:
+        assert virtually(main).data.startswith(b"HTTP/1.1 200")
+    assert [entry for entry in log if entry["log_level"] == "error"] == []
+
+
+def test_an_event_whose_connection_was_aborted_before_its_turn_is_left_out() -> None:
+    async def main() -> int:
+        async with opened(app=nobody) as door:
+            line = door.connect()
+            await wait_all_tasks_blocked()
+            turns: Any = door.service.turns
+            turns_before = len(turns._store.turns)
+            await line.stream.send_all(ASKED["client credentials"])
+            [connection] = door.guarded.connections.open
+            while not turns.waiting()["write"]:
+                await trio.lowlevel.checkpoint()
+            connection.abort()
+            await wait_all_tasks_blocked()
+            return len(turns._store.turns) - turns_before
+
+    assert virtually(main) == 0
+
+
+def test_an_answer_that_its_client_reads_slowly_arrives_whole() -> None:
+    async def main() -> bytes:
+        async with opened(app=nobody) as door:
+            line = door.connect()
+            for _ in range(ENOUGH):
+                with trio.move_on_after(1) as late:
+                    await line.stream.send_all(ACTIVE)
+                if late.cancelled_caught:
+                    break
+                await trio.lowlevel.checkpoint()
+            else:
+                raise AssertionError("the server never waited for its client")
+            return (await line.hear(1)).data
+
+    data = virtually(main)
+    answers = data.split(b"HTTP/1.1 200 ")
+    assert len(answers) > 100
+    assert all(answer.endswith(b"}") for answer in answers[1:])
+
+
+def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Rest._take
+    faults = [ZeroDivisionError()]
+
+    def take(self: Rest, data: bytes) -> None:
+        if faults:
+            raise faults.pop()
+        original(self, data)
+
+    monkeypatch.setattr(Rest, "_take", take)
+
+    async def main() -> tuple[Heard, Heard]:
+        async with opened(app=nobody) as door:
+            first, second = door.connect(), door.connect()
+            await first.say(ACTIVE)
+            await second.say(ACTIVE)
+            return await first.hear(0.1), await second.hear(0.1)
+
+    with capture_logs() as log:
+        first, second = virtually(main)
+    assert first == Heard(b"", closed=True)
+    assert second.data.startswith(b"HTTP/1.1 200")
+    assert [entry["event"] for entry in log if entry["log_level"] == "error"] == ["connection failed"]
+
+
+def test_where_the_system_has_no_epoll_a_connection_s_task_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poller, "open_poller", lambda: None)
+
+    async def main() -> tuple[int, Heard]:
+        woken = Woken()
+        async with opened(app=nobody) as door:
+            line = door.connect()
+            await line.say(ACTIVE)
+            trio.lowlevel.add_instrument(woken)
+            await line.say(ACTIVE)
+            trio.lowlevel.remove_instrument(woken)
+            return woken.steps, await line.hear(0.1)
+
+    steps, heard = virtually(main)
+    assert steps > 0
+    assert heard.data.count(b"HTTP/1.1 200") == 2
