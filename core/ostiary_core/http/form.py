@@ -1,7 +1,7 @@
 """Bodies in `application/x-www-form-urlencoded`, read strictly (READINGS 14)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -12,7 +12,7 @@ __all__ = ["LONGEST_FORM", "header_values", "read_form", "says_form"]
 LONGEST_FORM: Final = 64 * 1024
 """Bytes; more is refused (READINGS 37)."""
 
-_BROKEN_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _CONTENT_TYPE: Final = re.compile(
     rb"application/x-www-form-urlencoded\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?", re.IGNORECASE
 )
@@ -39,31 +39,31 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
         return Why.BODY_TOO_LARGE
     if not is_form:
         return Why.NOT_FORM_ENCODED
-    if _BROKEN_ESCAPE.search(body) is not None:
-        return Why.FORM_UNDECODABLE
-    decoded = _decoded if b"%" in body or b"+" in body else _plain
-    fields: dict[str, str] = {}
-    for piece in body.split(b"&"):
-        if not piece:
-            continue
-        raw_name, _, raw_value = piece.partition(b"=")
-        try:
-            name, value = decoded(raw_name), decoded(raw_value)
-        except UnicodeDecodeError:
+    try:
+        text = body.decode()
+        if "%" not in text and "+" not in text:
+            # Most bodies escape nothing: tokens, codes and secrets are made of characters that need it not.
+            return _fields([piece.partition("=") for piece in text.split("&")])
+        if _BROKEN_ESCAPE.search(text) is not None:
             return Why.FORM_UNDECODABLE
+        return _fields([tuple(map(_decoded, piece.partition("="))) for piece in text.split("&")])
+    except UnicodeDecodeError:
+        return Why.FORM_UNDECODABLE
+
+
+def _fields(pieces: Iterable[tuple[str, ...]]) -> Mapping[str, str] | Why:
+    fields: dict[str, str] = {}
+    for name, sign, value in pieces:
         if "\x00" in name or "\x00" in value:
             return Why.FORM_UNDECODABLE
         if "[" in name or "]" in name:
             return Why.FIELD_NESTED
         if name in fields:
             return Why.FIELD_REPEATED
-        fields[name] = value
+        if name or sign:  # nothing at all stands between two separators
+            fields[name] = value
     return {name: value for name, value in fields.items() if value}
 
 
-_plain: Final = bytes.decode
-"""Most bodies escape nothing: tokens, codes and secrets are made of characters that need it not."""
-
-
-def _decoded(raw: bytes) -> str:
-    return unquote_to_bytes(raw.replace(b"+", b" ")).decode("utf-8")
+def _decoded(raw: str) -> str:
+    return unquote_to_bytes(raw.replace("+", " ")).decode()

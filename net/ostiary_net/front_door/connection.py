@@ -140,13 +140,17 @@ class _IdleWatch:
 
     def idle(self) -> None:
         """Idle from now on."""
-        self._set(trio.current_time() + self._seconds)
+        self._deadline = deadline = trio.current_time() + self._seconds
+        # A timer that goes off too early looks at the deadline and goes on; to put it off with every request
+        # would cost more than the one time in half a minute.
+        if deadline < self._timer.deadline:
+            self._timer.deadline = deadline
         self._seconds = self._connection.config.keep_alive_timeout
         self._connection.connections.rest(self._connection)
 
     def busy(self) -> None:
         """Busy from now on."""
-        self._set(math.inf)
+        self._deadline = math.inf
         self._connection.connections.work(self._connection)
 
     async def run(self) -> None:
@@ -182,10 +186,3 @@ class _IdleWatch:
         """The connection is over."""
         self._over = True
         self._timer.cancel()
-
-    def _set(self, deadline: float) -> None:
-        self._deadline = deadline
-        # A timer that goes off too early looks at the deadline and goes on; to put it off with every request
-        # would cost more than the one time in half a minute.
-        if deadline < self._timer.deadline:
-            self._timer.deadline = deadline

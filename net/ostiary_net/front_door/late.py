@@ -35,14 +35,14 @@ class LateProtocol(ProtocolWrapper):
     @property
     def requests(self) -> int:
         """How many requests the connection has brought."""
-        if self.is_silent:
+        if self._arguments is not None:
             return self._requests_before
         brought: int = getattr(self.protocol, "keep_alive_requests", 0)
         return brought
 
     def count(self) -> None:
         """One more, which Hypercorn did not see."""
-        if self.is_silent:
+        if self._arguments is not None:
             self._requests_before += 1
         else:
             self.protocol.keep_alive_requests += 1

@@ -9,7 +9,7 @@ handed over with its head, and the connection's watch is told when a request is 
 """
 
 import math
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import h11
 import outcome
@@ -67,6 +67,8 @@ class LaneConnection(GuardedConnection):
             if poller is not None and isinstance(stream, trio.SocketStream) and self._may_rest()
             else None
         )
+        self._late: LateProtocol
+        self._peer = b""
         self._handed_over = True
         self._ended = False
         self._said_farewell = False
@@ -126,10 +128,12 @@ class LaneConnection(GuardedConnection):
             return True
         if not isinstance(self.protocol, LateProtocol):
             return False  # HTTP/2
-        if self.protocol.is_silent:
+        self._late = self.protocol
+        self._peer = b"" if self._late.client is None else self._late.client[0].encode()
+        if self._late.is_silent:
             self._handed_over = False
             return True
-        protocol = self.protocol.protocol
+        protocol = self._late.protocol
         if not isinstance(protocol, H11Protocol) or not isinstance(protocol.connection, h11.Connection):
             return False
         connection = protocol.connection
@@ -173,7 +177,7 @@ class LaneConnection(GuardedConnection):
 
     def _call_at(self, data: bytes, start: int) -> Call | Torn | None:
         """The request that begins at `start`; None where it is not the lane's."""
-        if self._protocol.requests + 1 >= self.config.keep_alive_max_requests:
+        if self._late.requests + 1 >= self.config.keep_alive_max_requests:
             return None  # the last one that a connection may bring is Hypercorn's, which then says `close`
         call = self._recalled(data, start)
         if call is not None:
@@ -186,23 +190,15 @@ class LaneConnection(GuardedConnection):
         call = self._call_at(data, 0)
         return call if isinstance(call, Call) and call.end == len(data) else None
 
-    @property
-    def _protocol(self) -> LateProtocol:
-        return cast("LateProtocol", self.protocol)
-
     def _recalled(self, data: bytes, start: int) -> Call | None:
         """A request with a known head. Not where requests are traced: a span looks at other fields too."""
-        return None if self._service.tracing else self._known.recall(data, start, self._peer())
+        return None if self._service.tracing else self._known.recall(data, start, self._peer)
 
     def _judged(self, request: PlainRequest, data: bytes, start: int) -> Call | None:
         call = judged(request, self._rules, self.protocol.client)
         if call is not None:
-            self._known.keep(call, data[start : request.end - len(request.body)], self._peer())
+            self._known.keep(call, data[start : request.end - len(request.body)], self._peer)
         return call
-
-    def _peer(self) -> bytes:
-        client = self.protocol.client
-        return b"" if client is None else client[0].encode()
 
     async def _answer(self, call: Call) -> bytes:
         tracing = self._service.tracing
@@ -240,7 +236,7 @@ class LaneConnection(GuardedConnection):
 
     def written(self, answer: Answer) -> bytes:
         """An answer as it is sent."""
-        self._protocol.count()
+        self._late.count()
         self._said_farewell = self.context.terminated.is_set()
         return self._writer.written(answer, is_last=self._said_farewell)
 
