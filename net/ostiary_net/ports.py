@@ -10,7 +10,7 @@ from ostiary_core.instant import Instant
 from ostiary_core.listing import ListingStore
 from ostiary_core.store import Store
 
-__all__ = ["InPlaceStore", "OpenTurn", "ReadingStore"]
+__all__ = ["BegunTurn", "InPlaceStore", "OpenTurn", "ReadingStore"]
 
 
 class ReadingStore(Store, ListingStore, Protocol):
@@ -40,17 +40,28 @@ class OpenTurn(Protocol):
         ...
 
 
+class BegunTurn(Protocol):
+    """A turn that nobody can take from whoever has it, before its events are known."""
+
+    def open(self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()) -> OpenTurn:
+        """Decide and write; raising, keep nothing."""
+        ...
+
+    def abandon(self) -> None:
+        """Let the next one have it, unless it was opened."""
+        ...
+
+
 @runtime_checkable
 class InPlaceStore(ReadingStore, Protocol):
     """A store that can be asked where the event loop runs: no writer holds a reader up, the pages that are
-    read most are in memory, and a turn that need not wait for another writer waits for the disk only when it
-    is committed."""
+    read most are in memory, and a turn waits for others only before it begins, for the disk only when it is
+    committed."""
 
-    def open_turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> OpenTurn | None:
-        """A turn but for its commit; None, and nothing done, where somebody would have to be waited for.
+    def begin_turn(self) -> BegunTurn:
+        """Wait until nobody else writes. In any thread."""
+        ...
 
-        Raising, it keeps nothing.
-        """
+    def begin_turn_at_once(self) -> BegunTurn | None:
+        """The same where nobody has to be waited for; else None, and nothing is done."""
         ...

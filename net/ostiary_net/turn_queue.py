@@ -10,7 +10,6 @@ kept, whether or not anybody waits for the answer.
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final
 
 import outcome
@@ -20,10 +19,9 @@ from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
 from ostiary_net.metrics import Metrics
-from ostiary_net.ports import OpenTurn
 from ostiary_net.telling import Telling
-from ostiary_net.threads import RunSync
 from ostiary_net.tracing import Tracing
+from ostiary_net.turn_taking import TakeTurn
 
 __all__ = ["MOST_EVENTS_A_TURN", "Told", "TurnFailed", "TurnQueue", "Waiting", "failed"]
 
@@ -68,36 +66,27 @@ Told = Callable[[outcome.Outcome[Decision]], None]
 """Called once where turns are taken, with the decision or `TurnFailed`. It neither waits nor raises."""
 
 
-Take = Callable[[Sequence[Event], Sequence[Origin | None]], list[Decision]]
-Open = Callable[[Sequence[Event], Sequence[Origin | None]], OpenTurn | None]
-"""None where somebody else would have to be waited for."""
-
-
 class TurnQueue:
     """Waiting events, and one task that takes them as many at a time as there are."""
 
     def __init__(
         self,
         name: str,
-        take: Take,
-        run_sync: RunSync,
+        take_turn: TakeTurn,
         metrics: Metrics,
         tracing: Tracing | None,
         telling: Telling,
-        most_events: int = MOST_EVENTS_A_TURN,
-        open_turn: Open | None = None,
+        most_events: int,
     ) -> None:
-        self._most_events = most_events
-        self._open = open_turn
         self._name = name
+        self._take_turn = take_turn
         self._metrics = metrics
         self._tracing = tracing
         self._telling = telling
-        self._take = take
-        self._run_sync = run_sync
-        self._limiter = trio.CapacityLimiter(1)
+        self._most_events = most_events
         self._waiting: deque[Waiting] = deque()
         self._arrived = trio.Event()
+        self._batch: list[Waiting] = []
         self._closed = False
 
     def submit(self, event: Event, origin: Origin | None, told: Told) -> Waiting:
@@ -110,21 +99,18 @@ class TurnQueue:
 
     async def drain(self) -> None:
         """Take turns until closed and empty; whatever ends this lets nobody wait on."""
-        batch: list[Waiting] = []
         try:
             while self._waiting or not self._closed:
                 if not self._waiting:
                     self._arrived = trio.Event()
                     await self._arrived.wait()
                     continue
-                batch = self._next()
-                if batch:
-                    await self._turn(batch)
-                    # Those who were answered go on first: what they ask next shares the next turn.
-                    await trio.lowlevel.checkpoint()
+                await self._turn()
+                # Those who were answered go on first: what they ask next shares the next turn.
+                await trio.lowlevel.checkpoint()
         finally:
             self._closed = True
-            for waiting in (*batch, *self._waiting):
+            for waiting in (*self._batch, *self._waiting):
                 waiting.tell(outcome.Error(TurnFailed()))
             self._waiting.clear()
 
@@ -136,42 +122,40 @@ class TurnQueue:
         self._closed = True
         self._arrived.set()
 
-    def _next(self) -> list[Waiting]:
-        batch: list[Waiting] = []
+    def _next(self) -> tuple[list[Event], list[Origin | None]]:
+        """Those that make up the next turn; none where nobody waits any more."""
+        self._batch = batch = list[Waiting]()
         while self._waiting and len(batch) < self._most_events:
             waiting = self._waiting.popleft()
             if waiting.is_wanted:
                 batch.append(waiting)
-        return batch
+        return [waiting.event for waiting in batch], [waiting.origin for waiting in batch]
 
-    async def _turn(self, batch: list[Waiting]) -> None:
-        events = [waiting.event for waiting in batch]
-        origins = [waiting.origin for waiting in batch]
+    async def _turn(self) -> None:
+        """Take one turn of those that wait."""
         began = time.perf_counter()
+        self._batch = []
         try:
-            decisions = await self._taken(events, origins)
+            decisions = await self._take_turn(self._next)
         except Exception as cause:
-            for waiting in batch:
+            if not self._batch:  # it could not even begin
+                self._next()
+            for waiting in self._batch:
                 waiting.tell(outcome.Error(failed(cause)))
-            return
-        seconds = time.perf_counter() - began
-        self._metrics.turn_taken(self._name, len(batch), seconds)
+        else:
+            if decisions:
+                self._taken(decisions, time.perf_counter() - began)
+        self._batch = []
+
+    def _taken(self, decisions: Sequence[Decision], seconds: float) -> None:
+        """Count, tell the log, and then whoever waits."""
+        origins = [waiting.origin for waiting in self._batch]
+        self._metrics.turn_taken(self._name, len(decisions), seconds)
         if self._tracing is not None:
             self._tracing.turn_taken(self._name, origins, seconds)
         self._telling.told(origins, decisions)
-        for waiting, decision in zip(batch, decisions, strict=True):
+        for waiting, decision in zip(self._batch, decisions, strict=True):
             waiting.tell(outcome.Value(decision))
-
-    async def _taken(self, events: Sequence[Event], origins: Sequence[Origin | None]) -> list[Decision]:
-        turn = None if self._open is None else self._open(events, origins)
-        if turn is None:
-            return await self._run_sync(partial(self._take, events, origins), limiter=self._limiter)
-        try:
-            if not turn.is_over:
-                await self._run_sync(turn.commit, limiter=self._limiter)
-        finally:
-            turn.abandon()
-        return turn.decisions
 
 
 def failed(cause: Exception) -> TurnFailed:

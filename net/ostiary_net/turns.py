@@ -20,11 +20,19 @@ from ostiary_core.listing import Listing, ListingStore, Page
 from ostiary_core.store import LostRace, Store
 from ostiary_net.clock import Clock
 from ostiary_net.metrics import Metrics
-from ostiary_net.ports import InPlaceStore, OpenTurn, ReadingStore
+from ostiary_net.ports import InPlaceStore, ReadingStore
 from ostiary_net.telling import Telling
 from ostiary_net.threads import RunSync, run_inline
 from ostiary_net.tracing import Tracing
-from ostiary_net.turn_queue import MOST_EVENTS_A_TURN, Told, TurnFailed, TurnQueue, Waiting, failed
+from ostiary_net.turn_queue import (
+    MOST_EVENTS_A_TURN,
+    Told,
+    TurnFailed,
+    TurnQueue,
+    Waiting,
+    failed,
+)
+from ostiary_net.turn_taking import in_steps, whole
 
 __all__ = ["Question", "TurnFailed", "Turns", "open_turns"]
 
@@ -60,20 +68,19 @@ class Turns:
         in_place: InPlaceStore | None = None,
     ) -> None:
         telling = Telling()
+        decide = partial(_taken, store, clock)
+        read = partial(_read, store, clock)
         self._writing = TurnQueue(
             "write",
-            partial(_taken, store, clock),
-            run_sync,
+            in_steps(in_place, clock, run_sync) if in_place else whole(decide, run_sync),
             metrics,
             tracing,
             telling,
             _MOST_WRITTEN_IN_PLACE if in_place else MOST_EVENTS_A_TURN,
-            partial(_opened, in_place, clock) if in_place else None,
         )
         self._reading = TurnQueue(
             "read",
-            lambda events, origins: store.read(events, clock.now()),
-            run_inline if in_place else run_sync,
+            whole(read, run_inline if in_place else run_sync),
             metrics,
             tracing,
             telling,
@@ -159,13 +166,10 @@ def _taken(
     return store.turn(events, clock.now(), origins)
 
 
-def _opened(
-    store: InPlaceStore, clock: Clock, events: Sequence[Event], origins: Sequence[Origin | None]
-) -> OpenTurn | None:
-    try:
-        return store.open_turn(events, clock.now(), origins)
-    except LostRace:
-        return None
+def _read(
+    store: ReadingStore, clock: Clock, events: Sequence[Event], origins: Sequence[Origin | None]
+) -> list[Decision]:
+    return store.read(events, clock.now())
 
 
 @asynccontextmanager
@@ -180,7 +184,7 @@ async def open_turns(
 
     `run_sync` is where the store works: a worker thread unless a simulation says otherwise. An `InPlaceStore`
     answers reading turns sooner than a thread could be asked: measured, a way there and back costs as much as
-    loading four records. Of its writing turns only the commit is a thread's: when they ran there whole, it
+    loading four records. Of its writing turns only what waits is a thread's: when they ran there whole, it
     and the event loop took the interpreter's lock from each other with every call of the system. Measured, on
     two cores: a seventh less CPU for a client-credentials grant, a fourteenth for a refresh.
     """

@@ -15,6 +15,7 @@ from ostiary_core.decision import PasswordOnFile, Refused, UserKnown
 from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
 from ostiary_core.records import Table, User
 from ostiary_core.why import Why
+from ostiary_net.metrics import Metrics
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.threads import run_inline
 from ostiary_net.turn_queue import MOST_EVENTS_A_TURN
@@ -76,21 +77,13 @@ async def test_what_waits_while_a_turn_is_committed_makes_up_the_next() -> None:
 
 
 async def test_callers_of_the_same_moment_share_one_commit_on_disk(tmp_path: Path) -> None:
-    class Telling(SQLiteStore):
-        commits = 0
-
-        def turn(
-            self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-        ) -> list[Decision]:
-            self.commits += 1
-            return super().turn(events, now, origins)
-
-    everybody = [Asked(f"user-{number}") for number in range(50)]
-    with Telling(tmp_path / "ostiary.db") as store:
-        async with open_turns(store, HandClock()) as turns, trio.open_nursery() as nursery:
+    everybody, metrics = [Asked(f"user-{number}") for number in range(50)], Metrics()
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        turns_of = open_turns(store, HandClock(), metrics=metrics)
+        async with turns_of as turns, trio.open_nursery() as nursery:
             for asked in everybody:
                 nursery.start_soon(asked.ask, turns)
-        assert store.commits == 1
+    assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.exposition()
 
     with SQLiteStore(tmp_path / "ostiary.db") as reopened:
         assert kept(reopened) == {asked.name for asked in everybody}

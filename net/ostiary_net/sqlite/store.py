@@ -7,7 +7,7 @@ connection of its own, in a read transaction, while others write. Several proces
 A store belongs to the process that opened it: after a fork, open another one.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,32 +15,31 @@ from typing import Any, Self, TypeVar
 
 import apsw
 
-from ostiary_core.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.audit import AuditEntry, Origin
 from ostiary_core.decide import take_turn
 from ostiary_core.decision import Change, Decision
 from ostiary_core.events import READ_ONLY, Event
 from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.keys import Keys, keys
+from ostiary_core.keys import keys
 from ostiary_core.lapsing import Lapsed, Lapses
 from ostiary_core.life import SessionLife
 from ostiary_core.listing import Listing, Page
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.records import Record, Table
-from ostiary_core.snapshot import Snapshot, load
-from ostiary_core.store import net_changes
 from ostiary_net.clearing import forget_entries, read_lapsed, take_lease
 from ostiary_net.clock import Clock, SystemClock
 from ostiary_net.last_uses import read_last_used
 from ostiary_net.lives import read_life
 from ostiary_net.paging import Execute, Pager
-from ostiary_net.sqlite.access import fetch, fetch_with_all, keep, write
+from ostiary_net.sqlite.access import fetch, write
 from ostiary_net.sqlite.connections import ReaderPool, StoreClosed, create_file, make_writer
 from ostiary_net.sqlite.dialect import SQLiteDialect
 from ostiary_net.sqlite.rows import ALL_ENTRIES, AUDIT, LAYOUTS
 from ostiary_net.sqlite.schema import SchemaError, bring_up_to_date, examine, is_current
+from ostiary_net.sqlite.turn import BegunTurn, loaded
 from ostiary_net.sqlite.writer import Writer
 
-__all__ = ["OpenTurn", "SQLiteStore", "StoreClosed"]
+__all__ = ["SQLiteStore", "StoreClosed"]
 
 T = TypeVar("T")
 
@@ -73,44 +72,18 @@ class SQLiteStore:
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
     ) -> list[Decision]:
         """Decide `events` in order at `now` and keep what they change, durably; raising, keep nothing."""
-        wanted = [keys(event) for event in events]
-        turn = self._opened(self._writer.begin(), events, wanted, now, origins)
+        turn = self.begin_turn().open(events, now, origins)
         turn.commit()
         return turn.decisions
 
-    def open_turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> "OpenTurn | None":
-        """The same but for the commit, where nobody has to be waited for; else None, and nothing is done.
+    def begin_turn(self) -> BegunTurn:
+        """Wait until nobody else writes, for a turn whose events may be named then. In any thread."""
+        return BegunTurn(self._writer.begin(), self._writer, self.policy)
 
-        Raising, it keeps nothing.
-        """
-        wanted = [keys(event) for event in events]
+    def begin_turn_at_once(self) -> BegunTurn | None:
+        """The same where nobody has to be waited for; else None, and nothing is done."""
         connection = self._writer.begin_at_once()
-        return None if connection is None else self._opened(connection, events, wanted, now, origins)
-
-    def _opened(
-        self,
-        connection: apsw.Connection,
-        events: Sequence[Event],
-        wanted: Iterable[Keys],
-        now: Instant,
-        origins: Sequence[Origin | None],
-    ) -> "OpenTurn":
-        """A turn over the writing connection that has begun: over at once where there is nothing to keep."""
-        try:
-            decisions = take_turn(events, _loaded(connection, wanted), now, self.policy)
-            changes = net_changes(decisions)
-            entries = audit_entries(decisions, origins, now)
-            write(connection, changes)
-            keep(connection, entries)
-        except BaseException:
-            self._writer.abandon()
-            raise
-        turn = OpenTurn(decisions, self._writer)
-        if not changes and not entries:
-            turn.abandon()
-        return turn
+        return None if connection is None else BegunTurn(connection, self._writer, self.policy)
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`, without waiting for any turn that writes."""
@@ -119,7 +92,7 @@ class SQLiteStore:
                 raise TypeError(f"{type(event).__name__} may write: give it to turn()")
         wanted = [keys(event) for event in events]
         with self._readers.snapshot() as connection:
-            snapshot = _loaded(connection, wanted)
+            snapshot = loaded(connection, wanted)
         return take_turn(events, snapshot, now, self.policy)
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
@@ -217,33 +190,6 @@ class SQLiteStore:
         self.close()
 
 
-class OpenTurn:
-    """A turn that is decided and written, and neither committed nor given up yet."""
-
-    __slots__ = ("_writer", "decisions")
-
-    def __init__(self, decisions: list[Decision], writer: Writer) -> None:
-        self.decisions = decisions
-        self._writer: Writer | None = writer
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing is left to do: it was ended, or there was nothing to keep."""
-        return self._writer is None
-
-    def commit(self) -> None:
-        """Have it on disk; raising, keep nothing of it. In any thread."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.commit()
-
-    def abandon(self) -> None:
-        """Keep nothing of it, unless it was committed."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.abandon()
-
-
 def _prepared(connection: apsw.Connection, now: Instant) -> None:
     """The file as the release needs it; one of another program is looked at and left."""
     examine(connection)
@@ -253,7 +199,3 @@ def _prepared(connection: apsw.Connection, now: Instant) -> None:
 
 def _executed_by(connection: apsw.Connection) -> Execute:
     return lambda statement, bindings: connection.execute(statement, bindings).fetchall()
-
-
-def _loaded(connection: apsw.Connection, wanted: Iterable[Keys]) -> Snapshot:
-    return load(wanted, partial(fetch_with_all, connection))

@@ -1,4 +1,4 @@
-"""A turn in two steps: decided and written here, committed there, and nothing of it kept until then."""
+"""A turn in steps: begun there, decided and written here, committed there, and nothing kept until then."""
 
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -12,10 +12,11 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from ostiary_core.decision import PasswordOnFile, UserKnown
-from ostiary_core.events import PasswordHashRequested
+from ostiary_core.events import Event, PasswordHashRequested
 from ostiary_core.records import Table, User
 from ostiary_net.metrics import Metrics
 from ostiary_net.sqlite import SQLiteStore, StoreClosed
+from ostiary_net.sqlite.turn import BegunTurn, OpenTurn
 from ostiary_net.turns import TurnFailed, Turns
 from tests.core import asks
 from tests.core.story import START
@@ -36,12 +37,18 @@ def kept(store: SQLiteStore) -> set[str]:
     return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
 
 
+def opened_turn(store: SQLiteStore, event: Event) -> OpenTurn:
+    """A turn that nobody had to be waited for."""
+    begun = store.begin_turn_at_once()
+    assert begun is not None
+    return begun.open([event], START)
+
+
 # --- the store
 
 
 def test_nobody_sees_a_turn_before_it_is_committed(store: SQLiteStore) -> None:
-    turn = store.open_turn([asks.user("anna")], START)
-    assert turn is not None
+    turn = opened_turn(store, asks.user("anna"))
     assert isinstance(turn.decisions[0].reply, UserKnown)
     assert (kept(store), turn.is_over) == ({"first"}, False)
     turn.commit()
@@ -49,8 +56,7 @@ def test_nobody_sees_a_turn_before_it_is_committed(store: SQLiteStore) -> None:
 
 
 def test_another_thread_may_commit(store: SQLiteStore) -> None:
-    turn = store.open_turn([asks.user("anna")], START)
-    assert turn is not None
+    turn = opened_turn(store, asks.user("anna"))
     thread = threading.Thread(target=turn.commit)
     thread.start()
     thread.join()
@@ -59,8 +65,7 @@ def test_another_thread_may_commit(store: SQLiteStore) -> None:
 
 
 def test_nothing_is_left_of_a_turn_that_was_abandoned(store: SQLiteStore) -> None:
-    turn = store.open_turn([asks.user("anna")], START)
-    assert turn is not None
+    turn = opened_turn(store, asks.user("anna"))
     turn.abandon()
     store.turn([asks.user("ben")], START)
     assert kept(store) == {"first", "ben"}
@@ -68,37 +73,31 @@ def test_nothing_is_left_of_a_turn_that_was_abandoned(store: SQLiteStore) -> Non
 
 
 def test_to_abandon_what_was_committed_takes_nothing_back(store: SQLiteStore) -> None:
-    turn = store.open_turn([asks.user("anna")], START)
-    assert turn is not None
+    turn = opened_turn(store, asks.user("anna"))
     turn.commit()
     turn.abandon()
     assert kept(store) == {"first", "anna"}
 
 
 def test_where_there_is_nothing_to_keep_it_is_over_at_once(store: SQLiteStore) -> None:
-    turn = store.open_turn([asks.machine(asks.credentials("nobody", "wrong"))], START)
-    assert turn is not None
+    turn = opened_turn(store, asks.machine(asks.credentials("nobody", "wrong")))
     assert turn.is_over
-    assert store.open_turn([asks.machine(asks.credentials("nobody", "wrong"))], START) is not None
+    assert opened_turn(store, asks.machine(asks.credentials("nobody", "wrong"))).is_over
 
 
 def test_it_does_not_wait_for_a_turn_of_the_same_store(store: SQLiteStore) -> None:
-    turn = store.open_turn([asks.user("anna")], START)
-    assert turn is not None
-    assert store.open_turn([asks.user("ben")], START) is None
+    turn = opened_turn(store, asks.user("anna"))
+    assert store.begin_turn_at_once() is None
     turn.commit()
-    after = store.open_turn([asks.user("ben")], START)
-    assert after is not None
-    after.commit()
+    opened_turn(store, asks.user("ben")).commit()
     assert kept(store) == {"first", "anna", "ben"}
 
 
 def test_it_does_not_wait_for_another_process(store: SQLiteStore) -> None:
     with SQLiteStore(store.path) as other:
         other.turn([asks.user("theirs")], START)
-        turn = other.open_turn([asks.user("anna")], START)
-        assert turn is not None
-        assert store.open_turn([asks.user("ben")], START) is None
+        turn = opened_turn(other, asks.user("anna"))
+        assert store.begin_turn_at_once() is None
         turn.commit()
     assert kept(store) == {"first", "theirs", "anna"}
 
@@ -107,11 +106,10 @@ def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLit
     """One that never waits would always be quicker than those that do."""
     with SQLiteStore(store.path) as other:
         other.turn([asks.user("theirs")], START)
-        assert store.open_turn([asks.user("anna")], START) is None
+        assert store.begin_turn_at_once() is None
         store.turn([asks.user("anna")], START)
-        assert other.open_turn([asks.user("ben")], START) is None
-        turn = store.open_turn([asks.user("ben")], START)
-        assert turn is not None, "nobody has written since"
+        assert other.begin_turn_at_once() is None
+        turn = opened_turn(store, asks.user("ben"))  # nobody has written since
         turn.commit()
     assert kept(store) == {"first", "theirs", "anna", "ben"}
 
@@ -120,7 +118,7 @@ def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -
     held = apsw.Connection(str(store.path))
     held.execute("BEGIN IMMEDIATE")
     answers: list[object] = []
-    asking = threading.Thread(target=lambda: answers.append(store.open_turn([asks.user("anna")], START)))
+    asking = threading.Thread(target=lambda: answers.append(store.begin_turn_at_once()))
     try:
         asking.start()
         asking.join(BOUND_SECONDS)
@@ -132,18 +130,43 @@ def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -
     assert kept(store) == {"first", "anna"}
 
 
+def test_whoever_waits_begins_when_the_one_before_is_through(store: SQLiteStore) -> None:
+    turn = opened_turn(store, asks.user("anna"))
+    begun: list[BegunTurn] = []
+    waiting = threading.Thread(target=lambda: begun.append(store.begin_turn()))
+    waiting.start()
+    assert begun == []
+    turn.commit()
+    waiting.join(BOUND_SECONDS)
+    [after] = begun
+    after.open([asks.user("ben")], START).commit()
+    assert kept(store) == {"first", "anna", "ben"}
+
+
+def test_a_turn_that_was_begun_and_not_opened_leaves_the_store_to_the_next(store: SQLiteStore) -> None:
+    begun = store.begin_turn()
+    begun.abandon()
+    begun.abandon()
+    store.turn([asks.user("anna")], START)
+    with pytest.raises(RuntimeError):
+        begun.open([asks.user("ben")], START)
+    assert kept(store) == {"first", "anna"}
+
+
 def test_a_store_that_is_closed_says_so(store: SQLiteStore) -> None:
     store.close()
     with pytest.raises(StoreClosed):
-        store.open_turn([asks.user("anna")], START)
+        store.begin_turn_at_once()
 
 
 # --- the queue in front of it
 
 
 @asynccontextmanager
-async def turns_in_place(store: SQLiteStore, run_sync: Any) -> AsyncIterator[Turns]:
-    turns = Turns(store, HandClock(), run_sync, Metrics(), in_place=store)
+async def turns_in_place(
+    store: SQLiteStore, run_sync: Any, metrics: Metrics | None = None
+) -> AsyncIterator[Turns]:
+    turns = Turns(store, HandClock(), run_sync, metrics or Metrics(), in_place=store)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
         yield turns
@@ -210,12 +233,12 @@ async def test_turns_that_are_cancelled_before_the_commit_keep_nothing(store: SQ
     assert kept(store) == {"first", "ben"}
 
 
-async def test_a_turn_is_taken_in_a_thread_where_another_process_writes_too(store: SQLiteStore) -> None:
+async def test_where_another_process_writes_too_a_thread_waits_for_it(store: SQLiteStore) -> None:
     ran: list[str] = []
 
     async def run_sync(sync_fn: Any, /, *, limiter: trio.CapacityLimiter) -> Any:
         await trio.lowlevel.checkpoint()
-        ran.append("commit" if getattr(sync_fn, "__name__", "") == "commit" else "whole turn")
+        ran.append(sync_fn.__name__)
         return sync_fn()
 
     with SQLiteStore(store.path) as other:
@@ -225,8 +248,38 @@ async def test_a_turn_is_taken_in_a_thread_where_another_process_writes_too(stor
             other.turn([asks.user("theirs")], START)
             for name in ("cleo", "dora"):
                 await turns.decide(registered(name), origin())
-    assert ran == ["commit", "commit", "whole turn", "commit"]
+    assert ran == ["commit", "commit", "begin_turn", "commit", "commit"]
     assert kept(store) == {"first", "anna", "ben", "theirs", "cleo", "dora"}
+
+
+async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(store: SQLiteStore) -> None:
+    gate = Gate()
+    with SQLiteStore(store.path) as other:
+        theirs = other.begin_turn().open([asks.user("theirs")], START)
+        metrics = Metrics()
+        async with turns_in_place(store, gate, metrics) as turns, trio.open_nursery() as nursery:
+            for name in ("anna", "ben", "cleo"):
+                nursery.start_soon(turns.decide, registered(name), origin())
+                await wait_all_tasks_blocked()
+            theirs.commit()
+            gate.open()
+    assert kept(store) == {"first", "theirs", "anna", "ben", "cleo"}
+    assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.exposition()
+
+
+async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteStore) -> None:
+    gate = Gate()
+    with SQLiteStore(store.path) as other:
+        theirs = other.begin_turn().open([asks.user("theirs")], START)
+        async with turns_in_place(store, gate) as turns:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(turns.decide, registered("anna"), origin())
+                await wait_all_tasks_blocked()
+                nursery.cancel_scope.cancel()
+            theirs.commit()
+            gate.open()
+            await turns.decide(registered("ben"), origin())
+    assert kept(store) == {"first", "theirs", "ben"}
 
 
 async def test_what_has_nothing_to_keep_waits_for_no_disk(store: SQLiteStore) -> None:
@@ -249,7 +302,7 @@ async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(
 
     async with turns_in_place(store, run_sync) as turns:
         with monkeypatch.context() as broken:
-            broken.setattr("ostiary_net.sqlite.store.write", refuse)
+            broken.setattr("ostiary_net.sqlite.turn.write", refuse)
             for _ in range(2):
                 with pytest.raises(TurnFailed):
                     await turns.decide(registered("anna"), origin())

@@ -1,0 +1,98 @@
+"""One turn that writes: begun, then decided and written, then committed; each step wherever suits the caller.
+
+To begin may mean to wait for other writers, to commit means to wait for the disk: both are for a thread. In
+between nothing is waited for, so that is for the event loop.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import apsw
+
+from ostiary_core.audit import Origin, audit_entries
+from ostiary_core.decide import take_turn
+from ostiary_core.decision import Decision
+from ostiary_core.events import Event
+from ostiary_core.instant import Instant
+from ostiary_core.keys import Keys, keys
+from ostiary_core.policy import Policy
+from ostiary_core.snapshot import Snapshot, load
+from ostiary_core.store import net_changes
+from ostiary_net.sqlite.access import fetch_with_all, keep, write
+from ostiary_net.sqlite.writer import Writer
+
+__all__ = ["BegunTurn", "OpenTurn", "loaded"]
+
+
+class BegunTurn:
+    """The writing connection, which nobody else has until this is opened or abandoned."""
+
+    __slots__ = ("_connection", "_policy", "_writer")
+
+    def __init__(self, connection: apsw.Connection, writer: Writer, policy: Policy) -> None:
+        self._connection = connection
+        self._writer: Writer | None = writer
+        self._policy = policy
+
+    def open(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> "OpenTurn":
+        """Decide `events` in order at `now` and write what they change; raising, keep nothing.
+
+        It is over at once where there is nothing to keep.
+        """
+        writer, self._writer = self._writer, None
+        if writer is None:
+            raise RuntimeError("this turn was opened or abandoned before")
+        try:
+            snapshot = loaded(self._connection, [keys(event) for event in events])
+            decisions = take_turn(events, snapshot, now, self._policy)
+            changes = net_changes(decisions)
+            entries = audit_entries(decisions, origins, now)
+            write(self._connection, changes)
+            keep(self._connection, entries)
+        except BaseException:
+            writer.abandon()
+            raise
+        turn = OpenTurn(decisions, writer)
+        if not changes and not entries:
+            turn.abandon()
+        return turn
+
+    def abandon(self) -> None:
+        """Let the next one have the connection, unless this was opened."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.abandon()
+
+
+class OpenTurn:
+    """A turn that is decided and written, and neither committed nor given up yet."""
+
+    __slots__ = ("_writer", "decisions")
+
+    def __init__(self, decisions: list[Decision], writer: Writer) -> None:
+        self.decisions = decisions
+        self._writer: Writer | None = writer
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to do: it was ended, or there was nothing to keep."""
+        return self._writer is None
+
+    def commit(self) -> None:
+        """Have it on disk; raising, keep nothing of it. In any thread."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.commit()
+
+    def abandon(self) -> None:
+        """Keep nothing of it, unless it was committed."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.abandon()
+
+
+def loaded(connection: apsw.Connection, wanted: Iterable[Keys]) -> Snapshot:
+    """What some events need, read over a connection in a transaction."""
+    return load(wanted, partial(fetch_with_all, connection))
