@@ -28,6 +28,7 @@ from ostiary_net.front_door.late import LateProtocol
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.front_door.sockets import receive_some, send_at_once
 from ostiary_net.lane.calls import Call, KnownHeads, judged
+from ostiary_net.lane.patience import Patience
 from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
 from ostiary_net.lane.poller import Poller
 from ostiary_net.lane.rest import Rest
@@ -56,22 +57,25 @@ class LaneConnection(GuardedConnection):
         service: Service,
         writer: AnswerWriter,
         known: KnownHeads,
-        poller: Poller | None,
     ) -> None:
         super().__init__(app, config, context, state, stream, guard)
         self._service = service
         self._writer = writer
         self._known = known
-        self._rest = (
-            Rest(stream, self, service, poller)
-            if poller is not None and isinstance(stream, trio.SocketStream) and self._may_rest()
-            else None
-        )
+        self._rest: Rest | None = None
         self._late: LateProtocol
         self._peer = b""
         self._handed_over = True
         self._ended = False
         self._said_farewell = False
+
+    def may_rest(self, poller: Poller, patience: Patience) -> None:
+        """Let it rest between requests, if these need no more than a rest does for them: a span is the task's
+        own, and so is the count of a worker that ends after so many requests."""
+        stream: Any = self.stream
+        is_plain = isinstance(stream, trio.SocketStream) and not self.config.read_timeout
+        if is_plain and self._service.tracing is None and self.context.max_requests is None:
+            self._rest = Rest(stream, self, self._service, poller, patience)
 
     async def _read_data(self) -> None:
         while not self._ended:
@@ -80,8 +84,8 @@ class LaneConnection(GuardedConnection):
                     data = await self._rested(self._rest)
                 else:
                     data = await self._receive(self.config.read_timeout or math.inf)
-                if data and self._at_rest():
-                    data = await self._answer_in_place(data)
+                    if data and self._at_rest():
+                        data = await self._answer_in_place(data)
             except trio.TooSlowError:
                 self.abort()
                 break
@@ -94,23 +98,13 @@ class LaneConnection(GuardedConnection):
             await self.protocol.handle(RawData(b""))
         await self.protocol.handle(Closed())
 
-    def _may_rest(self) -> bool:
-        """Whether requests need no more than a connection at rest does for them: a span is the task's own,
-        and so is the count of a worker that ends after so many requests."""
-        return (
-            self._service.tracing is None
-            and self.context.max_requests is None
-            and not self.config.read_timeout
-        )
-
     async def _rested(self, rest: Rest) -> bytes:
-        """The first bytes that the connection's rest leaves to its task; `_ended` where there are no more."""
+        """What is left to Hypercorn after a rest; `_ended` is set where the client sends no more."""
         data = await rest.until_something_else()
         if rest.unsent:
             await self._send([rest.unsent])
-        else:
-            self._ended = not data
-        return data
+        self._ended = rest.is_over
+        return data if rest.is_over or rest.is_torn else await self._answer_in_place(data)
 
     async def _receive(self, seconds: float) -> bytes:
         """The next bytes; none, and `_ended` set, where the client sends no more."""
@@ -153,7 +147,7 @@ class LaneConnection(GuardedConnection):
             if isinstance(call, Torn):
                 await self._send(held)
                 if data.find(b"\r\n\r\n", start) >= 0:
-                    self._watch.busy()  # a request has begun, and a stop lets it finish
+                    self.has_begun()
                 data, start = await self._whole(data[start:]), 0
                 call = self._call_at(data, 0)
             if call is None or isinstance(call, Torn):
@@ -185,10 +179,14 @@ class LaneConnection(GuardedConnection):
         request = read_plain(data, start)
         return self._judged(request, data, start) if isinstance(request, PlainRequest) else request
 
-    def whole_call(self, data: bytes) -> Call | None:
-        """What is asked, if `data` is one request that may be answered here, and nothing else."""
+    def call_of(self, data: bytes) -> Call | Torn | None:
+        """What is asked, if `data` is one request that may be answered here, or may become one."""
         call = self._call_at(data, 0)
-        return call if isinstance(call, Call) and call.end == len(data) else None
+        return None if isinstance(call, Call) and call.end != len(data) else call
+
+    def has_begun(self) -> None:
+        """A request has begun, and a stop lets it finish."""
+        self._watch.busy()
 
     def _recalled(self, data: bytes, start: int) -> Call | None:
         """A request with a known head. Not where requests are traced: a span looks at other fields too."""

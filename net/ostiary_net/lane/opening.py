@@ -57,17 +57,21 @@ def open_lane(guard: Guard, service: Service) -> bool:
 def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
     from ostiary_net.lane.calls import KnownHeads
     from ostiary_net.lane.connection import LaneConnection
+    from ostiary_net.lane.patience import Patience
     from ostiary_net.lane.poller import open_poller
     from ostiary_net.lane.writing import AnswerWriter
 
     writer: AnswerWriter | None = None
-    known, poller = KnownHeads(), open_poller()
+    known, poller, patience = KnownHeads(), open_poller(), Patience(guard.rules.patience_seconds)
 
     def open_connection(app: Any, config: Any, context: Any, state: Any, stream: Any) -> LaneConnection:
         nonlocal writer
         if writer is None:
             writer = AnswerWriter(lambda: config.response_headers("h11"))
-        return LaneConnection(app, config, context, state, stream, guard, service, writer, known, poller)
+        connection = LaneConnection(app, config, context, state, stream, guard, service, writer, known)
+        if poller is not None:
+            connection.may_rest(poller, patience)
+        return connection
 
     return open_connection
 

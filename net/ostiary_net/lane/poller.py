@@ -8,6 +8,7 @@ has something to read.
 import select
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import trio
@@ -40,7 +41,8 @@ if sys.platform == "linux":
         def forget(self, descriptor: int) -> None:
             """Call nobody any more; before the descriptor is closed, as another one may get its number."""
             if self._readable.pop(descriptor, None) is not None and self._epoll is not None:
-                self._epoll.unregister(descriptor)
+                with suppress(OSError):  # who closed it before we were told took it out
+                    self._epoll.unregister(descriptor)
 
         async def _run(self, epoll: select.epoll) -> None:
             """Until the Trio run is over."""

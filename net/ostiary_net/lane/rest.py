@@ -2,7 +2,8 @@
 
 Nearly all requests of a kept-alive connection are one whole plain request after the other. Each is read when
 the lane's poller sees it, waits for its turn with all others, and is answered by whoever took that turn.
-Whatever is anything else ends the rest, and the connection's own task goes on with it.
+One that comes in pieces is waited for a moment. Whatever is anything else ends the rest, and the connection's
+own task goes on with it.
 """
 
 import os
@@ -16,6 +17,8 @@ from ostiary_core.decision import Decision
 from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.sockets import send_at_once
 from ostiary_net.lane.calls import Call
+from ostiary_net.lane.patience import Patience
+from ostiary_net.lane.plain import Torn
 from ostiary_net.lane.poller import Poller
 from ostiary_net.service import Begun, Service
 from ostiary_net.turn_queue import TurnFailed, Waiting
@@ -26,8 +29,12 @@ __all__ = ["Rest", "Resting"]
 class Resting(Protocol):
     """What a connection does with its requests, whoever runs it."""
 
-    def whole_call(self, data: bytes) -> Call | None:
-        """What is asked, if `data` is one request that may be answered here, and nothing else."""
+    def call_of(self, data: bytes) -> Call | Torn | None:
+        """What is asked, if `data` is one request that may be answered here, or may become one."""
+        ...
+
+    def has_begun(self) -> None:
+        """A request has begun, and a stop lets it finish."""
         ...
 
     def begun(self, call: Call) -> Begun | Answer:
@@ -54,27 +61,46 @@ class Rest:
         "_asked",
         "_descriptor",
         "_is_watched",
+        "_patience",
         "_poller",
         "_resting",
         "_service",
         "_stream",
         "_task",
+        "_torn",
         "_waiting",
+        "_wanted",
+        "is_over",
+        "is_torn",
         "unsent",
     )
 
-    def __init__(self, stream: trio.SocketStream, resting: Resting, service: Service, poller: Poller) -> None:
+    def __init__(
+        self,
+        stream: trio.SocketStream,
+        resting: Resting,
+        service: Service,
+        poller: Poller,
+        patience: Patience,
+    ) -> None:
         self._stream: Any = stream
         self._resting = resting
         self._service = service
         self._poller = poller
+        self._patience = patience
         self._task: trio.lowlevel.Task | None = None
         self._descriptor = -1
         self._is_watched = False
         self._asked: tuple[Call, Begun] | None = None
         self._waiting: Waiting | None = None
+        self._torn = b""
+        self._wanted = 0
         self.unsent = b""
-        """What is left of an answer whose client was slow to read, at the end of a rest."""
+        """At the end of a rest: what is left of an answer whose client was slow to read."""
+        self.is_over = False
+        """Likewise: whether the client sends no more."""
+        self.is_torn = False
+        """Likewise: whether the rest of a request did not come soon."""
 
     async def until_something_else(self) -> bytes:
         """Answer plain requests until there is something else: its first bytes, none at the end of all.
@@ -84,7 +110,7 @@ class Rest:
         self._descriptor = self._stream.socket.fileno()
         if self._descriptor < 0:
             raise trio.ClosedResourceError("this connection was closed")
-        self.unsent = b""
+        self.unsent, self.is_over, self.is_torn = b"", False, False
         self._watch()
         self._task = trio.lowlevel.current_task()
         data: bytes = await trio.lowlevel.wait_task_rescheduled(self._cancelled)
@@ -104,6 +130,7 @@ class Rest:
     def _leave(self) -> None:
         self._task = None
         self._look_away()
+        self._hold(b"")
         self._asked = None
         if self._waiting is not None:
             self._waiting.leave()
@@ -130,12 +157,22 @@ class Rest:
             self.end(outcome.Error(trio.BrokenResourceError(str(error))))
             return
         try:
-            self._take(data)
+            if data:
+                self._take(self._torn + data)
+            else:
+                self.is_over = True
+                self.end(outcome.Value(self._torn))
         except Exception as error:
             self.end(outcome.Error(error))
 
     def _take(self, data: bytes) -> None:
-        call = self._resting.whole_call(data)
+        call = Torn(self._wanted) if len(data) < self._wanted else self._resting.call_of(data)
+        if isinstance(call, Torn):
+            if b"\r\n\r\n" in data:
+                self._resting.has_begun()
+            self._hold(data, call.end)
+            return
+        self._hold(b"")
         if call is None:
             self.end(outcome.Value(data))
             return
@@ -145,6 +182,18 @@ class Rest:
             answer = self._resting.unexpected(error, call)
         if answer is not None:
             self._send(answer)
+
+    def _hold(self, torn: bytes, wanted: int = 0) -> None:
+        """Have the beginning of a request, of which so many bytes are wanted; or none."""
+        if torn and not self._torn:
+            self._patience.begin(self._out_of_patience)
+        elif self._torn and not torn:
+            self._patience.end(self._out_of_patience)
+        self._torn, self._wanted = torn, wanted
+
+    def _out_of_patience(self) -> None:
+        self.is_torn = True
+        self.end(outcome.Value(self._torn))
 
     def _answer_to(self, call: Call) -> Answer | None:
         """The answer, if it is not for a turn to find."""

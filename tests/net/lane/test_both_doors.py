@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from tests.net.lane.twins import HOUSE, Heard, at_both, masked, opened, request
+from tests.net.lane.wires import Kind
 
 TOKEN, INTROSPECT, REVOKE = "/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"
 USERINFO = "/api/oauth2/userinfo"
@@ -212,9 +213,9 @@ TORN = ("active access token", "client credentials", "revoke nothing", "profile"
 def test_a_request_torn_at_any_byte_is_answered_alike(name: str) -> None:
     data = ASKED[name]
 
-    async def ask(lane: bool) -> list[Heard]:
+    async def ask(lane: bool, kind: Kind) -> list[Heard]:
         heard: list[Heard] = []
-        async with opened(lane=lane) as door:
+        async with opened(lane=lane, kind=kind) as door:
             for cut in range(len(data) + 1):
                 line = door.connect()
                 await line.say(data[:cut], data[cut:])
@@ -223,11 +224,11 @@ def test_a_request_torn_at_any_byte_is_answered_alike(name: str) -> None:
                 heard.append(Heard(masked(answer.data), answer.closed))
         return heard
 
-    async def ask_both() -> tuple[list[Heard], list[Heard]]:
-        return await ask(True), await ask(False)
+    async def ask_all() -> tuple[list[Heard], list[Heard], list[Heard]]:
+        return await ask(True, Kind.SOCKETS), await ask(True, Kind.MEMORY), await ask(False, Kind.MEMORY)
 
-    through_lane, plain = trio.run(ask_both, clock=MockClock(autojump_threshold=0))
-    assert through_lane == plain
+    resting, reading, plain = trio.run(ask_all, clock=MockClock(autojump_threshold=0))
+    assert resting == reading == plain
     assert set(plain) == {plain[0]}
     assert plain[0].data.startswith(b"HTTP/1.1 200")
 

@@ -1,6 +1,6 @@
 """Connections at rest: answered without their tasks being woken, in order; what else comes ends the rest."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,8 +14,9 @@ from ostiary_net.lane.rest import Rest
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.test_lane import nobody, slow_down, virtually
-from tests.net.lane.twins import Heard, Line, Opened
+from tests.net.lane.twins import RULES, Heard, Line, Opened
 from tests.net.lane.wires import Kind
+from tests.net.rooms import Gate
 
 ACTIVE = ASKED["active access token"]
 PROFILE = ASKED["profile"]
@@ -39,16 +40,29 @@ class Woken(trio.abc.Instrument):
         self.steps += "_served" in task.name
 
 
-@pytest.mark.parametrize("asked", [ACTIVE, PROFILE, ASKED["client credentials"], ASKED["no token"]])
-def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(asked: bytes) -> None:
+HEAD, END_OF_HEAD, BODY = ACTIVE.partition(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([ACTIVE], id="introspection"),
+        pytest.param([PROFILE], id="user-info"),
+        pytest.param([ASKED["client credentials"]], id="credentials"),
+        pytest.param([ASKED["no token"]], id="refused"),
+        pytest.param([HEAD + END_OF_HEAD, BODY], id="head and body apart"),
+        pytest.param([HEAD[:20], HEAD[20:] + END_OF_HEAD + BODY[:3], BODY[3:]], id="in pieces"),
+    ],
+)
+def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(pieces: Sequence[bytes]) -> None:
     async def main() -> int:
         woken = Woken()
         async with opened(app=nobody) as door:
             line = door.connect()
-            await line.say(asked)
+            await line.say(*pieces)
             trio.lowlevel.add_instrument(woken)
             for _ in range(5):
-                await line.say(asked)
+                await line.say(*pieces)
             trio.lowlevel.remove_instrument(woken)
             assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 6
             return woken.steps
@@ -88,6 +102,45 @@ def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None
     assert b'"active":true' in first
     assert len(others) == (2 if behind == PROFILE * 2 else 1)
     assert not after.closed
+
+
+@pytest.mark.parametrize("seconds", [0.4, 0.6], ids=["in time", "late"])
+def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it(seconds: float) -> None:
+    async def main() -> tuple[int, Heard]:
+        woken = Woken()
+        async with opened() as door:
+            line = door.connect()
+            await line.say(ACTIVE)
+            assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
+            trio.lowlevel.add_instrument(woken)
+            await line.say(HEAD + END_OF_HEAD)
+            await trio.sleep(seconds)
+            await line.say(BODY)
+            trio.lowlevel.remove_instrument(woken)
+            return woken.steps, await line.hear(1)
+
+    steps, heard = virtually(main)
+    assert (steps > 0) == (seconds > RULES.patience_seconds)
+    assert heard.data.startswith(b"HTTP/1.1 200")
+    assert not heard.closed
+
+
+@pytest.mark.parametrize(
+    "said", [HEAD[:30], HEAD, HEAD + END_OF_HEAD + BODY[:2]], ids=["line", "head", "body"]
+)
+def test_a_client_that_leaves_in_the_middle_of_a_request_is_let_go(said: bytes) -> None:
+    async def main() -> tuple[Heard, int]:
+        async with opened() as door:
+            line = door.connect()
+            await line.say(said)
+            await line.stream.send_eof()
+            heard = await line.hear(5)
+            await wait_all_tasks_blocked()
+            return heard, len(door.guarded.connections)
+
+    heard, still_open = virtually(main)
+    assert heard.closed
+    assert still_open == 0
 
 
 def test_a_client_that_says_no_more_is_answered_before_its_connection_is_closed() -> None:
@@ -138,21 +191,23 @@ def test_a_connection_that_ends_while_it_waits_for_its_turn_is_forgotten(leave: 
 
 
 def test_an_event_whose_connection_was_aborted_before_its_turn_is_left_out() -> None:
-    async def main() -> int:
-        async with opened(app=nobody) as door:
-            line = door.connect()
-            await wait_all_tasks_blocked()
-            turns: Any = door.service.turns
-            turns_before = len(turns._store.turns)
-            await line.stream.send_all(ASKED["client credentials"])
+    async def main() -> list[int]:
+        gate = Gate()
+        async with opened(app=nobody, run_sync=gate) as door:
+            first = door.connect()
+            await first.say(ASKED["client credentials"])  # its turn has begun
             [connection] = door.guarded.connections.open
-            while not turns.waiting()["write"]:
-                await trio.lowlevel.checkpoint()
-            connection.abort()
+            second = door.connect()
+            await second.say(ASKED["client credentials"])
+            [waiting] = door.guarded.connections.open - {connection}
+            waiting.abort()
+            gate.open()
             await wait_all_tasks_blocked()
-            return len(turns._store.turns) - turns_before
+            assert (await first.hear(0.1)).data.startswith(b"HTTP/1.1 200")
+            turns: Any = door.service.turns
+            return [len(turn) for turn in turns._store.turns]
 
-    assert virtually(main) == 0
+    assert virtually(main) == [1]
 
 
 def test_an_answer_that_its_client_reads_slowly_arrives_whole() -> None:

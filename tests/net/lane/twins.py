@@ -25,7 +25,7 @@ from ostiary_net.front_door.rules import Application, DoorRules, Receive, Scope,
 from ostiary_net.front_door.seam import install_seam
 from ostiary_net.lane import open_lane
 from ostiary_net.service import Service
-from ostiary_net.threads import run_inline
+from ostiary_net.threads import RunSync, run_inline
 from ostiary_net.turns import open_turns
 from ostiary_web.app import create_app
 from ostiary_web.entrance import door_rules
@@ -155,13 +155,14 @@ async def opened(
     app: Application | None = None,
     rules: DoorRules = RULES,
     kind: Kind = Kind.MEMORY,
+    run_sync: RunSync = run_inline,
     **changed: Any,
 ) -> AsyncIterator[Opened]:
     """A door over its own copy of the house. `app` stands in for the web application."""
     install_seam()
     clock = HandClock(HOUSE.world.now)
     async with (
-        open_turns(HOUSE.copied_store(), clock, run_inline) as turns,
+        open_turns(HOUSE.copied_store(), clock, run_sync) as turns,
         trio.open_nursery() as nursery,
     ):
         service = Service(turns=turns, clock=clock, entropy_source=SeededEntropy())
