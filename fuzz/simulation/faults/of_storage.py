@@ -15,7 +15,7 @@ from ostiary_core.records import Table
 from ostiary_core.snapshot import load
 from ostiary_core.store import MemoryStore, net_changes
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sqlite import store as sqlite_store
+from ostiary_net.sqlite import turn as sqlite_turn
 
 __all__ = ["FAULTS"]
 
@@ -120,7 +120,7 @@ FAULTS: Final = (
     Fault(
         "half-a-turn",
         "what a rotation deletes is not deleted",
-        method(sqlite_store, "write", deletes_skipped),
+        method(sqlite_turn, "write", deletes_skipped),
     ),
     Fault("sweeper-hurries", "the sweeper erases a salt inside the grace", sweeper_hurries),
 )

@@ -42,6 +42,9 @@ application."""
 _LETTING_IN_SECONDS: Final = 1.0
 """At most, where connections come faster than they are let in."""
 
+_QUIET_SECONDS: Final = 0.05
+"""For which nobody may have connected before a stop."""
+
 _REQUESTS_A_CONNECTION: Final = 1_000_000
 
 
@@ -90,6 +93,7 @@ async def serve_until(
         if app.failure is None:  # Hypercorn goes on for a moment when the application could not start
             started([address_of(each) for each in listeners])
 
+    letting_in_seconds = min(_LETTING_IN_SECONDS, graceful_seconds / 2)
     with listening(bind) as listeners:
         config = _config(app, graceful_seconds)
         async with trio.open_nursery() as nursery:
@@ -99,7 +103,7 @@ async def serve_until(
                     ASGIWrapper(cast(Any, app)),
                     config,
                     sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
-                    shutdown_trigger=partial(_wait_for_stop, stop, listeners),
+                    shutdown_trigger=partial(_wait_for_stop, stop, app, listeners, letting_in_seconds),
                     task_status=_Started(partial(tell, listeners)),
                 )
             except* (LifespanFailureError, LifespanTimeoutError) as group:
@@ -132,16 +136,27 @@ def _config(app: Guard, graceful_seconds: float) -> Config:
     return config
 
 
-async def _wait_for_stop(stop: trio.Event, listeners: list[socket.socket]) -> None:
+async def _wait_for_stop(
+    stop: trio.Event, app: Guard, listeners: list[socket.socket], most_seconds: float
+) -> None:
     """Until it stops, and whoever has connected by then was let in: who still waits for that when a socket
-    stops listening is cut off by the system, with the request they may have sent."""
+    stops listening is cut off by the system, with the request they may have sent.
+
+    Between the last look and the end of listening some still may: so not in the midst of others that come.
+    """
     await stop.wait()
-    deadline = trio.current_time() + _LETTING_IN_SECONDS
     knocking = select.poll()
     for listener in listeners:
         knocking.register(listener, select.POLLIN)
-    while knocking.poll(0) and trio.current_time() < deadline:
-        await trio.lowlevel.checkpoint()
+    known = app.connections.open
+    last_came = trio.current_time()
+    deadline = last_came + most_seconds
+    while trio.current_time() < min(deadline, last_came + _QUIET_SECONDS):
+        await trio.sleep(_QUIET_SECONDS / 10)
+        present = app.connections.open
+        if knocking.poll(0) or present - known:
+            last_came = trio.current_time()
+        known = present
 
 
 async def _stop_when_broken(app: Guard, stop: trio.Event) -> None:
