@@ -25,7 +25,7 @@ __all__ = ["RightSource", "sources", "verdicts"]
 AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested"})
 """What is asked ahead of the event that decides; seen last, it means that the event never came."""
 
-MOST_TRIES: Final = 1_500
+MOST_TRIES: Final = 6_000
 
 LEAST: Final = {
     Verb.REDEEM: Said.TOKENS,
@@ -91,10 +91,11 @@ def verdicts(
     tries = _Tries()
     if not _searched(start, events, place, tries):
         operation = events[place].operation
+        orders = "no order" if tries.left > 0 else f"none of the first {MOST_TRIES:,} orders"
         violations.append(
             Violation(
                 EXPLAINED,
-                f"no order of what was asked explains step {operation.step}: {operation.call.verb} at "
+                f"{orders} of what was asked explains step {operation.step}: {operation.call.verb} at "
                 f"{operation.returned_at:.3f} s must be answered '{found.answer}' ({found.clause}) and was "
                 f"answered '{operation.answer}'" + _differing(found.answer, operation.answer),
             )

@@ -22,7 +22,12 @@ __all__ = ["SchemaError", "bring_up_to_date", "is_current", "known_migrations"]
 _MOST_ATTEMPTS: Final = 50
 
 # Two instances that create a table at the same moment collide in the catalogue, IF NOT EXISTS or not.
-_COLLISIONS: Final = (errors.UniqueViolation, errors.DuplicateTable, errors.SerializationFailure)
+_COLLISIONS: Final = (
+    errors.UniqueViolation,
+    errors.DuplicateTable,
+    errors.DuplicateObject,
+    errors.SerializationFailure,
+)
 
 _BOOKS: Final = """
     CREATE TABLE IF NOT EXISTS schema_lock (id INTEGER NOT NULL PRIMARY KEY);
