@@ -2,7 +2,7 @@
 
 The lane looks at bytes only while h11 is at rest: no request begun, no byte kept. What it hands over, h11
 reads as if there were no lane, and the lane looks again when h11 has come to rest. All answers of one
-connection leave in the order of their requests, as the task that reads is the one that answers.
+connection leave in the order of their requests, as none is read before the one ahead of it was answered.
 
 Limits and times are the front door's: a head is judged by `read_head`, a body that does not come soon is
 handed over with its head, and the connection's watch is told when a request is being answered.

@@ -20,7 +20,6 @@ from ostiary_core.decide import take_turn
 from ostiary_core.decision import Change, Decision
 from ostiary_core.events import READ_ONLY, Event
 from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.keys import keys
 from ostiary_core.lapsing import Lapsed, Lapses
 from ostiary_core.life import SessionLife
 from ostiary_core.listing import Listing, Page
@@ -90,9 +89,8 @@ class SQLiteStore:
         for event in events:
             if not isinstance(event, READ_ONLY):
                 raise TypeError(f"{type(event).__name__} may write: give it to turn()")
-        wanted = [keys(event) for event in events]
         with self._readers.snapshot() as connection:
-            snapshot = loaded(connection, wanted)
+            snapshot = loaded(connection, events)
         return take_turn(events, snapshot, now, self.policy)
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:

@@ -14,7 +14,7 @@ from ostiary_core.decide import take_turn
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
 from ostiary_core.instant import Instant
-from ostiary_core.keys import Keys, keys
+from ostiary_core.keys import keys
 from ostiary_core.policy import Policy
 from ostiary_core.snapshot import Snapshot, load
 from ostiary_core.store import net_changes
@@ -24,14 +24,33 @@ from ostiary_net.sqlite.writer import Writer
 __all__ = ["BegunTurn", "OpenTurn", "loaded"]
 
 
-class BegunTurn:
-    """The writing connection, which nobody else has until this is opened or abandoned."""
+class _Step:
+    """Has the writer, and nobody else does, until it hands it on or lets it go."""
 
-    __slots__ = ("_connection", "_policy", "_writer")
+    __slots__ = ("_writer",)
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer: Writer | None = writer
+
+    def _hand_on(self) -> Writer | None:
+        writer, self._writer = self._writer, None
+        return writer
+
+    def abandon(self) -> None:
+        """Keep nothing that was not committed, and let the next one begin; no more than once."""
+        writer = self._hand_on()
+        if writer is not None:
+            writer.abandon()
+
+
+class BegunTurn(_Step):
+    """A turn whose events may be named now."""
+
+    __slots__ = ("_connection", "_policy")
 
     def __init__(self, connection: apsw.Connection, writer: Writer, policy: Policy) -> None:
+        super().__init__(writer)
         self._connection = connection
-        self._writer: Writer | None = writer
         self._policy = policy
 
     def open(
@@ -41,11 +60,11 @@ class BegunTurn:
 
         It is over at once where there is nothing to keep.
         """
-        writer, self._writer = self._writer, None
+        writer = self._hand_on()
         if writer is None:
             raise RuntimeError("this turn was opened or abandoned before")
         try:
-            snapshot = loaded(self._connection, [keys(event) for event in events])
+            snapshot = loaded(self._connection, events)
             decisions = take_turn(events, snapshot, now, self._policy)
             changes = net_changes(decisions)
             entries = audit_entries(decisions, origins, now)
@@ -59,21 +78,15 @@ class BegunTurn:
             turn.abandon()
         return turn
 
-    def abandon(self) -> None:
-        """Let the next one have the connection, unless this was opened."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.abandon()
 
-
-class OpenTurn:
+class OpenTurn(_Step):
     """A turn that is decided and written, and neither committed nor given up yet."""
 
-    __slots__ = ("_writer", "decisions")
+    __slots__ = ("decisions",)
 
     def __init__(self, decisions: list[Decision], writer: Writer) -> None:
+        super().__init__(writer)
         self.decisions = decisions
-        self._writer: Writer | None = writer
 
     @property
     def is_over(self) -> bool:
@@ -82,17 +95,11 @@ class OpenTurn:
 
     def commit(self) -> None:
         """Have it on disk; raising, keep nothing of it. In any thread."""
-        writer, self._writer = self._writer, None
+        writer = self._hand_on()
         if writer is not None:
             writer.commit()
 
-    def abandon(self) -> None:
-        """Keep nothing of it, unless it was committed."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.abandon()
 
-
-def loaded(connection: apsw.Connection, wanted: Iterable[Keys]) -> Snapshot:
-    """What some events need, read over a connection in a transaction."""
-    return load(wanted, partial(fetch_with_all, connection))
+def loaded(connection: apsw.Connection, events: Iterable[Event]) -> Snapshot:
+    """What `events` need, read over a connection in a transaction."""
+    return load((keys(event) for event in events), partial(fetch_with_all, connection))

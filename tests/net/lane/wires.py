@@ -2,9 +2,9 @@
 
 import os
 import socket
-from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
+from types import SimpleNamespace
 from typing import Any
 
 import trio
@@ -31,24 +31,8 @@ class Kind(Enum):
     SOCKETS = "sockets"
 
 
-class _Socket:
-    """As much of a socket as Hypercorn asks for."""
-
-    family = socket.AF_INET
-
-    def __init__(self, peer: str, close: Callable[[], None]) -> None:
-        self._peer = peer
-        self.close = close
-
-    def getpeername(self) -> tuple[str, int]:
-        return (self._peer, 4_711)
-
-    def getsockname(self) -> tuple[str, int]:
-        return ("192.0.2.1", 8_000)
-
-
 class _Calling:
-    """A socket that names other addresses than it has."""
+    """A socket, or as much of one as Hypercorn asks for, that names other addresses than it has."""
 
     family = socket.AF_INET
 
@@ -107,7 +91,7 @@ def _in_memory(peer: str, never_sends: bool) -> tuple[Stream, Any]:
         held.send_stream.close()
         held.receive_stream.close()
 
-    held.socket = _Socket(peer, close)
+    held.socket = _Calling(SimpleNamespace(close=close), peer)
     return client, held
 
 
