@@ -25,18 +25,39 @@ class _Connection(h11.Connection):
 
     h11 calls it an error, and on an error Hypercorn closes at once, the answer half sent. Where it is the
     last because the server stops, h11 says to pause until the next may be read, and Hypercorn's reader
-    would wait for that until the stop's grace is over.
+    would wait for that until the stop's grace is over. Nor is more read of a request that turns out to be
+    malformed when its answer has begun: the answer is finished, and the connection closed behind it.
     """
 
     closing = False
-    """Whether the server has decided to close."""
+    """Whether the connection is to be closed, at once or behind its last answer."""
+
+    @property
+    def they_are_waiting_for_100_continue(self) -> bool:
+        """Hypercorn asks before it has read what is here. To be told gives the application time to answer, so
+        it would depend on who is quicker what a malformed body is answered."""
+        return False
+
+    @property
+    def waits_for_100(self) -> bool:
+        """Whether the client does, as nothing of its body is here (RFC 9110 §10.1.1)."""
+        is_read = self.their_state is h11.SEND_BODY and not self.closing
+        return is_read and self.client_is_waiting_for_100_continue
 
     def receive_data(self, data: bytes) -> None:
         if not self._is_last():
             super().receive_data(data)
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        return h11.NEED_DATA if self._is_last() else super().next_event()
+        if self._is_last():
+            return h11.NEED_DATA
+        try:
+            return super().next_event()
+        except h11.RemoteProtocolError:
+            if self.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+                raise
+            self.closing = True
+            return h11.NEED_DATA
 
     def _is_last(self) -> bool:
         return self.closing or self.their_state is h11.MUST_CLOSE
@@ -65,6 +86,12 @@ class GuardedProtocol(H11Protocol):
         refuses `PRI * HTTP/2.0`."""
         if self._guard is None:
             await super()._check_protocol(event)
+
+    async def _handle_events(self) -> None:
+        await super()._handle_events()
+        if isinstance(self.connection, _Connection) and self.connection.waits_for_100:
+            fields = self.config.response_headers("h11")
+            await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=fields))
 
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
         """An answer's head is held back until there is a body to send with it: one write in place of two,

@@ -45,6 +45,7 @@ EXPECTED: Final = {
         *("ssl", "client", "server", "send"),
     ),
     "hypercorn.protocol.h11:H11Protocol._check_protocol": ("self", "event"),
+    "hypercorn.protocol.h11:H11Protocol._handle_events": ("self",),
     "hypercorn.protocol.h11:H11Protocol._send_h11_event": ("self", "event"),
     "hypercorn.protocol.h11:H11Protocol._send_error_response": ("self", "status_code"),
 }

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from quart_trio import QuartTrio
 
 from ostiary_net.front_door.heads import is_host
@@ -109,6 +110,52 @@ async def test_a_client_that_waits_for_a_continue_gets_one(app: Any, open_door: 
     assert (await peer.hear()).startswith(b"HTTP/1.1 100")
     await peer.say(b"abc")
     assert (await peer.hear()).endswith(b"abc")
+
+
+async def test_a_continue_is_not_sent_once_the_body_is_here(app: Any, open_door: OpenDoor) -> None:
+    door = await open_door(app)
+    head = b"POST /echo HTTP/1.1\r\nHost: door\r\nExpect: 100-continue\r\n"
+    heard = await door.ask(head + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+    assert heard.startswith(b"HTTP/1.1 200")
+    assert heard.endswith(b"abc")
+
+
+@pytest.mark.parametrize("expecting", [b"", b"Expect: 100-continue\r\n"], ids=["", "expecting 100"])
+async def test_what_cannot_be_read_is_refused_before_the_application_is_asked(
+    app: Any, open_door: OpenDoor, expecting: bytes
+) -> None:
+    door = await open_door(app)
+    peer = await door.connect()
+    head = b"POST /early HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n" + expecting
+    await peer.say(head + b"\r\nno chunk\r\n")
+    heard = await peer.hear_end(5)
+    assert heard.startswith(b"HTTP/1.1 400")
+    assert heard.endswith(b"refused 400 at /early")
+
+
+async def test_an_answer_that_has_begun_is_finished_though_its_request_turns_out_malformed(
+    open_door: OpenDoor,
+) -> None:
+    has_begun, may_finish = trio.Event(), trio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await answer_lifespan(receive, send)
+            return
+        await send({"type": "http.response.start", "status": 401, "headers": [(b"content-length", b"12")]})
+        await send({"type": "http.response.body", "body": b"who are", "more_body": True})
+        has_begun.set()
+        await may_finish.wait()
+        await send({"type": "http.response.body", "body": b" you?"})
+
+    door = await open_door(app)
+    peer = await door.connect()
+    await peer.say(b"POST / HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+    await has_begun.wait()
+    await peer.say(b"no chunk\r\n")
+    await trio.testing.wait_all_tasks_blocked()
+    may_finish.set()
+    assert (await peer.hear_end(5)).endswith(b"who are you?")
 
 
 async def test_an_upgrade_to_h2c_is_ignored(app: Any, open_door: OpenDoor) -> None:
