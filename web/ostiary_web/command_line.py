@@ -1,5 +1,6 @@
 """The command line: `ostiary serve` and `ostiary migrate`; `commands` has those that work on records."""
 
+import faulthandler
 import os
 import shlex
 import sys
@@ -144,6 +145,8 @@ def _serve_here(
         graceful_seconds=_GRACEFUL_SECONDS,
         started=started,
     )
+    if sys.__stderr__ is not None:
+        faulthandler.enable(sys.__stderr__)  # a disk that fails beneath a mapped file ends the process
     try:
         trio.run(serving)
     except (AddressError, ServerFailed) as error:

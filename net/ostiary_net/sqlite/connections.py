@@ -21,8 +21,9 @@ __all__ = [
 _BUSY_TIMEOUT_MS: Final = 10_000
 """Only programs that do not know the writer lock (a shell, a backup) can make a writer wait this way."""
 _STATEMENTS_KEPT: Final = 256
-_WRITER_CACHE_KIB: Final = 4 * 1024
-_READER_CACHE_KIB: Final = 32 * 1024
+_CACHE_KIB: Final = 4 * 1024
+_LARGEST_MAPPED_BYTES: Final = 2**40
+"""Address space is all it takes; a file that is larger is read as without."""
 
 # FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
 # secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
@@ -37,13 +38,16 @@ _WRITER_SETTINGS: Final = f"""
     PRAGMA fullfsync = ON;
     PRAGMA checkpoint_fullfsync = ON;
     PRAGMA secure_delete = FAST;
-    PRAGMA cache_size = -{_WRITER_CACHE_KIB};
+    PRAGMA cache_size = -{_CACHE_KIB};
     PRAGMA wal_autocheckpoint = 4000;
     PRAGMA journal_size_limit = 67108864;
 """
+# mmap_size: pages are read where the system keeps them (docs/decisions/0023-readers-map-the-file.md).
+# cache_size: for what is in the log, and all of it where a file cannot be mapped.
 _READER_SETTINGS: Final = f"""
     PRAGMA query_only = ON;
-    PRAGMA cache_size = -{_READER_CACHE_KIB};
+    PRAGMA mmap_size = {_LARGEST_MAPPED_BYTES};
+    PRAGMA cache_size = -{_CACHE_KIB};
 """
 
 

@@ -57,9 +57,11 @@ def test_every_setting_of_the_connections_took_effect(path: Path) -> None:
         assert writer.pragma("fullfsync") == writer.pragma("checkpoint_fullfsync") == 1
         assert writer.pragma("journal_size_limit") == 64 * 1024 * 1024
         assert -10_000 < writer.pragma("cache_size") < -2_000
+        assert writer.pragma("mmap_size") == 0
         with store._readers.snapshot() as reader:
             assert reader.pragma("query_only") == 1
-            assert reader.pragma("cache_size") < -10_000
+            assert reader.pragma("mmap_size") > 2**39
+            assert -10_000 < reader.pragma("cache_size") < -2_000
             with pytest.raises(apsw.ReadOnlyError):
                 reader.execute("DELETE FROM users")
 

@@ -1,8 +1,14 @@
 """The store that DATABASE_URL names: one that cannot be used ends the start with one line and no password."""
 
+import os
+import re
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from ostiary_web import storage
@@ -56,3 +62,35 @@ def test_the_password_of_a_database_is_in_no_printed_form() -> None:
     for printed in (str(database), repr(database), str(settings), repr(settings)):
         assert "hunter2" not in printed
     assert str(database) == "postgresql://db1,db2:5432,5433/records"
+
+
+def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    with machine.serving():
+        pass  # its stop folds the log into the file, where readers find it mapped
+    with subprocess.Popen(
+        [sys.executable, "-m", "ostiary_web", "serve"],
+        env=os.environ | machine.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        assert server.stderr is not None
+        try:
+            found = re.search(r"http://\S+", server.stdout.readline())
+            assert found
+            # Of what is in the log SQLite knows how long the file is, and does not look.
+            machine.script("client", "create", "app", "--redirect-uri", "https://client.example/callback")
+            bearer = {"Authorization": "Bearer hunter22"}
+            httpx.get(f"{found[0]}/api/oauth2/userinfo", headers=bearer)  # the first maps the file
+            os.truncate(tmp_path / "ostiary.db", 0)
+            with pytest.raises(httpx.TransportError):
+                httpx.get(f"{found[0]}/api/oauth2/userinfo", headers=bearer)
+        finally:
+            server.terminate()
+        said = server.stderr.read()
+    assert server.returncode == -signal.SIGBUS
+    assert "Bus error" in said
+    assert "sqlite/access.py" in said
+    assert "hunter2" not in said
