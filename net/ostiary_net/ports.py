@@ -65,3 +65,12 @@ class InPlaceStore(ReadingStore, Protocol):
     def begin_turn_at_once(self) -> BegunTurn | None:
         """The same where nobody has to be waited for; else None, and nothing is done."""
         ...
+
+    @property
+    def log_is_long(self) -> bool:
+        """Whether it is time to `fold_log`; asked after every turn."""
+        ...
+
+    def fold_log(self) -> None:
+        """Put what turns wrote ahead into its place, while they go on. In any thread."""
+        ...

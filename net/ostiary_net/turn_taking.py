@@ -36,10 +36,10 @@ def whole(
     return taken
 
 
-def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync) -> TakeTurn:
+def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync, committed: Callable[[], None]) -> TakeTurn:
     """Turns that are decided here: a thread waits for other writers, if there are any, and for the disk.
 
-    Whoever comes while others are waited for is part of the turn.
+    Whoever comes while others are waited for is part of the turn. `committed` is called after each that was.
     """
     limiter = trio.CapacityLimiter(1)
 
@@ -57,6 +57,7 @@ def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync) -> TakeTurn:
         try:
             if not turn.is_over:
                 await run_sync(turn.commit, limiter=limiter)
+                committed()
         finally:
             turn.abandon()
         return turn.decisions

@@ -4,7 +4,7 @@ Events that only read have a queue of their own, because they never wait behind 
 beside both.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, NoReturn, TypeVar
@@ -19,6 +19,7 @@ from ostiary_core.life import SessionLife
 from ostiary_core.listing import Listing, ListingStore, Page
 from ostiary_core.store import LostRace, Store
 from ostiary_net.clock import Clock
+from ostiary_net.log_folding import LogFolding
 from ostiary_net.metrics import Metrics
 from ostiary_net.ports import InPlaceStore, ReadingStore
 from ostiary_net.telling import Telling
@@ -70,9 +71,15 @@ class Turns:
         telling = Telling()
         decide = partial(_taken, store, clock)
         read = partial(_read, store, clock)
+        self._beside: list[Callable[[], Awaitable[object]]] = []
+        take_turn = whole(decide, run_sync)
+        if in_place is not None:
+            folding = LogFolding(in_place, run_sync)
+            self._beside.append(folding.run)
+            take_turn = in_steps(in_place, clock, run_sync, folding.look)
         self._writing = TurnQueue(
             "write",
-            in_steps(in_place, clock, run_sync) if in_place else whole(decide, run_sync),
+            take_turn,
             metrics,
             tracing,
             telling,
@@ -144,9 +151,13 @@ class Turns:
 
     async def run(self) -> None:
         """Take turns until `close` was called and nothing waits."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._writing.drain)
-            nursery.start_soon(self._reading.drain)
+        async with trio.open_nursery() as beside:
+            for work in self._beside:
+                beside.start_soon(work)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._writing.drain)
+                nursery.start_soon(self._reading.drain)
+            beside.cancel_scope.cancel()
 
     def close(self) -> None:
         """Take no more events."""

@@ -27,8 +27,7 @@ _LARGEST_MAPPED_BYTES: Final = 2**40
 
 # FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
 # secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
-# wal_autocheckpoint: a page that many turns wrote goes into the file once. Measured: four times SQLite's own
-# setting takes a seventh off a commit's CPU, and folds 16 MB at a time.
+# wal_autocheckpoint: the log is folded beside the turns (`write_ahead.py`).
 # fullfsync: macOS flushes the disk's own cache only when asked for by this name.
 # cache_size: a commit after which SQLite had to put sibling pages in order goes through all it keeps.
 # Measured with 4 MB in place of 32: 4 % off client credentials, 8 % off a refresh.
@@ -39,7 +38,7 @@ _WRITER_SETTINGS: Final = f"""
     PRAGMA checkpoint_fullfsync = ON;
     PRAGMA secure_delete = FAST;
     PRAGMA cache_size = -{_CACHE_KIB};
-    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA wal_autocheckpoint = 0;
     PRAGMA journal_size_limit = 67108864;
 """
 # mmap_size: pages are read where the system keeps them (docs/decisions/0023-readers-map-the-file.md).

@@ -84,6 +84,15 @@ class SQLiteStore:
         connection = self._writer.begin_at_once()
         return None if connection is None else BegunTurn(connection, self._writer, self.policy)
 
+    @property
+    def log_is_long(self) -> bool:
+        """Whether it is time to `fold_log`."""
+        return self._writer.log.is_long
+
+    def fold_log(self) -> None:
+        """Put what turns wrote ahead into its place, while they go on. Raises what SQLite does."""
+        self._writer.fold_log()
+
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`, without waiting for any turn that writes."""
         for event in events:

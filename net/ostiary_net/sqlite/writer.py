@@ -6,13 +6,14 @@ waits for the disk.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
 from ostiary_net.sqlite.connections import StoreClosed, connect, make_writer, set_patience
 from ostiary_net.sqlite.lock import WriterLock
+from ostiary_net.sqlite.write_ahead import WriteAheadLog
 
 __all__ = ["Writer"]
 
@@ -24,6 +25,7 @@ class Writer:
         self._path = path
         self._one_turn_at_a_time = threading.Lock()
         self._lock = WriterLock(path.with_name(path.name + ".lock"))
+        self.log = WriteAheadLog(path)
         self._connection: apsw.Connection | None = None
         self._closed = False
         self._version = -1
@@ -101,9 +103,30 @@ class Writer:
 
     def abandon(self) -> None:
         """Keep nothing that was not committed, and let the next one have the connection."""
-        self._roll_back()
-        self._lock.let_go()
-        self._one_turn_at_a_time.release()
+        try:
+            self._roll_back()
+            if self._connection is not None:
+                with suppress(apsw.Error):  # what was committed is kept, whatever becomes of the log
+                    self.log.look(self._connection)
+        finally:
+            self._lock.let_go()
+            self._one_turn_at_a_time.release()
+
+    def fold_log(self) -> None:
+        """Fold the log into the file while turns go on, but for its end. Raises `apsw.Error`."""
+        self.log.fold(self._alone)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else writes meanwhile."""
+        with self._one_turn_at_a_time:
+            if self._closed:
+                raise StoreClosed
+            self._lock.take()
+            try:
+                yield
+            finally:
+                self._lock.let_go()
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
@@ -116,6 +139,7 @@ class Writer:
 
     def close(self) -> None:
         """Close once the running turn is through."""
+        self.log.close()
         with self._one_turn_at_a_time:
             if self._closed:
                 return

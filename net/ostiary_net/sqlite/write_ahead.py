@@ -1,0 +1,115 @@
+"""The write-ahead log of a file: how long it has become, and how it is folded into the file beside the turns.
+
+SQLite on its own folds the log within the commit that made it long, and everybody waits: twenty milliseconds
+for 16 MB. Here another connection folds it while turns go on, and only what these wrote meanwhile is folded
+in between two of them. So the log may be long, and the longer it is the fewer pages go into the file: one
+that many turns wrote goes there once (docs/decisions/0024-the-log-is-folded-beside-the-turns.md).
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from ostiary_net.sqlite.connections import connect, make_writer
+
+__all__ = ["WriteAheadLog"]
+
+_LONG: Final = 15_000
+"""Pages, 60 MB: when it is time to fold it."""
+_LONGEST: Final = 20_000
+"""When it is folded within a commit, as nobody does it beside."""
+_LOOK_AFTER: Final = 1_000
+"""So many written pages, it is asked how long it is: other processes write to it too."""
+_FEW: Final = 200
+"""Pages that may be left for when no turn goes on."""
+_MOST_PASSES: Final = 6
+"""Beside turns; each folds what was written during the one before."""
+
+
+class WriteAheadLog:
+    """The log of one file, as the writer of one process knows it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._one_at_a_time = threading.Lock()
+        self._folder: apsw.Connection | None = None
+        self._closed = False
+        self._written = 0
+        self._pages = 0
+        self._due_at = _LONG
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is time to `fold` it."""
+        return self._pages >= self._due_at
+
+    def look(self, writer: apsw.Connection) -> None:
+        """How long it is after a commit, as far as this process wrote enough to ask."""
+        written, _ = writer.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
+        if 0 <= written - self._written < _LOOK_AFTER:
+            return
+        self._written = written
+        self._pages = _length(writer)
+        if self._pages < _LONG:
+            self._due_at = _LONG
+        if self._pages >= _LONGEST:
+            with suppress(apsw.BusyError):  # somebody folds it
+                _fold(writer)
+
+    def fold(self, alone: Callable[[], AbstractContextManager[None]]) -> None:
+        """Fold it beside all turns, and the rest of it within `alone`, which keeps them away. In any thread.
+
+        Nothing is done where somebody else does it. Raises `apsw.Error`; then it stays as long as it is.
+        """
+        if not self._one_at_a_time.acquire(blocking=False):
+            return
+        try:
+            if self._closed:
+                return
+            folder = self._connected()
+            with suppress(apsw.BusyError):  # another process folds it
+                for _ in range(_MOST_PASSES):
+                    folded = _fold(folder)
+                    if _length(folder) - folded <= _FEW:
+                        break
+                with alone():
+                    _fold(folder)
+        finally:
+            # The next commit begins it anew, unless somebody still reads what was in it.
+            self._due_at = self._pages + _LOOK_AFTER
+            self._one_at_a_time.release()
+
+    def close(self) -> None:
+        """Once it is not being folded."""
+        with self._one_at_a_time:
+            self._closed = True
+            if self._folder is not None:
+                self._folder.close(force=True)
+                self._folder = None
+
+    def _connected(self) -> apsw.Connection:
+        if self._folder is None:
+            folder = connect(self._path)
+            try:
+                make_writer(folder)
+            except BaseException:
+                folder.close(force=True)
+                raise
+            self._folder = folder
+        return self._folder
+
+
+def _length(connection: apsw.Connection) -> int:
+    """Pages in the log."""
+    pages, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    return pages
+
+
+def _fold(connection: apsw.Connection) -> int:
+    """Write into the file what no reader needs from the log any more; how many of its pages are there now."""
+    _, folded = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    return folded

@@ -1,0 +1,262 @@
+"""The log is folded into the file beside the turns; whatever happens meanwhile, nothing acknowledged is lost."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+import trio
+
+from ostiary_core.records import Table, User
+from ostiary_net.sqlite import SQLiteStore, write_ahead
+from ostiary_net.turns import open_turns
+from tests.core import asks
+from tests.core.story import START
+from tests.net.rooms import HandClock
+from tests.net.sqlite.disk import Disk
+
+BOUND_SECONDS = 5
+LONG, LONGEST = 60, 120
+
+
+@pytest.fixture(autouse=True)
+def short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_ahead, "_LONG", LONG)
+    monkeypatch.setattr(write_ahead, "_LONGEST", LONGEST)
+    monkeypatch.setattr(write_ahead, "_LOOK_AFTER", 1)
+    monkeypatch.setattr(write_ahead, "_FEW", 3)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    with SQLiteStore(tmp_path / "ostiary.db") as store:
+        yield store
+
+
+def kept(store: SQLiteStore) -> set[str]:
+    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
+
+
+def pages_in_log(store: SQLiteStore) -> int:
+    connection = apsw.Connection(str(store.path))
+    try:
+        connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+        pages, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        return pages
+    finally:
+        connection.close()
+
+
+def write_until(store: SQLiteStore, is_enough: Callable[[], bool]) -> set[str]:
+    """Turns, one after the other; who was registered."""
+    names: set[str] = set()
+    while not is_enough():
+        name = f"user{len(names)}-{random.randrange(10**9)}"
+        store.turn([asks.user(name)], START)
+        names.add(name)
+        assert len(names) < 1_000
+    return names
+
+
+def test_a_long_log_says_so_and_once_folded_is_begun_anew(store: SQLiteStore) -> None:
+    names = write_until(store, lambda: store.log_is_long)
+    assert LONG <= pages_in_log(store) < LONGEST
+    size = store.path.stat().st_size
+    store.fold_log()
+    assert not store.log_is_long
+    assert store.path.stat().st_size > size
+    store.turn([asks.user("after")], START)
+    assert pages_in_log(store) < LONG // 2
+    assert kept(store) == names | {"after"}
+
+
+def test_it_becomes_long_again_and_no_longer_than_before(store: SQLiteStore) -> None:
+    for _ in range(20):
+        write_until(store, lambda: store.log_is_long)
+        assert pages_in_log(store) < LONG + 15
+        store.fold_log()
+
+
+def test_where_nobody_folds_it_a_commit_does(store: SQLiteStore) -> None:
+    names = write_until(store, lambda: store.log_is_long)
+    longest = 0
+    for number in range(100):
+        store.turn([asks.user(f"more{number}")], START)
+        longest = max(longest, pages_in_log(store))
+    assert longest < 2 * LONGEST
+    assert pages_in_log(store) < LONGEST
+    assert kept(store) == names | {f"more{number}" for number in range(100)}
+
+
+class Folds:
+    """Tells of every pass over the log."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.made = threading.Semaphore(0)
+        self._fold = write_ahead._fold
+        monkeypatch.setattr(write_ahead, "_fold", self)
+
+    def __call__(self, connection: apsw.Connection) -> int:
+        try:
+            return self._fold(connection)
+        finally:
+            self.made.release()
+
+
+def test_a_turn_that_goes_on_is_not_waited_for_but_at_the_end(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = write_until(store, lambda: store.log_is_long)
+    folds = Folds(monkeypatch)
+    begun = store.begin_turn()
+    folding = threading.Thread(target=store.fold_log)
+    folding.start()
+    assert folds.made.acquire(timeout=BOUND_SECONDS), "it waited for the turn"
+    assert not folds.made.acquire(timeout=0.05), "it did not wait for its end"
+    turn = begun.open([asks.user("meanwhile")], START)
+    assert folding.is_alive()
+    turn.commit()
+    folding.join(BOUND_SECONDS)
+    assert folds.made.acquire(timeout=0), "the rest of it"
+    store.turn([asks.user("after")], START)
+    assert pages_in_log(store) < LONG // 2
+    assert kept(store) == names | {"meanwhile", "after"}
+
+
+def test_what_somebody_still_reads_stays_in_the_log_until_later(store: SQLiteStore) -> None:
+    write_until(store, lambda: store.log_is_long)
+    with store._readers.snapshot() as reading:
+        before = reading.execute("SELECT count(*) FROM users").get
+        store.turn([asks.user("after")], START)
+        store.fold_log()
+        assert not store.log_is_long, "to try at once would be in vain"
+        store.turn([asks.user("later")], START)
+        assert pages_in_log(store) >= LONG
+        assert reading.execute("SELECT count(*) FROM users").get == before
+    assert store.log_is_long
+    store.fold_log()
+    store.turn([asks.user("last")], START)
+    assert pages_in_log(store) < LONG // 2
+
+
+def test_one_process_folds_at_a_time(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_until(store, lambda: store.log_is_long)
+    with SQLiteStore(store.path) as other:
+        other.turn([asks.user("theirs")], START)
+        assert other.log_is_long
+        folds = Folds(monkeypatch)
+        begun = store.begin_turn()
+        folding = threading.Thread(target=store.fold_log)
+        folding.start()
+        assert folds.made.acquire(timeout=BOUND_SECONDS)
+        store.fold_log()  # in this process as well, one at a time
+        assert not folds.made.acquire(timeout=0)
+        begun.abandon()
+        folding.join(BOUND_SECONDS)
+        other.fold_log()
+        store.turn([asks.user("after")], START)
+        assert pages_in_log(store) < LONG // 2
+        assert {"theirs", "after"} <= kept(other)
+
+
+def test_closing_waits_for_it_and_afterwards_there_is_nothing_to_fold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SQLiteStore(tmp_path / "ostiary.db")
+    names = write_until(store, lambda: store.log_is_long)
+    folds = Folds(monkeypatch)
+    begun = store.begin_turn()
+    folding = threading.Thread(target=store.fold_log)
+    folding.start()
+    assert folds.made.acquire(timeout=BOUND_SECONDS)
+    closing = threading.Thread(target=store.close)
+    closing.start()
+    begun.abandon()
+    folding.join(BOUND_SECONDS)
+    closing.join(BOUND_SECONDS)
+    store.fold_log()
+    with SQLiteStore(store.path) as again:
+        assert kept(again) == names
+
+
+# --- what goes wrong
+
+
+def test_a_disk_that_fails_while_folding_loses_nothing(tmp_path: Path) -> None:
+    with Disk() as disk, SQLiteStore(tmp_path / "ostiary.db") as store:
+        names = write_until(store, lambda: store.log_is_long)
+        disk.fail_after(5)
+        with pytest.raises(apsw.Error):
+            store.fold_log()
+        disk.fail_after(None)
+        assert not store.log_is_long
+        store.turn([asks.user("after")], START)
+        assert store.log_is_long
+        store.fold_log()
+        store.turn([asks.user("last")], START)
+        assert pages_in_log(store) < LONG // 2
+        assert kept(store) == names | {"after", "last"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_acknowledged_survives_a_power_cut_while_folding(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    after = tmp_path / "after"
+    after.mkdir()
+    with Disk() as disk:
+        store = SQLiteStore(tmp_path / "ostiary.db")
+        names: set[str] = set()
+        for _ in range(chance.randrange(1, 4)):
+            names |= write_until(store, lambda: store.log_is_long)
+            disk.fail_after(chance.randrange(1, 100))
+            try:
+                store.fold_log()
+            except apsw.Error:
+                break
+            finally:
+                disk.fail_after(None)
+        disk.lose_power(after, chance)
+        store.close()
+    with SQLiteStore(after / "ostiary.db") as survived:
+        assert kept(survived) == names
+        assert survived._writer._connected().pragma("integrity_check") == "ok"
+
+
+# --- the server's
+
+
+class Told(SQLiteStore):
+    """Tells of every folding, and fails at as many as it is told to."""
+
+    def __init__(self, path: Path, *, failures: int = 0) -> None:
+        super().__init__(path)
+        self.failures = failures
+        self.folded = threading.Semaphore(0)
+
+    def fold_log(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            self._writer.log._due_at = 0
+            raise OSError("no disk")
+        super().fold_log()
+        self.folded.release()
+
+
+@pytest.mark.parametrize("failures", [0, 2])
+async def test_turns_have_it_folded_and_try_again_where_that_failed(
+    tmp_path: Path, failures: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Told(tmp_path / "ostiary.db", failures=failures) as store:
+        async with open_turns(store, HandClock(START)) as turns:
+            wait: Any = store.folded.acquire
+            with trio.fail_after(BOUND_SECONDS):
+                number = 0
+                while not await trio.to_thread.run_sync(wait, True, 0.001):
+                    await turns.decide(asks.user(f"user{number}"))
+                    number += 1
+            await turns.decide(asks.user("after"))
+        assert len(kept(store)) == number + 1
+    assert capsys.readouterr().out.count("the log was not folded into the file") == failures
