@@ -1,4 +1,4 @@
-"""The log is folded into the file beside the turns; whatever happens meanwhile, nothing acknowledged is lost."""
+"""The log is folded into the file beside the turns, and whatever happens meanwhile, nothing is lost."""
 
 import random
 import threading
@@ -40,6 +40,10 @@ def kept(store: SQLiteStore) -> set[str]:
     return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
 
 
+def is_due(store: SQLiteStore) -> bool:
+    return store.log_is_long
+
+
 def pages_in_log(store: SQLiteStore) -> int:
     connection = apsw.Connection(str(store.path))
     try:
@@ -62,11 +66,11 @@ def write_until(store: SQLiteStore, is_enough: Callable[[], bool]) -> set[str]:
 
 
 def test_a_long_log_says_so_and_once_folded_is_begun_anew(store: SQLiteStore) -> None:
-    names = write_until(store, lambda: store.log_is_long)
+    names = write_until(store, lambda: is_due(store))
     assert LONG <= pages_in_log(store) < LONGEST
     size = store.path.stat().st_size
     store.fold_log()
-    assert not store.log_is_long
+    assert not is_due(store)
     assert store.path.stat().st_size > size
     store.turn([asks.user("after")], START)
     assert pages_in_log(store) < LONG // 2
@@ -75,13 +79,13 @@ def test_a_long_log_says_so_and_once_folded_is_begun_anew(store: SQLiteStore) ->
 
 def test_it_becomes_long_again_and_no_longer_than_before(store: SQLiteStore) -> None:
     for _ in range(20):
-        write_until(store, lambda: store.log_is_long)
+        write_until(store, lambda: is_due(store))
         assert pages_in_log(store) < LONG + 15
         store.fold_log()
 
 
 def test_where_nobody_folds_it_a_commit_does(store: SQLiteStore) -> None:
-    names = write_until(store, lambda: store.log_is_long)
+    names = write_until(store, lambda: is_due(store))
     longest = 0
     for number in range(100):
         store.turn([asks.user(f"more{number}")], START)
@@ -109,7 +113,7 @@ class Folds:
 def test_a_turn_that_goes_on_is_not_waited_for_but_at_the_end(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = write_until(store, lambda: store.log_is_long)
+    names = write_until(store, lambda: is_due(store))
     folds = Folds(monkeypatch)
     begun = store.begin_turn()
     folding = threading.Thread(target=store.fold_log)
@@ -127,26 +131,26 @@ def test_a_turn_that_goes_on_is_not_waited_for_but_at_the_end(
 
 
 def test_what_somebody_still_reads_stays_in_the_log_until_later(store: SQLiteStore) -> None:
-    write_until(store, lambda: store.log_is_long)
+    write_until(store, lambda: is_due(store))
     with store._readers.snapshot() as reading:
         before = reading.execute("SELECT count(*) FROM users").get
         store.turn([asks.user("after")], START)
         store.fold_log()
-        assert not store.log_is_long, "to try at once would be in vain"
+        assert not is_due(store), "to try at once would be in vain"
         store.turn([asks.user("later")], START)
         assert pages_in_log(store) >= LONG
         assert reading.execute("SELECT count(*) FROM users").get == before
-    assert store.log_is_long
+    assert is_due(store)
     store.fold_log()
     store.turn([asks.user("last")], START)
     assert pages_in_log(store) < LONG // 2
 
 
 def test_one_process_folds_at_a_time(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_until(store, lambda: store.log_is_long)
+    write_until(store, lambda: is_due(store))
     with SQLiteStore(store.path) as other:
         other.turn([asks.user("theirs")], START)
-        assert other.log_is_long
+        assert is_due(other)
         folds = Folds(monkeypatch)
         begun = store.begin_turn()
         folding = threading.Thread(target=store.fold_log)
@@ -166,7 +170,7 @@ def test_closing_waits_for_it_and_afterwards_there_is_nothing_to_fold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SQLiteStore(tmp_path / "ostiary.db")
-    names = write_until(store, lambda: store.log_is_long)
+    names = write_until(store, lambda: is_due(store))
     folds = Folds(monkeypatch)
     begun = store.begin_turn()
     folding = threading.Thread(target=store.fold_log)
@@ -187,14 +191,14 @@ def test_closing_waits_for_it_and_afterwards_there_is_nothing_to_fold(
 
 def test_a_disk_that_fails_while_folding_loses_nothing(tmp_path: Path) -> None:
     with Disk() as disk, SQLiteStore(tmp_path / "ostiary.db") as store:
-        names = write_until(store, lambda: store.log_is_long)
+        names = write_until(store, lambda: is_due(store))
         disk.fail_after(5)
         with pytest.raises(apsw.Error):
             store.fold_log()
         disk.fail_after(None)
-        assert not store.log_is_long
+        assert not is_due(store)
         store.turn([asks.user("after")], START)
-        assert store.log_is_long
+        assert is_due(store)
         store.fold_log()
         store.turn([asks.user("last")], START)
         assert pages_in_log(store) < LONG // 2
@@ -210,7 +214,7 @@ def test_what_was_acknowledged_survives_a_power_cut_while_folding(tmp_path: Path
         store = SQLiteStore(tmp_path / "ostiary.db")
         names: set[str] = set()
         for _ in range(chance.randrange(1, 4)):
-            names |= write_until(store, lambda: store.log_is_long)
+            names |= write_until(store, lambda: is_due(store))
             disk.fail_after(chance.randrange(1, 100))
             try:
                 store.fold_log()
