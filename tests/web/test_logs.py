@@ -42,6 +42,24 @@ def test_a_line_break_in_a_value_does_not_make_a_second_line(capsys: pytest.Capt
 
 
 def test_the_other_form_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    said = logged(capsys, "text", client_id="app")
+    said = logged(capsys, "console", why=None, number=3, client_id="app")
+    timestamp, line = said.split(" ", 1)
+    assert line == "[info     ] pair-rotated client_id=app number=3\n"
+    assert datetime.fromisoformat(timestamp).tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    "value", ["two words", "a=b", 'a"b', "a\r\nb", "\x1b[2J", "", "\u2028", "\ud800"], ids=repr
+)
+def test_what_would_end_a_field_or_a_line_is_quoted(capsys: pytest.CaptureFixture[str], value: str) -> None:
+    said = logged(capsys, "console", user_agent=value, where=["a.py:3 f"])
+    assert said.endswith(f" pair-rotated user_agent={value!r} where=['a.py:3 f']\n")
+
+
+def test_a_terminal_is_given_colours(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    said = logged(capsys, "console", client_id="app")
+    assert "\x1b[" in said
     assert "pair-rotated" in said
-    assert "client_id=app" in said
