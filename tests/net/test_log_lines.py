@@ -1,12 +1,18 @@
 """Lines of the log leave together where they belong together, and none of them can do harm."""
 
 import io
+import logging
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import structlog
 
+from ostiary_core.decision import Decision, Done, Fact, FactKind
 from ostiary_net.log_lines import LogLines
+from ostiary_net.telling import Telling
+from tests.net.rooms import origin
 
 
 class Counting(io.StringIO):
@@ -43,40 +49,72 @@ def test_a_line_goes_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written.writes == ["one\n", "two\n"]
 
 
-def test_lines_that_belong_together_go_out_in_one_write_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def processors() -> Iterator[list[Any]]:
+    """Those of structlog, until the test is over."""
+    before = structlog.get_config()["processors"]
+    structlog.configure(processors=[lambda _, level, entry: f"{level} {entry['event']}"])
+    yield structlog.get_config()["processors"]
+    structlog.configure(processors=before)
+
+
+@pytest.mark.usefixtures("processors")
+def test_entries_that_belong_together_go_out_in_one_write_and_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     written = watched(monkeypatch)
     lines = LogLines()
-    with lines.together():
-        lines.info("one")
-        lines.info("two")
-        assert written.writes == []
+    lines.tell("info", [{"event": "one"}, {"event": "two"}])
     lines.info("three")
-    assert written.writes == ["one\ntwo\n", "three\n"]
+    assert written.writes == ["info one\ninfo two\n", "three\n"]
+
+
+def test_what_a_processor_drops_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, processors: list[Any]
+) -> None:
+    def only_two(_: object, level: str, entry: Any) -> Any:
+        if entry["event"] != "two":
+            raise structlog.DropEvent
+        return entry
+
+    processors.insert(0, only_two)
+    written = watched(monkeypatch)
+    LogLines().tell("info", [{"event": "one"}, {"event": "two"}])
+    LogLines().tell("info", [{"event": "one"}])
+    assert written.writes == ["info two\n"]
+
+
+@pytest.mark.parametrize(
+    "level, written",
+    [(logging.INFO, ["info pair-rotated\n"]), (logging.WARNING, [])],
+    ids=["info", "warning"],
+)
+@pytest.mark.usefixtures("processors")
+def test_facts_are_told_at_the_level_of_information(
+    monkeypatch: pytest.MonkeyPatch, level: int, written: list[str]
+) -> None:
+    before = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
+    try:
+        told = watched(monkeypatch)
+        rotated = Decision(Done(), facts=(Fact(kind=FactKind.PAIR_ROTATED),))
+        Telling().told([origin("one"), None], [rotated, rotated])
+        assert told.writes == written
+    finally:
+        structlog.configure(wrapper_class=before)
 
 
 def test_nothing_is_written_where_nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
     written = watched(monkeypatch)
-    with LogLines().together():
-        pass
+    LogLines().tell("info", [])
     assert written.writes == []
-
-
-def test_what_was_said_before_a_fault_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = watched(monkeypatch)
-    lines = LogLines()
-    with suppress(ZeroDivisionError), lines.together():
-        lines.info("one")
-        raise ZeroDivisionError
-    lines.info("two")
-    assert written.writes == ["one\n", "two\n"]
 
 
 def test_a_log_that_cannot_be_written_fails_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = LogLines()
     monkeypatch.setattr(sys, "stderr", Full())
     lines.info("one")
-    with lines.together():
-        lines.info("two")
+    lines.tell("info", [{"event": "two"}])
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
