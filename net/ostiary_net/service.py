@@ -27,7 +27,7 @@ from ostiary_net.metrics import Metrics
 from ostiary_net.tracing import Tracing, current_trace_id
 from ostiary_net.turns import Question, TurnFailed, Turns
 
-__all__ = ["Begun", "Service", "where_raised"]
+__all__ = ["Begun", "Service", "fault_in", "where_raised"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -35,6 +35,13 @@ T = TypeVar("T")
 
 _UNUSED: Final = Entropy(b"")
 """To draw costs a call of the system: not for what mints nothing."""
+
+
+def fault_in(error: BaseException) -> BaseException:
+    """What went wrong, where nurseries have wrapped the one error there was."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        [error] = error.exceptions
+    return error
 
 
 def where_raised(error: BaseException) -> list[str]:

@@ -16,7 +16,7 @@ from hypercorn.typing import AppWrapper, LifespanState
 
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.sockets import send_at_once
-from ostiary_net.service import where_raised
+from ostiary_net.service import fault_in, where_raised
 
 __all__ = ["GuardedConnection", "guard_of", "open_connection"]
 
@@ -79,7 +79,8 @@ class GuardedConnection(TCPServer):
                 await super().run()
                 self._watch.end()
         except Exception as error:  # one connection's fault must not end the others
-            _log.error("connection failed", cause=type(error).__name__, where=where_raised(error))
+            fault = fault_in(error)
+            _log.error("connection failed", cause=type(fault).__name__, where=where_raised(fault))
         finally:
             self.connections.leave(self)
 

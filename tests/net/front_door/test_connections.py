@@ -13,6 +13,9 @@ from tests.net.front_door.conftest import OpenDoor
 PARTING_SECONDS = 1.0
 """For how long a stop waits for what is on its way, as `DoorRules` has it."""
 
+LETTING_IN_SECONDS = 1.0
+"""For how long it waits at most for a moment in which nobody connects."""
+
 GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
 SLOW = b"GET /slow HTTP/1.1\r\nHost: door\r\n\r\n"
 LARGE = b"GET /large HTTP/1.1\r\nHost: door\r\n\r\n"
@@ -144,6 +147,33 @@ async def test_whoever_connected_before_a_stop_is_answered_though_nobody_had_let
     for caller in callers:
         with caller, caller.makefile("rb") as answer:
             assert answer.read().startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("way", ["serve"])
+async def test_a_stop_lets_in_whoever_comes_while_others_still_come(bare: Any, open_door: OpenDoor) -> None:
+    door = await open_door(bare)
+    door.stop.set()
+    stopped_at = trio.current_time()
+    answered = 0
+    with pytest.raises(OSError, match="refused"):
+        while True:
+            assert (await door.ask(GET, 0.02)).endswith(b"hello")
+            answered += 1
+    assert LETTING_IN_SECONDS * 0.8 < trio.current_time() - stopped_at < LETTING_IN_SECONDS * 1.2
+    assert answered > 10
+    await door.stopped.wait()
+
+
+@pytest.mark.parametrize("way", ["serve"])
+async def test_a_stop_listens_no_longer_than_a_moment_where_nobody_comes(
+    bare: Any, open_door: OpenDoor
+) -> None:
+    door = await open_door(bare)
+    assert (await door.ask(GET)).endswith(b"hello")
+    door.stop.set()
+    await trio.sleep(LETTING_IN_SECONDS / 4)
+    with pytest.raises(OSError, match="refused"):
+        await door.connect()
 
 
 async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(

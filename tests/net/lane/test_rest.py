@@ -252,7 +252,8 @@ def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: pytest.
         first, second = virtually(main)
     assert first == Heard(b"", closed=True)
     assert second.data.startswith(b"HTTP/1.1 200")
-    assert [entry["event"] for entry in log if entry["log_level"] == "error"] == ["connection failed"]
+    errors = [(entry["event"], entry["cause"]) for entry in log if entry["log_level"] == "error"]
+    assert errors == [("connection failed", "ZeroDivisionError")]
 
 
 def test_where_the_system_has_no_epoll_a_connection_s_task_reads(monkeypatch: pytest.MonkeyPatch) -> None:
