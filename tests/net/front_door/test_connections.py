@@ -155,11 +155,11 @@ async def test_a_stop_lets_in_whoever_comes_while_others_still_come(bare: Any, o
     door.stop.set()
     stopped_at = trio.current_time()
     answered = 0
-    with pytest.raises(OSError, match="refused"):
+    with trio.fail_after(LETTING_IN_SECONDS * 1.2), suppress(ConnectionRefusedError):
         while True:
             assert (await door.ask(GET, 0.02)).endswith(b"hello")
             answered += 1
-    assert LETTING_IN_SECONDS * 0.8 < trio.current_time() - stopped_at < LETTING_IN_SECONDS * 1.2
+    assert trio.current_time() - stopped_at > LETTING_IN_SECONDS * 0.8
     assert answered > 10
     await door.stopped.wait()
 
