@@ -13,6 +13,7 @@ __all__ = [
     "StoreClosed",
     "connect",
     "connect_reader",
+    "connect_writer",
     "create_file",
     "make_writer",
     "set_patience",
@@ -78,6 +79,17 @@ def connect(path: Path) -> apsw.Connection:
 def make_writer(connection: apsw.Connection) -> None:
     """Make a connection ready for turns that write, in write-ahead mode. Hold the writer lock for this."""
     _execute_all(connection, _WRITER_SETTINGS)
+
+
+def connect_writer(path: Path) -> apsw.Connection:
+    """A connection for turns that write, or for what they wrote, on a file that was prepared before."""
+    connection = connect(path)
+    try:
+        make_writer(connection)
+    except BaseException:
+        connection.close(force=True)
+        raise
+    return connection
 
 
 def connect_reader(path: Path) -> apsw.Connection:

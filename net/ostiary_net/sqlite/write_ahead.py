@@ -14,7 +14,7 @@ from typing import Final
 
 import apsw
 
-from ostiary_net.sqlite.connections import connect, make_writer
+from ostiary_net.sqlite.connections import connect_writer
 
 __all__ = ["WriteAheadLog"]
 
@@ -93,13 +93,7 @@ class WriteAheadLog:
 
     def _connected(self) -> apsw.Connection:
         if self._folder is None:
-            folder = connect(self._path)
-            try:
-                make_writer(folder)
-            except BaseException:
-                folder.close(force=True)
-                raise
-            self._folder = folder
+            self._folder = connect_writer(self._path)
         return self._folder
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from ostiary_net.sqlite.connections import StoreClosed, connect, make_writer, set_patience
+from ostiary_net.sqlite.connections import StoreClosed, connect, connect_writer, set_patience
 from ostiary_net.sqlite.lock import WriterLock
 from ostiary_net.sqlite.write_ahead import WriteAheadLog
 
@@ -152,13 +152,7 @@ class Writer:
     def _connected(self) -> apsw.Connection:
         """The connection, made again if it had to be given up."""
         if self._connection is None:
-            connection = connect(self._path)
-            try:
-                make_writer(connection)
-            except BaseException:
-                connection.close(force=True)
-                raise
-            self._connection = connection
+            self._connection = connect_writer(self._path)
         return self._connection
 
     def _roll_back(self) -> None:
