@@ -56,9 +56,10 @@ def pages_in_log(store: SQLiteStore) -> int:
 
 def write_until(store: SQLiteStore, is_enough: Callable[[], bool]) -> set[str]:
     """Turns, one after the other; who was registered."""
+    before = kept(store)
     names: set[str] = set()
     while not is_enough():
-        name = f"user{len(names)}-{random.randrange(10**9)}"
+        name = f"user{len(before) + len(names)}"
         store.turn([asks.user(name)], START)
         names.add(name)
         assert len(names) < 1_000
