@@ -27,7 +27,7 @@ from ostiary_core.decision import (
 )
 from ostiary_core.instant import Instant
 from ostiary_core.policy import Policy
-from ostiary_core.records import Table, TextCodePurpose
+from ostiary_core.records import RECORD_TABLES, TextCodePurpose
 from ostiary_core.secret import Entropy, Secret
 from ostiary_core.snapshot import Snapshot
 
@@ -110,7 +110,7 @@ class Driver:
 
     def restart(self) -> None:
         """Lose everything but the records."""
-        records = [record for table in Table for record in self.store.records(table)]
+        records = [record for table in RECORD_TABLES for record in self.store.records(table)]
         self.store = _Store(self.policy)
         self.store.write([Insert(record) for record in records])
 

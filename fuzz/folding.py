@@ -48,7 +48,7 @@ def _alike(sessions: Iterable[Shape]) -> list[Shape]:
 
 
 def _of_core(world: World, now: int) -> Shape:
-    tables = {table: world.driver.store.records(table) for table in Table}
+    tables = {table: world.driver.store.records(table) for table in records.RECORD_TABLES}
     users = {user.user_id: user for user in tables[Table.USER] if isinstance(user, records.User)}
     clients = [client for client in tables[Table.CLIENT] if isinstance(client, records.Client)]
     consents = {

@@ -26,7 +26,7 @@ from fuzz.seen import Place, SeenCode, SeenSession
 from fuzz.writes import both_ends, faults_of_writes, secrets_in, secrets_of
 from ostiary_core.decide import take_turn
 from ostiary_core.decision import Decision
-from ostiary_core.records import Key, Record, Session, Table
+from ostiary_core.records import RECORD_TABLES, Key, Record, Session
 
 __all__ = ["Watch"]
 
@@ -61,7 +61,7 @@ class Watch:
 
     def begin(self) -> None:
         """Take what is stored now as acknowledged."""
-        records = (record for table in Table for record in self.driver.store.records(table))
+        records = (record for table in RECORD_TABLES for record in self.driver.store.records(table))
         self._ledger = {record.key: record for record in records}
 
     def twin(self, history: History, driver: Driver) -> "Watch":
@@ -268,7 +268,9 @@ class Watch:
 
     def _faults_of_store(self) -> Iterator[Violation]:
         """The store holds what the acknowledged decisions wrote, and nothing else."""
-        stored = {record.key: record for table in Table for record in self.driver.store.records(table)}
+        stored = {
+            record.key: record for table in RECORD_TABLES for record in self.driver.store.records(table)
+        }
         if stored != self._ledger:
             keys = stored.keys() ^ self._ledger.keys() | {
                 key for key in stored.keys() & self._ledger.keys() if stored[key] != self._ledger[key]

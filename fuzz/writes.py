@@ -26,10 +26,10 @@ from ostiary_core.records import (
     Consent,
     Identifier,
     Record,
+    RefreshToken,
     Role,
     Session,
     TextCode,
-    Token,
     User,
 )
 
@@ -61,7 +61,7 @@ def _may_hold_text(annotation: str) -> bool:
 
 VALUES: dict[type[Record], Callable[[Any], tuple[object, ...]]] = {
     kind: attrgetter("revision", *(each.name for each in fields(kind) if _may_hold_text(str(each.type))))
-    for kind in (Client, User, Role, Identifier, AuthorizationCode, Session, Token, Consent, TextCode)
+    for kind in (Client, User, Role, Identifier, AuthorizationCode, RefreshToken, Session, Consent, TextCode)
 }
 
 
@@ -116,7 +116,7 @@ def is_stranger(call: Call, now: int, history: History) -> bool:
 
 # --- refusals
 
-ROTATION = {Session, Token}
+ROTATION = {Session, RefreshToken}
 MAY_WRITE: dict[Verb, set[type[Record]]] = {
     Verb.REDEEM: {AuthorizationCode, Session},
     Verb.REFRESH: {Session},

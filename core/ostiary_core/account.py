@@ -110,7 +110,7 @@ def sign_in(event: SignInAttempted, snapshot: Snapshot, now: Instant, policy: Po
 
 def refresh_login(event: LoginRefreshed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """The next pair of a login session, by the same rotation as any other (READINGS 25)."""
-    token = snapshot.token(event.refresh_token.digest)
+    token = snapshot.refresh_token(event.refresh_token.digest)
     held = None if token is None else snapshot.session(token.session_id)
     if held is None or held.kind is not SessionKind.LOGIN or held.user_id is None:
         return refused(Why.NOT_SIGNED_IN)

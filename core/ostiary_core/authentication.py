@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
 from ostiary_core.instant import Instant
 from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
-from ostiary_core.records import Client, GrantType, Role, Session, SessionKind, TokenKind, User
+from ostiary_core.records import Client, GrantType, Role, Session, SessionKind, User
 from ostiary_core.secret import Digest
 from ostiary_core.session import SessionState, state_of
 from ostiary_core.snapshot import Snapshot
@@ -71,15 +71,10 @@ class Person:
 
 def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     """Who holds this access token of a login session; third-party tokens are not accepted here."""
-    token = snapshot.token(caller.access_token.digest)
-    if token is None or token.kind is not TokenKind.ACCESS:
-        return Why.NOT_SIGNED_IN
-    session = snapshot.session(token.session_id)
+    session = snapshot.session_by_access_token(caller.access_token.digest)
     if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
         return Why.NOT_SIGNED_IN
     if state_of(session, snapshot, now) is not SessionState.ACTIVE or now >= session.access_expires_at:
-        return Why.NOT_SIGNED_IN
-    if token.generation != session.generation:
         return Why.NOT_SIGNED_IN
     user = snapshot.user(session.user_id)
     return Why.NOT_SIGNED_IN if user is None else Person(user, session)

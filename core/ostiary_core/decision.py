@@ -42,7 +42,6 @@ __all__ = [
     "Update",
     "UserKnown",
     "make_decision",
-    "make_delete",
     "make_fact",
     "make_insert",
     "make_token_active",
@@ -81,7 +80,6 @@ Change = Insert | Update | Delete
 
 make_insert: Final = maker(Insert)
 make_update: Final = maker(Update)
-make_delete: Final = maker(Delete)
 
 
 # --- facts

@@ -43,12 +43,21 @@ def _user(user_id: str) -> Place:
     return (Table.USER, user_id)
 
 
-def _token(token: Secret | None) -> tuple[Place, ...]:
-    return () if token is None else ((Table.TOKEN, token.digest),)
+def _refresh_token(token: Secret | None) -> tuple[Place, ...]:
+    return () if token is None else ((Table.REFRESH_TOKEN, token.digest),)
+
+
+def _access_token(token: Secret) -> tuple[Place, ...]:
+    return ((Table.ACCESS_TOKEN, token.digest),)
+
+
+def _either_token(token: Secret | None) -> tuple[Place, ...]:
+    """Whoever asks does not say which kind it is."""
+    return () if token is None else (*_access_token(token), *_refresh_token(token))
 
 
 def _caller(caller: e.Caller | None) -> tuple[Place, ...]:
-    return _token(caller.access_token) if isinstance(caller, e.SignedIn) else ()
+    return _access_token(caller.access_token) if isinstance(caller, e.SignedIn) else ()
 
 
 def _named(table: Table, fields: Mapping[str, object], name: str) -> tuple[Place, ...]:
@@ -76,16 +85,16 @@ def keys(event: e.Event) -> Keys:
     match event:
         # What is asked most comes first, as in `decide`.
         case e.RefreshRequested():
-            return _make_keys((_client(event.credentials.client_id), *_token(event.refresh_token)))
+            return _make_keys((_client(event.credentials.client_id), *_refresh_token(event.refresh_token)))
         case e.IntrospectionRequested() | e.RevocationRequested():
-            return _make_keys((_client(event.credentials.client_id), *_token(event.token)))
+            return _make_keys((_client(event.credentials.client_id), *_either_token(event.token)))
         case e.ClientCredentialsRequested() | e.GrantUnrecognised():
             return _make_keys((_client(event.credentials.client_id),))
         case e.CodeRedeemed():
             code = () if event.code is None else ((Table.CODE, event.code.digest),)
             return _make_keys((_client(event.credentials.client_id), *code))
         case e.ProfileRequested():
-            return _make_keys(_token(event.access_token))
+            return _make_keys(_access_token(event.access_token))
         case e.AuthorizationChecked() | e.ConsentGiven() | e.ConsentRecalled() | e.ConsentDenied():
             client_id = event.parameters.client_id or ""
             return _make_keys(
@@ -101,7 +110,7 @@ def keys(event: e.Event) -> Keys:
         case e.SignInAttempted():
             return _make_keys((username_key(event.username), _client(BACKEND_CLIENT)))
         case e.LoginRefreshed():
-            return _make_keys(_token(event.refresh_token))
+            return _make_keys(_refresh_token(event.refresh_token))
         case (
             e.SignedOut()
             | e.AccountRequested()

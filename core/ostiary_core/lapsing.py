@@ -6,7 +6,8 @@ Rules, all in this file (READINGS 1, 3 and 10):
   second use to end the session it made: then it stays for as long as such a session can last.
 - A session goes when it has been dead for the retention time: by its end or by its maximum. Until then each
   of its tokens is recognised, and a replay is told from a stranger's guess.
-- A token goes when its session has gone. An unknown token and a dead one are answered alike.
+- A refresh token goes when its session has gone; the access token goes with it. An unknown token and a dead
+  one are answered alike.
 - A code in a text message goes when the day is over that it counts for.
 
 A reader might miss: what died by an ending from above (user, client, consent) carries no date of its own and
@@ -23,7 +24,7 @@ from ostiary_core.decision import Decision, Delete, Done
 from ostiary_core.events import RecordLapsed
 from ostiary_core.instant import Instant, later
 from ostiary_core.policy import Policy
-from ostiary_core.records import AuthorizationCode, Record, Session, Table, TextCode, Token
+from ostiary_core.records import AuthorizationCode, Record, RefreshToken, Session, Table, TextCode
 from ostiary_core.snapshot import Snapshot
 
 __all__ = ["Lapsed", "Lapses", "lapse", "plain_lapsed", "text_code_seconds", "used_code_seconds"]
@@ -52,7 +53,7 @@ class Lapses(StrEnum):
             case Lapses.TEXT_CODES:
                 return Table.TEXT_CODE
             case Lapses.TOKENS:
-                return Table.TOKEN
+                return Table.REFRESH_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _has_lapsed(record: Record, snapshot: Snapshot, now: Instant, policy: Policy
                 record.expires_at if record.ended_at is None else min(record.ended_at, record.expires_at)
             )
             return now >= later(died_at, policy.retention_seconds)
-        case Token():
+        case RefreshToken():
             return snapshot.session(record.session_id) is None
         case TextCode():
             return now >= later(record.counted_from, text_code_seconds(policy))
@@ -127,7 +128,7 @@ def _is_one(record: Record, lapses: Lapses, sessions: Collection[str], now: Inst
             return now >= later(expires_at, policy.retention_seconds)
         case Lapses.TEXT_CODES, TextCode(counted_from=counted_from):
             return now >= later(counted_from, text_code_seconds(policy))
-        case Lapses.TOKENS, Token(session_id=session_id):
+        case Lapses.TOKENS, RefreshToken(session_id=session_id):
             return session_id not in sessions
         case _:
             return False

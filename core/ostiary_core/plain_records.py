@@ -19,17 +19,27 @@ from ostiary_core.records import (
     Identifier,
     Key,
     Record,
+    RefreshToken,
     Role,
     Session,
     Table,
     TextCode,
-    Token,
     User,
 )
 
 __all__ = ["entry_from_text", "identifier_text", "record_from_text", "to_text"]
 
-_RECORDS: Final = (AuthorizationCode, Client, Consent, Identifier, Role, Session, TextCode, Token, User)
+_RECORDS: Final = (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Identifier,
+    RefreshToken,
+    Role,
+    Session,
+    TextCode,
+    User,
+)
 
 _KINDS: Final[Mapping[Table, tuple[type[Any], Mapping[str, Any]]]] = MappingProxyType(
     {kind.table: (kind, MappingProxyType(get_type_hints(kind))) for kind in _RECORDS}

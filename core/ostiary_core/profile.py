@@ -3,7 +3,7 @@
 from ostiary_core.decision import Decision, Profile, refused
 from ostiary_core.events import ProfileRequested
 from ostiary_core.instant import Instant
-from ostiary_core.records import SessionKind, TokenKind
+from ostiary_core.records import SessionKind
 from ostiary_core.scopes import USER_READ
 from ostiary_core.session import SessionState, state_of
 from ostiary_core.snapshot import Snapshot
@@ -14,13 +14,9 @@ __all__ = ["show"]
 
 def show(event: ProfileRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """The profile of the token's user; a login session sees its own without any scope."""
-    token = snapshot.token(event.access_token.digest)
-    session = None if token is None else snapshot.session(token.session_id)
+    session = snapshot.session_by_access_token(event.access_token.digest)
     if (
-        token is None
-        or session is None
-        or token.kind is not TokenKind.ACCESS
-        or token.generation != session.generation
+        session is None
         or now >= session.access_expires_at
         or state_of(session, snapshot, now) is not SessionState.ACTIVE
     ):

@@ -3,6 +3,9 @@
 Records are values. Nobody changes one: the rules make its next revision (`revised`) and put both into a
 guarded `Update`. Time-driven states are not stored: a code is not *marked* expired, it is computed to be
 (`code.state_of`, `session.state_of`).
+
+An access token has no record: its session holds the digest of the one that it has now, and is found by it.
+Refresh tokens have, as the spent ones are recognised for as long as their session is (READINGS 3).
 """
 
 from collections.abc import Callable, Mapping
@@ -17,6 +20,7 @@ from ostiary_core.secret import Digest
 from ostiary_core.why import Why
 
 __all__ = [
+    "RECORD_TABLES",
     "AuthorizationCode",
     "Client",
     "Consent",
@@ -27,17 +31,16 @@ __all__ = [
     "Key",
     "Place",
     "Record",
+    "RefreshToken",
     "Role",
     "Session",
     "SessionKind",
     "Table",
     "TextCode",
     "TextCodePurpose",
-    "Token",
-    "TokenKind",
     "User",
+    "make_refresh_token",
     "make_session",
-    "make_token",
     "references",
     "revised",
 ]
@@ -47,14 +50,20 @@ class Table(IntEnum):
     """The tables in the order in which a store loads them: each refers only to later ones."""
 
     IDENTIFIER = 1
-    TOKEN = 2
-    TEXT_CODE = 3
-    CODE = 4
-    SESSION = 5
-    CONSENT = 6
-    USER = 7
-    ROLE = 8
-    CLIENT = 9
+    ACCESS_TOKEN = 2
+    """No table of its own, but a second way into the sessions: by the digest of the present access token."""
+    REFRESH_TOKEN = 3
+    TEXT_CODE = 4
+    CODE = 5
+    SESSION = 6
+    CONSENT = 7
+    USER = 8
+    ROLE = 9
+    CLIENT = 10
+
+
+RECORD_TABLES: Final = tuple(table for table in Table if table is not Table.ACCESS_TOKEN)
+"""Those that records are in."""
 
 
 class Key(NamedTuple):
@@ -85,13 +94,6 @@ class SessionKind(StrEnum):
     LOGIN = "login"
     AUTHORIZATION_CODE = "authorization_code"
     CLIENT_CREDENTIALS = "client_credentials"
-
-
-class TokenKind(StrEnum):
-    """Which of a session's two namespaces a token belongs to."""
-
-    ACCESS = "access"
-    REFRESH = "refresh"
 
 
 class IdentifierKind(StrEnum):
@@ -275,6 +277,7 @@ class Session:
     generation: int = 0
     """How often the pair was rotated; a token carries the generation it was made in."""
     access_digest: Digest = field(repr=False)
+    """Of its one access token; no two sessions have the same."""
     access_scopes: tuple[str, ...]
     access_expires_at: Instant
     salt: bytes | None = field(default=None, repr=False)
@@ -294,15 +297,15 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """The digest of one token and the session it leads to. It never changes."""
+class RefreshToken:
+    """The digest of a refresh token, spent or not, and the session it leads to. It never changes."""
 
-    table: ClassVar[Table] = Table.TOKEN
+    table: ClassVar[Table] = Table.REFRESH_TOKEN
 
     digest: Digest = field(repr=False)
     session_id: str
-    kind: TokenKind
     generation: int
+    """That of the pair it was made in; spent once the session is past it."""
     revision: int = 1
 
     @property
@@ -350,12 +353,12 @@ class TextCode:
         return _keyed(Key, (self.table, (self.purpose.value, self.phone)))
 
 
-Record = Client | User | Role | Identifier | AuthorizationCode | Session | Token | Consent | TextCode
+Record = Client | User | Role | Identifier | AuthorizationCode | Session | RefreshToken | Consent | TextCode
 
 R = TypeVar("R", bound=Record)
 
 make_session: Final = maker(Session)
-make_token: Final = maker(Token)
+make_refresh_token: Final = maker(RefreshToken)
 
 _REPLACERS: Final[Mapping[type[Any], Callable[..., Any]]] = MappingProxyType(
     {kind: replacer(kind) for kind in get_args(Record)}
@@ -371,7 +374,7 @@ def revised(record: R, **changes: Any) -> R:
 def references(record: Record) -> tuple[Place, ...]:
     """The records that must be loaded wherever `record` is, all of later tables."""
     match record:
-        case Token():
+        case RefreshToken():
             return ((Session.table, record.session_id),)
         case Session():
             return _references_of(record)

@@ -27,7 +27,6 @@ from ostiary_core.decision import (
     TokenInactive,
     TokensIssued,
     make_decision,
-    make_delete,
     make_fact,
     make_insert,
     make_token_active,
@@ -43,16 +42,15 @@ from ostiary_core.records import (
     Client,
     Epochs,
     GrantType,
+    RefreshToken,
     Session,
     SessionKind,
-    Token,
-    TokenKind,
+    make_refresh_token,
     make_session,
-    make_token,
     revised,
 )
 from ostiary_core.scopes import beyond, narrowed
-from ostiary_core.secret import Digest, Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
+from ostiary_core.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.snapshot import Snapshot
 from ostiary_core.why import Why
 
@@ -269,7 +267,10 @@ def start(
         user_agent=user_agent,
         source=source,
     )
-    changes = (make_insert(session), *_tokens(session, access, refresh_token))
+    inserted = make_insert(session)
+    changes: tuple[Change, ...] = (inserted,)
+    if refresh_token is not None:
+        changes = (inserted, _kept(refresh_token, session))
     fact = make_fact(
         kind=FactKind.SESSION_STARTED,
         session_id=session.session_id,
@@ -281,16 +282,13 @@ def start(
     return session, _issued(session, access, refresh_token, now), changes, fact
 
 
-def _tokens(session: Session, access: Secret, refresh_token: Secret | None) -> tuple[Change, ...]:
-    """The token records of the session's present generation."""
-    inserted = make_insert(_token_of(session, access.digest, TokenKind.ACCESS))
-    if refresh_token is None:
-        return (inserted,)
-    return inserted, make_insert(_token_of(session, refresh_token.digest, TokenKind.REFRESH))
-
-
-def _token_of(session: Session, digest: Digest, kind: TokenKind) -> Token:
-    return make_token(digest=digest, session_id=session.session_id, kind=kind, generation=session.generation)
+def _kept(refresh_token: Secret, session: Session) -> Change:
+    """The refresh token of the session's present generation, to be recognised from now on."""
+    return make_insert(
+        make_refresh_token(
+            digest=refresh_token.digest, session_id=session.session_id, generation=session.generation
+        )
+    )
 
 
 def _issued(session: Session, access: Secret, refresh_token: Secret | None, now: Instant) -> TokensIssued:
@@ -318,11 +316,9 @@ def refresh(
     policy: Policy,
 ) -> Decision:
     """A refresh token presented by an authenticated client: rotation, safe retry, replay or refusal."""
-    token = snapshot.token(spent.digest)
-    if token is None or token.kind is not TokenKind.REFRESH:
-        return refused(Why.TOKEN_UNKNOWN)
-    session = snapshot.session(token.session_id)
-    if session is None or session.kind is not kind:
+    token = snapshot.refresh_token(spent.digest)
+    session = None if token is None else snapshot.session(token.session_id)
+    if token is None or session is None or session.kind is not kind:
         return refused(Why.TOKEN_UNKNOWN)
     if session.client_id != client.client_id:
         return refused(Why.TOKEN_OF_ANOTHER_CLIENT)
@@ -352,7 +348,10 @@ def _rotate(
     entropy: Entropy,
     now: Instant,
 ) -> Decision:
-    """The next generation. A scope too wide is refused, and the rotation stands (READINGS 5)."""
+    """The next generation. A scope too wide is refused, and the rotation stands (READINGS 5).
+
+    With the digest of its new access token the session forgets the spent one, which is dead at once.
+    """
     salt = draw_salt(entropy)
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)
@@ -366,12 +365,11 @@ def _rotate(
         rotated_at=now,
         rotated_user_agent=user_agent,
     )
-    spent_access = _token_of(session, session.access_digest, TokenKind.ACCESS)
     refusal = Why.SCOPE_TOO_WIDE if beyond(scopes, session.scopes) else None
     reply: Reply = _issued(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
     return make_decision(
         reply,
-        (make_update(session, rotated), make_delete(spent_access), *_tokens(rotated, access, refresh_token)),
+        (make_update(session, rotated), _kept(refresh_token, rotated)),
         (_told(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
     )
 
@@ -408,11 +406,11 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
     found = _own(secret, client, snapshot)
     if found is None:
         return TokenInactive()
-    token, session = found
-    is_access_token = token.kind is TokenKind.ACCESS
+    session, refresh_token = found
+    is_access_token = refresh_token is None
     expires_at = session.access_expires_at if is_access_token else session.expires_at
     if (
-        token.generation != session.generation
+        (refresh_token is not None and refresh_token.generation != session.generation)
         or now >= expires_at
         or state_of(session, snapshot, now) is not SessionState.ACTIVE
     ):
@@ -431,21 +429,22 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
 def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """End the session a token belongs to, spent ones included (READINGS 7); always the same answer."""
     found = _own(secret, client, snapshot)
-    if found is None or state_of(found[1], snapshot, now) is not SessionState.ACTIVE:
+    if found is None or state_of(found[0], snapshot, now) is not SessionState.ACTIVE:
         return make_decision(Done())
-    changes, fact = end(found[1], Why.REVOKED_BY_CLIENT, now)
+    changes, fact = end(found[0], Why.REVOKED_BY_CLIENT, now)
     return make_decision(Done(), changes, (fact,))
 
 
-def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Token, Session] | None:
-    """A token of one of `client`'s OAuth sessions, and that session."""
-    token = snapshot.token(secret.digest)
-    session = None if token is None else snapshot.session(token.session_id)
-    if token is None or session is None:
+def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Session, RefreshToken | None] | None:
+    """The session of `client` that a token belongs to, with the token where it is a refresh token."""
+    token = None
+    session = snapshot.session_by_access_token(secret.digest)
+    if session is None:
+        token = snapshot.refresh_token(secret.digest)
+        session = None if token is None else snapshot.session(token.session_id)
+    if session is None or session.client_id != client.client_id or session.kind is SessionKind.LOGIN:
         return None
-    if session.client_id != client.client_id or session.kind is SessionKind.LOGIN:
-        return None
-    return token, session
+    return session, token
 
 
 # --- endings

@@ -13,11 +13,11 @@ from ostiary_core.records import (
     Key,
     Place,
     Record,
+    RefreshToken,
     Role,
     Session,
     Table,
     TextCode,
-    Token,
     User,
     references,
 )
@@ -27,7 +27,8 @@ __all__ = ["Fetch", "NotLoaded", "Snapshot", "load"]
 R = TypeVar("R", bound=Record)
 
 Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
-"""How a store hands out records: those of one table that stand under the given identifiers.
+"""How a store hands out records: those of one table that stand under the given identifiers. Of
+`Table.ACCESS_TOKEN` they are the sessions whose present access tokens have these digests.
 
 It may give records of later tables with them, to save a question: they are not asked for again.
 """
@@ -80,11 +81,23 @@ class Snapshot:
     def code(self, digest: bytes) -> AuthorizationCode | None:
         return self._get(AuthorizationCode, digest)
 
-    def token(self, digest: bytes) -> Token | None:
-        return self._get(Token, digest)
+    def refresh_token(self, digest: bytes) -> RefreshToken | None:
+        return self._get(RefreshToken, digest)
 
     def session(self, session_id: str) -> Session | None:
         return self._get(Session, session_id)
+
+    def session_by_access_token(self, digest: bytes) -> Session | None:
+        """The session whose present access token this is; one that was spent leads nowhere."""
+        try:
+            found = self._records[Table.ACCESS_TOKEN, digest]
+        except KeyError:
+            raise NotLoaded(Table.ACCESS_TOKEN) from None
+        if not isinstance(found, Session):
+            return None
+        # As it stands now, which may be with another token.
+        session = self.session(found.session_id)
+        return session if session is not None and session.access_digest == digest else None
 
     def consent(self, user_id: str, client_id: str) -> Consent | None:
         return self._get(Consent, (user_id, client_id))
@@ -106,6 +119,8 @@ class Snapshot:
             else:
                 record = change.after if isinstance(change, Update) else change.record
                 self._records[record.key] = record
+                if isinstance(record, Session):
+                    self._records[Table.ACCESS_TOKEN, record.access_digest] = record
 
     def __repr__(self) -> str:
         return f"Snapshot({len(self._records)} keys)"
@@ -140,6 +155,10 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
             records[table, identifier] = None
         for record in fetch(table, unknown):
             records[record.key] = record
+            if table is Table.ACCESS_TOKEN and isinstance(record, Session):
+                records[table, record.access_digest] = record
+                # No text is both an access token and a refresh token.
+                records.setdefault((Table.REFRESH_TOKEN, record.access_digest), None)
             if led_to := references(record):
                 _await(led_to, records, pending)
     return Snapshot(records)
@@ -154,11 +173,8 @@ def _await(places: Iterable[Place], records: _Records, pending: dict[Table, set[
 
 
 def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> Place | None:
-    """Where the consent stands between whoever holds this token and a client."""
-    token = records.get((Table.TOKEN, token_digest))
-    if not isinstance(token, Token):
-        return None
-    session = records.get((Table.SESSION, token.session_id))
+    """Where the consent stands between whoever holds this access token and a client."""
+    session = records.get((Table.ACCESS_TOKEN, token_digest))
     if not isinstance(session, Session) or session.user_id is None:
         return None
     return (Table.CONSENT, (session.user_id, client_id))

@@ -20,7 +20,7 @@ from ostiary_core.life import EndingSought, SessionLife, ending_from_above, life
 from ostiary_core.listing import USES, Listing, Page
 from ostiary_core.plain_listing import plain_page
 from ostiary_core.policy import SPECIFICATION, Policy
-from ostiary_core.records import Key, Record, Table
+from ostiary_core.records import Key, Record, Session, Table
 from ostiary_core.snapshot import load
 
 __all__ = ["LostRace", "MemoryStore", "Store", "net_changes"]
@@ -114,17 +114,28 @@ class MemoryStore:
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none."""
         for change in changes:
-            before, _ = _ends(change)
+            before, after = _ends(change)
             key = _key(change)
             standing = self._tables[key.table].get(key.id)
             if (standing and standing.revision) != (before and before.revision):
                 raise LostRace(f"a record of table {key.table.name} is not at the revision it was read at")
+            if isinstance(after, Session) and self._holds_token_of_another(after):
+                raise LostRace("an access token is that of another session")
         for change in changes:
-            match change:
-                case Insert(after) | Update(_, after):
-                    self._tables[after.table][after.key.id] = after
-                case Delete(before):
-                    del self._tables[before.table][before.key.id]
+            before, after = _ends(change)
+            key = _key(change)
+            if isinstance(before, Session):
+                del self._tables[Table.ACCESS_TOKEN][before.access_digest]
+            if isinstance(after, Session):
+                self._tables[Table.ACCESS_TOKEN][after.access_digest] = after
+            if after is None:
+                del self._tables[key.table][key.id]
+            else:
+                self._tables[key.table][key.id] = after
+
+    def _holds_token_of_another(self, session: Session) -> bool:
+        holder = self._tables[Table.ACCESS_TOKEN].get(session.access_digest)
+        return holder is not None and holder.key != session.key
 
     def records(self, table: Table) -> tuple[Record, ...]:
         """Everything in one table, for whoever inspects the store as a whole."""

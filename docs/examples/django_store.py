@@ -15,7 +15,7 @@ from ostiary_core.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.decision import Change, Insert, Update
 from ostiary_core.events import Event
 from ostiary_core.plain_records import entry_from_text, identifier_text, record_from_text, to_text
-from ostiary_core.records import Key, Record, Table
+from ostiary_core.records import Key, Record, Session, Table
 from ostiary_core.store import net_changes
 
 
@@ -24,6 +24,8 @@ class StoredRecord(models.Model):  # type: ignore[misc]
 
     place = models.CharField(max_length=400, primary_key=True)
     table = models.IntegerField(db_index=True)
+    access_token = models.CharField(max_length=64, null=True, unique=True)
+    """The digest of a session's access token, by which it is found as well."""
     revision = models.IntegerField()
     content = models.TextField()
 
@@ -45,6 +47,12 @@ def place_of(key: Key) -> str:
     return f"{key.table.value} {identifier_text(key)}"
 
 
+def columns_of(record: Record) -> dict[str, Any]:
+    """What is written anew with every revision."""
+    token = record.access_digest.hex() if isinstance(record, Session) else None
+    return {"revision": record.revision, "access_token": token, "content": to_text(record)}
+
+
 class DjangoStore:
     """The port of the core over the two models."""
 
@@ -62,6 +70,10 @@ class DjangoStore:
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
         """The records that there are."""
+        if table is Table.ACCESS_TOKEN:
+            tokens = [digest.hex() for digest in identifiers]
+            rows = StoredRecord.objects.filter(access_token__in=tokens)
+            return [record_from_text(Table.SESSION, row.content) for row in rows]
         places = [place_of(Key(table, identifier)) for identifier in identifiers]
         rows = StoredRecord.objects.filter(place__in=places)
         return [record_from_text(table, row.content) for row in rows]
@@ -79,19 +91,14 @@ class DjangoStore:
         before = change.before
         standing = StoredRecord.objects.filter(place=place_of(before.key), revision=before.revision)
         if isinstance(change, Update):
-            written = standing.update(revision=change.after.revision, content=to_text(change.after))
+            written = standing.update(**columns_of(change.after))
         else:
             written, _ = standing.delete()
         if not written:
             raise LostRace(f"a record of table {before.table.name} is not at the revision it was read at")
 
     def _insert(self, record: Record) -> None:
-        row = StoredRecord(
-            place=place_of(record.key),
-            table=record.table.value,
-            revision=record.revision,
-            content=to_text(record),
-        )
+        row = StoredRecord(place=place_of(record.key), table=record.table.value, **columns_of(record))
         try:
             row.save(force_insert=True)
         except IntegrityError:

@@ -165,8 +165,7 @@ def must_change_unchecked(original: Original) -> Original:
     def examined(caller: Any, asked: Any, snapshot: Any, now: Any) -> Any:
         found = original(caller, asked, snapshot, now)
         if found is Why.PASSWORD_MUST_CHANGE:
-            token = snapshot.token(caller.access_token.digest)
-            user = snapshot.user(snapshot.session(token.session_id).user_id)
+            user = snapshot.user(snapshot.session_by_access_token(caller.access_token.digest).user_id)
             content = snapshot.after((Update(user, replace(user, must_change_password=False)),))
             return original(caller, asked, content, now)
         return found

@@ -12,7 +12,7 @@ from fuzz.faults.planting import Fault, wrapped
 from ostiary_core import authentication, endings, session, store
 from ostiary_core import code as code_machine
 from ostiary_core.decision import Decision, Delete, Done, Update
-from ostiary_core.records import Client, Session, SessionKind, Token, User, revised
+from ostiary_core.records import Client, RefreshToken, Session, SessionKind, User, revised
 from ostiary_core.secret import Secret
 from ostiary_core.why import Why
 
@@ -112,11 +112,10 @@ def any_secret() -> AbstractContextManager[Any]:
 
 def third_party_signed_in(original: Original) -> Original:
     def person(caller: Any, snapshot: Any, now: Any) -> Any:
-        token = snapshot.token(caller.access_token.digest)
-        held = None if token is None else snapshot.session(token.session_id)
+        held = snapshot.session_by_access_token(caller.access_token.digest)
         if held is not None and held.user_id is not None and held.kind is not SessionKind.LOGIN:
-            state = session.state_of(held, snapshot, now)
-            if state is session.SessionState.ACTIVE and token.generation == held.generation:
+            active = session.state_of(held, snapshot, now) is session.SessionState.ACTIVE
+            if active:
                 return authentication.Person(snapshot.user(held.user_id), held)
         return original(caller, snapshot, now)
 
@@ -182,7 +181,7 @@ def stale_turns(original: Original) -> Original:
 
 
 def references_forgotten(original: Original) -> Original:
-    return lambda record: () if isinstance(record, Token) else original(record)
+    return lambda record: () if isinstance(record, RefreshToken) else original(record)
 
 
 @contextmanager

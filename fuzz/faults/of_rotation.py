@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from fuzz.faults.planting import Fault, wrapped
 from ostiary_core import session as machine
-from ostiary_core.decision import Decision, Delete, Insert, TokensIssued, Update, refused
+from ostiary_core.decision import Decision, Insert, TokensIssued, Update, refused
 from ostiary_core.instant import SECOND_MS, whole_seconds
-from ostiary_core.records import Session, TokenKind, revised
+from ostiary_core.records import Session, revised
 from ostiary_core.scopes import beyond, narrowed
 from ostiary_core.secret import draw_token
 from ostiary_core.session import SessionState
@@ -34,14 +34,14 @@ def changed(decision: Decision, **values: Any) -> Decision:
 
 def presented(asked: dict[str, Any]) -> tuple[Any, Any]:
     """The token and the session of a call of `session.refresh`."""
-    token = asked["snapshot"].token(asked["spent"].digest)
+    token = asked["snapshot"].refresh_token(asked["spent"].digest)
     session = None if token is None else asked["snapshot"].session(token.session_id)
     return token, session
 
 
 def is_refresh_of(asked: dict[str, Any]) -> bool:
-    token, session = presented(asked)
-    return token is not None and session is not None and token.kind is TokenKind.REFRESH
+    _, session = presented(asked)
+    return session is not None
 
 
 def grace_slides(original: Original) -> Original:
@@ -53,16 +53,8 @@ def grace_slides(original: Original) -> Original:
 
 
 def spent_access_lives(original: Original) -> Original:
-    def rotate(*asked: Any) -> Any:
-        decision = original(*asked)
-
-        def kept(change: Any) -> Any:
-            if isinstance(change, Delete):
-                spent: Any = change.before
-                return Update(spent, revised(spent, generation=spent.generation + 1))
-            return change
-
-        return replace(decision, changes=tuple(kept(change) for change in decision.changes))
+    def rotate(session: Any, *rest: Any) -> Any:
+        return changed(original(session, *rest), access_digest=session.access_digest)
 
     return rotate
 

@@ -1,12 +1,13 @@
 """Mistakes in what a token shows and ends: introspection, revocation, user-info, housekeeping."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from fuzz.faults.planting import Fault, wrapped
+from fuzz.faults.planting import Fault, replaced, wrapped
 from ostiary_core.decision import Decision, Update
-from ostiary_core.records import TokenKind
+from ostiary_core.records import Table
 
 __all__ = ["FAULTS"]
 
@@ -15,8 +16,10 @@ Original = Callable[..., Any]
 
 def of_any_client(original: Original) -> Original:
     def asked_by_owner(secret: Any, client: Any, snapshot: Any, now: Any) -> Any:
-        token = snapshot.token(secret.digest)
-        session = None if token is None else snapshot.session(token.session_id)
+        session = snapshot.session_by_access_token(secret.digest)
+        if session is None:
+            token = snapshot.refresh_token(secret.digest)
+            session = None if token is None else snapshot.session(token.session_id)
         owner = None if session is None else snapshot.client(session.client_id)
         return original(secret, owner or client, snapshot, now)
 
@@ -25,9 +28,8 @@ def of_any_client(original: Original) -> Original:
 
 def access_revokes_nothing(original: Original) -> Original:
     def revoke(secret: Any, client: Any, snapshot: Any, now: Any) -> Any:
-        token = snapshot.token(secret.digest)
         decision = original(secret, client, snapshot, now)
-        spared = token is not None and token.kind is TokenKind.ACCESS
+        spared = snapshot.session_by_access_token(secret.digest) is not None
         return Decision(decision.reply) if spared else decision
 
     return revoke
@@ -35,7 +37,7 @@ def access_revokes_nothing(original: Original) -> Original:
 
 def spent_refresh_active(original: Original) -> Original:
     def introspect(secret: Any, client: Any, snapshot: Any, now: Any) -> Any:
-        token = snapshot.token(secret.digest)
+        token = snapshot.refresh_token(secret.digest)
         session = None if token is None else snapshot.session(token.session_id)
         if session is not None and token.generation == session.generation - 1:
             current = replace(token, generation=session.generation)
@@ -54,14 +56,29 @@ def salt_erased_early(original: Original) -> Original:
     return lambda session, now, policy: original(session, now, replace(policy, **no_grace))
 
 
+def either_token(token: Any) -> tuple[Any, ...]:
+    return (Table.ACCESS_TOKEN, token.digest), (Table.REFRESH_TOKEN, token.digest)
+
+
 def refresh_at_user_info(original: Original) -> Original:
     def show(event: Any, snapshot: Any, now: Any) -> Any:
-        token = snapshot.token(event.access_token.digest)
-        if token is not None and token.kind is TokenKind.REFRESH:
-            snapshot = snapshot.after((Update(token, replace(token, kind=TokenKind.ACCESS)),))
+        digest = event.access_token.digest
+        token = snapshot.refresh_token(digest)
+        session = None if token is None else snapshot.session(token.session_id)
+        if session is not None and token.generation == session.generation:
+            snapshot = snapshot.after((Update(session, replace(session, access_digest=digest)),))
         return original(event, snapshot, now)
 
     return show
+
+
+@contextmanager
+def looked_for_among_both() -> Iterator[None]:
+    with (
+        replaced("keys", "_access_token", either_token),
+        wrapped("profile", "show", refresh_at_user_info)(),
+    ):
+        yield
 
 
 FAULTS: Final = (
@@ -88,6 +105,6 @@ FAULTS: Final = (
     Fault(
         "refresh-at-user-info",
         "user-info takes a refresh token",
-        wrapped("profile", "show", refresh_at_user_info),
+        looked_for_among_both,
     ),
 )

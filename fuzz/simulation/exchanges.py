@@ -24,7 +24,7 @@ from fuzz.simulation.story import AT_THE_DESK, Story
 from fuzz.simulation.streams import Line as Connection
 from fuzz.simulation.witness import Witness
 from fuzz.steps import Step
-from ostiary_core.records import Session, Table, Token
+from ostiary_core.records import RefreshToken, Session, Table
 from ostiary_core.secret import digest_of
 
 __all__ = ["DESK", "Exchanges"]
@@ -223,10 +223,12 @@ class Exchanges:
     def _session(self, answer: Answer) -> Session | None:
         texts = [text for text in (answer.access, answer.refresh) if text is not None]
         digests = [digest_of(text) for text in texts]
-        tokens = [one for one in self.shared.records(Table.TOKEN) if isinstance(one, Token)]
+        tokens = [one for one in self.shared.records(Table.REFRESH_TOKEN) if isinstance(one, RefreshToken)]
         ids = {token.session_id for token in tokens if token.digest in digests}
         for session in self.shared.records(Table.SESSION):
-            if isinstance(session, Session) and session.session_id in ids:
+            if not isinstance(session, Session):
+                continue
+            if session.session_id in ids or session.access_digest in digests:
                 return session
         return None
 

@@ -21,7 +21,7 @@ from ostiary_core.decision import Change, Decision
 from ostiary_core.events import Event
 from ostiary_core.instant import SECOND_MS, Instant
 from ostiary_core.policy import Policy
-from ostiary_core.records import Record, Session, Table
+from ostiary_core.records import RECORD_TABLES, Record, Session, Table
 from ostiary_core.store import MemoryStore
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.threads import RunSync, run_inline
@@ -131,7 +131,7 @@ class SharedMemory(MemoryStore):
         return [session_id for _, session_id in sorted(due)[:limit]]
 
     def texts(self) -> bytes:
-        stored = [*(self.records(table) for table in Table), self.audit()]
+        stored = [*(self.records(table) for table in RECORD_TABLES), self.audit()]
         return repr(stored).encode()
 
 

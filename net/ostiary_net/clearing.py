@@ -43,7 +43,7 @@ _SOUGHT: Final = {
 
 _TOKENS: Final = (
     "SELECT t.digest, s.session_id"
-    " FROM (SELECT digest, session_id FROM tokens WHERE digest > ? ORDER BY digest LIMIT ?) t"
+    " FROM (SELECT digest, session_id FROM refresh_tokens WHERE digest > ? ORDER BY digest LIMIT ?) t"
     " LEFT JOIN sessions s ON s.session_id = t.session_id ORDER BY t.digest"
 )
 
@@ -53,8 +53,8 @@ def read_lapsed(
 ) -> Lapsed:
     """Up to `limit` identifiers of one kind that the rules may let go of at `now`, the oldest first.
 
-    Tokens have no index by session, as it would cost every rotation a write: they are gone through by their
-    key, from `after` on.
+    Refresh tokens have no index by session, as it would cost every rotation a write: they are gone through by
+    their key, from `after` on.
     """
     if lapses is Lapses.TOKENS:
         rows = execute(_TOKENS, (after, limit))

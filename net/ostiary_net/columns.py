@@ -22,11 +22,11 @@ from ostiary_core.records import (
     Consent,
     Identifier,
     Record,
+    RefreshToken,
     Role,
     Session,
     Table,
     TextCode,
-    Token,
     User,
 )
 
@@ -46,7 +46,7 @@ class Stored(NamedTuple):
 
 TABLES: Final[Mapping[Table, Stored]] = {
     Table.IDENTIFIER: Stored(Identifier, "identifiers", ("kind", "value")),
-    Table.TOKEN: Stored(Token, "tokens", ("digest",)),
+    Table.REFRESH_TOKEN: Stored(RefreshToken, "refresh_tokens", ("digest",)),
     Table.TEXT_CODE: Stored(TextCode, "text_codes", ("purpose", "phone")),
     Table.CODE: Stored(AuthorizationCode, "codes", ("digest",)),
     Table.SESSION: Stored(Session, "sessions", ("session_id",)),

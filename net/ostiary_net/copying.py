@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import apsw
 
 from ostiary_core.decision import Insert
-from ostiary_core.records import Table
+from ostiary_core.records import RECORD_TABLES
 from ostiary_net.columns import TABLES
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite.connections import connect_reader
@@ -39,7 +39,7 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
     try:
         examine(reading)
         reading.execute("BEGIN")
-        for table in Table:
+        for table in RECORD_TABLES:
             layout = LAYOUTS[table]
             rows = map(layout.translation.from_row, reading.execute(layout.select_all))
             for batch in _batches(rows):

@@ -23,11 +23,11 @@ from ostiary_core.instant import Instant
 from ostiary_net.postgres.schema import bring_up_to_date as bring_postgres_up_to_date
 from ostiary_net.sqlite.schema import bring_up_to_date as bring_sqlite_up_to_date
 
-__all__ = ["ROTATIONS", "TOKENS", "SQLiteFile", "depth", "main"]
+__all__ = ["ROTATIONS", "SQLiteFile", "depth", "main"]
 
 ROTATIONS: Final = 2
-TOKENS: Final = 1 + (1 + ROTATIONS)
-"""One access token, as a rotation takes the one before away, and every refresh token there ever was."""
+_REFRESH_TOKENS: Final = 1 + ROTATIONS
+"""Every one there ever was; the access token is the session's own."""
 ENTRIES: Final = 2 + ROTATIONS
 """Audit entries of one session: the code, the start, and each rotation."""
 
@@ -92,6 +92,8 @@ class _PostgreSQL:
         numbers = f"WITH n AS (SELECT i FROM generate_series({first}, {end - 1}) i)"
         for statement in _statements(values, numbers):
             self._connection.execute(statement.encode())
+        way = f"SELECT {values['digest']}, {values['text']} FROM n"
+        self._connection.execute(f"INSERT INTO access_tokens (digest, session_id) {numbers} {way}".encode())
         self._connection.execute("VACUUM ANALYZE")
 
     def sizes(self) -> Sizes:
@@ -120,11 +122,10 @@ def _statements(values: Mapping[str, str], numbers: str) -> Iterator[str]:
         f"CASE WHEN i % 1000 = 0 THEN {digest} ELSE {none} END, {_AT} + i + 1000, '{_AGENT}', '{_AGENT}', "
         f"'203.0.113.7', {ROTATIONS + 1} FROM n"
     )
-    for number in range(TOKENS):
-        kind, generation = ("access", ROTATIONS) if number == ROTATIONS + 1 else ("refresh", number)
+    for generation in range(_REFRESH_TOKENS):
         yield (
-            "INSERT INTO tokens (digest, session_id, kind, generation, revision) "
-            f"{numbers} SELECT {digest}, {text}, '{kind}', {generation}, 1 FROM n"
+            "INSERT INTO refresh_tokens (digest, session_id, generation, revision) "
+            f"{numbers} SELECT {digest}, {text}, {generation}, 1 FROM n"
         )
     for number, fact in enumerate(("code-used", "session-started", *(["pair-rotated"] * ROTATIONS))):
         yield (
@@ -146,7 +147,7 @@ def depth(entries: float, bytes_an_entry: float, page_bytes: int) -> int:
     return max(1, math.ceil(math.log(max(entries, 2)) / math.log(fan_out)))
 
 
-_ENTRIES_A_SESSION: Final = {"tokens": TOKENS, "sqlite_autoindex_tokens_1": TOKENS, "tokens_pkey": TOKENS}
+_ENTRIES_A_SESSION: Final = {"refresh_tokens": _REFRESH_TOKENS, "refresh_tokens_pkey": _REFRESH_TOKENS}
 
 
 _HEAPS: Final = ("audit", "sessions")
@@ -155,7 +156,7 @@ _LEAST_SHOWN: Final = 5.0
 
 
 def _report(store: SQLiteFile | _PostgreSQL, sessions: int, target: int) -> None:
-    print(f"\n{store.name}: {TOKENS} tokens and {ENTRIES} audit entries a session")
+    print(f"\n{store.name}: {_REFRESH_TOKENS} refresh tokens and {ENTRIES} audit entries a session")
     done, measured = 0, []
     for part in (sessions // 4, sessions // 2, sessions):
         began = time.monotonic()

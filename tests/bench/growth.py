@@ -118,11 +118,14 @@ def _fill(connection: psycopg.Connection[Any], first: int, end: int, *, ended: b
             f"{started + _LIFETIME_MS} + i % 60000, 0, {_digest('access')}, '[\"user.read\"]', "
             f"{started + _DAY_MS}, {ending}, 'bench', '203.0.113.7', 1 FROM {numbers}".encode()
         )
-        for kind in ("access", "refresh"):
-            connection.execute(
-                "INSERT INTO tokens (digest, session_id, kind, generation, revision) "
-                f"SELECT {_digest(kind)}, md5('session ' || i), '{kind}', 0, 1 FROM {numbers}".encode()
-            )
+        connection.execute(
+            "INSERT INTO refresh_tokens (digest, session_id, generation, revision) "
+            f"SELECT {_digest('refresh')}, md5('session ' || i), 0, 1 FROM {numbers}".encode()
+        )
+        connection.execute(
+            "INSERT INTO access_tokens (digest, session_id) "
+            f"SELECT {_digest('access')}, md5('session ' || i) FROM {numbers}".encode()
+        )
     connection.execute("VACUUM ANALYZE")
     connection.execute("CHECKPOINT")
     return time.monotonic() - began
@@ -204,7 +207,7 @@ def _pages(connection: psycopg.Connection[Any]) -> int:
     row = connection.execute(
         "SELECT sum(heap_blks_hit + heap_blks_read + coalesce(idx_blks_hit + idx_blks_read, 0)) "
         "FROM pg_statio_user_tables WHERE schemaname = %s AND relname IN "
-        "('tokens', 'sessions', 'users', 'clients', 'consents', 'audit')",
+        "('access_tokens', 'refresh_tokens', 'sessions', 'users', 'clients', 'consents', 'audit')",
         (_SCHEMA,),
     ).fetchone()
     assert row is not None

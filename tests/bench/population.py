@@ -21,11 +21,10 @@ from ostiary_core.records import (
     Epochs,
     GrantType,
     Record,
+    RefreshToken,
     Session,
     SessionKind,
     Table,
-    Token,
-    TokenKind,
     User,
 )
 from ostiary_core.secret import Entropy, digest_of, draw_session_id
@@ -69,7 +68,7 @@ def fill(path: Path, sessions: int) -> int:
                 connection.executemany(LAYOUTS[Table.SESSION].inserts[1], _session_rows(numbers, starts, now))
                 # In the order of their tree, which is quicker.
                 rows = sorted(tuple(row) for row in _token_rows(numbers, starts))
-                connection.executemany(LAYOUTS[Table.TOKEN].inserts[1], rows)
+                connection.executemany(LAYOUTS[Table.REFRESH_TOKEN].inserts[1], rows)
     finally:
         connection.close()
     return path.stat().st_size - before
@@ -190,11 +189,10 @@ def _session_rows(numbers: range, starts: _Starts, now: Instant) -> Iterator[Seq
 
 
 def _token_rows(numbers: range, starts: _Starts) -> Iterator[Sequence[SQLValue]]:
-    translation = LAYOUTS[Table.TOKEN].translation
+    translation = LAYOUTS[Table.REFRESH_TOKEN].translation
     at_digest, at_session = map(translation.columns.index, ("digest", "session_id"))
-    for kind in TokenKind:
-        row = translation.to_row(Token(digest=digest_of(""), session_id="", kind=kind, generation=0))
-        for number in numbers:
-            row[at_digest] = digest_of(token(kind.value, number))
-            row[at_session] = _session_id(number, starts[number])
-            yield row
+    row = translation.to_row(RefreshToken(digest=digest_of(""), session_id="", generation=0))
+    for number in numbers:
+        row[at_digest] = digest_of(token("refresh", number))
+        row[at_session] = _session_id(number, starts[number])
+        yield row

@@ -4,12 +4,12 @@
 
 Two simulations on a sample drawn by key, as keys are spread evenly and any range of them is like any other.
 
-*Leaves*: every insertion and deletion of tokens in a narrow range of digests, into leaves that are balanced
-as SQLite does it (an overflowing leaf shares with both neighbours, and all three make room for a fourth).
-What a token takes then is set beside what `tests.bench.capacity` measures in a real file.
+*Leaves*: every insertion and deletion of access tokens in a narrow range of digests, into leaves that are
+balanced as SQLite does it (an overflowing leaf shares with both neighbours, and all three make room for a
+fourth). What a token takes then is set beside what `tests.bench.capacity` measures in a real file.
 
-*Cache*: introspections drawn by a pattern, each touching the leaf of its token, of the session's key and of
-the session's row; one page in so many is followed through a cache that forgets what was not used for longest.
+*Cache*: introspections drawn by a pattern, each touching the leaf of its token and of the session's row;
+one page in so many is followed through a cache that forgets what was not used for longest.
 """
 
 import argparse
@@ -23,20 +23,21 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.bench.capacity import ROTATIONS, TOKENS, SQLiteFile
+from tests.bench.capacity import ROTATIONS, SQLiteFile
 
 __all__ = ["Leaves", "hit_share", "main"]
 
 _PAGE_BYTES: Final = 4_096
-_TOKEN_BYTES: Final = 82
-"""A token in its leaf: 32 bytes of digest, 32 of session id, its kind and numbers, and SQLite's own 11."""
+_TOKEN_BYTES: Final = 42
+"""A token in its leaf: 32 bytes of digest, 4 of the session's row number, and SQLite's own 6."""
 _MEASURED_SESSIONS: Final = 240_000
 _KEYS_FOLLOWED: Final = 200_000
 """Tokens that the sample of leaves ends with."""
 _PAGES_FOLLOWED: Final = 40_000
 _TOUCHES: Final = 600_000
 _CACHES_GB: Final = (1, 2, 4, 8, 16, 32, 64)
-_STRUCTURES: Final = ("tokens", "sqlite_autoindex_sessions_1", "sessions")
+_TOKENS: Final = "sessions_by_access_token"
+_STRUCTURES: Final = (_TOKENS, "sessions")
 """Where an introspection reads a leaf; those of users and consents come on top and are fewer."""
 
 
@@ -80,17 +81,15 @@ class Leaves:
 
 
 def token_bytes(drawn: random.Random, keys: int) -> float:
-    """Bytes that a token takes once so many are there, each session's access token replaced as it rotates."""
+    """Bytes that a token takes once so many are there, each session's replaced as it rotates."""
     leaves = Leaves((_PAGE_BYTES - 8) // _TOKEN_BYTES)
-    for _ in range(keys // TOKENS):
-        access = drawn.random()
-        leaves.insert(access)
-        leaves.insert(drawn.random())
+    for _ in range(keys):
+        token = drawn.random()
+        leaves.insert(token)
         for _ in range(ROTATIONS):
-            leaves.delete(access)
-            access = drawn.random()
-            leaves.insert(access)
-            leaves.insert(drawn.random())
+            leaves.delete(token)
+            token = drawn.random()
+            leaves.insert(token)
     return leaves.pages * _PAGE_BYTES / leaves.keys
 
 
@@ -120,7 +119,7 @@ def touches(drawn: random.Random, pattern: Pattern, pages: Mapping[str, float], 
         share_of_the_young = (
             # A digest lies anywhere: so many young tokens on each page, as chance has it.
             [_poisson(drawn, hot / pages[structure]) for _ in range(count)]
-            if structure == "tokens"
+            if structure == _TOKENS
             # Ids begin with their instant: the young lie together at the end.
             else [
                 float(place >= count - max(1, round(count * pattern.hot_sessions))) for place in range(count)
@@ -173,14 +172,14 @@ def main() -> None:
         store = SQLiteFile(Path(folder) / "measured.db")
         store.fill(0, _MEASURED_SESSIONS)
         measured = store.sizes()
-    a_token = measured["tokens"] / (_MEASURED_SESSIONS * TOKENS)
+    a_token = measured[_TOKENS] / _MEASURED_SESSIONS
     print(f"a token in a file of {_MEASURED_SESSIONS:,} sessions, measured:   {a_token:6.1f} bytes")
     simulated = 0.0
     for part in (4, 2, 1):
         simulated = token_bytes(drawn, _KEYS_FOLLOWED // part)
         print(f"a token in leaves of {asked.sessions // part:,} sessions, simulated: {simulated:6.1f} bytes")
     pages = {name: measured[name] / _MEASURED_SESSIONS * asked.sessions / _PAGE_BYTES for name in _STRUCTURES}
-    pages["tokens"] = simulated * TOKENS * asked.sessions / _PAGE_BYTES
+    pages[_TOKENS] = simulated * asked.sessions / _PAGE_BYTES
     for name in _STRUCTURES:
         print(f"  {name:<30}{pages[name] * _PAGE_BYTES / 1e9:8.1f} GB")
     print(f"pages an introspection reads from the disk, of {len(_STRUCTURES)}, by GB of cache")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ostiary_core import Digest, Entropy, Instant, MemoryStore, Secret
 from ostiary_core.decision import Insert
 from ostiary_core.events import Event
-from ostiary_core.records import Epochs, Key, Record, Table, TextCodePurpose
+from ostiary_core.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
 from tests.core.story import START
 
 __all__ = ["EVENTS", "RECORDS", "Pool", "any_store", "copy_of", "events", "instants"]
@@ -118,7 +118,7 @@ def _keys(pool: Pool) -> st.SearchStrategy[Key]:
     digests = _secrets(pool).map(lambda secret: secret.digest)
     sent = st.tuples(st.sampled_from([each.value for each in TextCodePurpose]), _named(pool, "phone"))
     return st.one_of(
-        st.builds(Key, st.sampled_from([Table.TOKEN, Table.CODE]), digests),
+        st.builds(Key, st.sampled_from([Table.REFRESH_TOKEN, Table.CODE]), digests),
         st.builds(Key, st.just(Table.SESSION), _named(pool, "session_id")),
         st.builds(Key, st.just(Table.USER), _named(pool, "user_id")),
         st.builds(Key, st.just(Table.CLIENT), _named(pool, "client_id")),
@@ -173,7 +173,7 @@ def events(kind: type, pool: Pool) -> st.SearchStrategy[Any]:
 
 def copy_of(store: MemoryStore) -> MemoryStore:
     """A store of its own with the same records."""
-    return _filled(store, (record for table in Table for record in store.records(table)))
+    return _filled(store, (record for table in RECORD_TABLES for record in store.records(table)))
 
 
 def _filled(like: MemoryStore, records: Iterable[Record]) -> MemoryStore:

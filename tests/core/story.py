@@ -44,7 +44,7 @@ from ostiary_core.events import (
     PasswordHashRequested,
     SignInAttempted,
 )
-from ostiary_core.records import AuthorizationCode, Client, Consent, Key, Session, Table, User
+from ostiary_core.records import RECORD_TABLES, AuthorizationCode, Client, Consent, Key, Session, Table, User
 from tests.core import asks
 
 __all__ = ["START", "Outcome", "World", "client", "given", "user"]
@@ -220,7 +220,7 @@ class World:
 
     def everything(self) -> dict[Key, object]:
         """All records, to see that nothing changed."""
-        return {record.key: record for table in Table for record in self.store.records(table)}
+        return {record.key: record for table in RECORD_TABLES for record in self.store.records(table)}
 
     def _all(self, kind: type[R], table: Table) -> list[R]:
         return [record for record in self.store.records(table) if isinstance(record, kind)]

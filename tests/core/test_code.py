@@ -32,7 +32,7 @@ def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
 
     issued = world.when(redeem(world.basic(), code)).then(
         TokensIssued,
-        changes=["update code", "insert session", "insert token", "insert token"],
+        changes=["update code", "insert session", "insert refresh token"],
         facts=[FactKind.CODE_USED, FactKind.SESSION_STARTED],
     )
 

@@ -32,7 +32,7 @@ from ostiary_core.explain import Explanation, Step, StepKind, explain
 from ostiary_core.http.language import Language
 from ostiary_core.instant import iso_time
 from ostiary_core.life_texts import ENDINGS, near_misses_text, step_text
-from ostiary_core.records import Session, Table, TextCodePurpose
+from ostiary_core.records import RECORD_TABLES, Session, TextCodePurpose
 from ostiary_core.secret import Secret
 from ostiary_core.session import TRANSITIONS, SessionState
 from tests.core import asks
@@ -550,7 +550,7 @@ def test_records_without_a_trail_are_still_explained() -> None:
 def _without_trail(world: World) -> World:
     """The same records in a store that has no audit trail, as after moving them."""
     bare = World(world.policy, now=world.now)
-    bare.store.write([Insert(record) for table in Table for record in world.store.records(table)])
+    bare.store.write([Insert(record) for table in RECORD_TABLES for record in world.store.records(table)])
     return bare
 
 

@@ -17,17 +17,17 @@ from ostiary_core.records import (
     Consent,
     Identifier,
     IdentifierKind,
+    RefreshToken,
     Role,
     Session,
     TextCode,
-    Token,
     User,
     revised,
 )
 
 T = TypeVar("T")
 
-RECORDS = (Client, User, Role, Identifier, AuthorizationCode, Session, Token, Consent, TextCode)
+RECORDS = (Client, User, Role, Identifier, AuthorizationCode, RefreshToken, Session, Consent, TextCode)
 OTHERS = (Decision, Delete, Fact, Insert, TokenActive, TokensIssued, Update)
 
 

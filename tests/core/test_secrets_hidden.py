@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ostiary_core import Digest, Entropy, Secret, keys, load
 from ostiary_core.decision import Reply
 from ostiary_core.http import Answer
-from ostiary_core.records import Table
+from ostiary_core.records import RECORD_TABLES
 from tests.core.asks import approve, machine, redeem, refresh
 from tests.core.hostile import EVENTS, RECORDS, Pool, events
 from tests.core.story import given
@@ -110,7 +110,7 @@ def test_nothing_of_a_whole_life_prints_a_secret() -> None:
     secrets.add(code)
     for pair in (login.tokens, first, second, token):
         secrets |= {value.reveal() for value in (pair.access_token, pair.refresh_token) if value is not None}
-    printed.extend(repr(record) for table in Table for record in world.store.records(table))
+    printed.extend(repr(record) for table in RECORD_TABLES for record in world.store.records(table))
     printed.append(repr(Answer(200, (), sent.encode())))
 
     everything = "\n".join(printed)

@@ -5,13 +5,15 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ostiary_core import Policy, Secret, Why
-from ostiary_core.decision import FactKind, TokenActive, TokensIssued
+from ostiary_core import Policy, Secret, Why, keys, load, take_turn
+from ostiary_core.decision import Done, FactKind, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.events import (
     ClientChanged,
+    Event,
     GraceLapsed,
     IntrospectionRequested,
     Operator,
+    RevocationRequested,
 )
 from ostiary_core.records import Table
 from ostiary_core.secret import successor
@@ -20,7 +22,7 @@ from tests.core.asks import profile, redeem, refresh
 from tests.core.story import World, given
 from tests.rows import row
 
-ROTATION = ["update session", "delete token", "insert token", "insert token"]
+ROTATION = ["update session", "insert refresh token"]
 ENDING = ["update session"]
 
 
@@ -54,6 +56,28 @@ def test_the_access_token_is_dead_from_the_moment_its_rotation_is_answered() -> 
     world.when(profile(first.access_token)).then_refused(Why.NOT_SIGNED_IN)
     assert not world.is_active(first.access_token)
     assert world.is_active(second.access_token)
+
+
+def test_within_one_turn_too_a_session_is_found_by_the_access_token_it_has_by_then() -> None:
+    world = given()
+    first, credentials = world.tokens(), world.basic()
+    rotation = refresh(credentials, first)
+
+    def asked(token: Secret) -> IntrospectionRequested:
+        return IntrospectionRequested(credentials=credentials, token=token)
+
+    # What it will lead to, as the successor pair is derived from the event alone.
+    [foreseen] = take_turn([rotation], load([keys(rotation)], world.store.fetch), world.now)
+    assert isinstance(foreseen.reply, TokensIssued)
+    second = foreseen.reply.access_token
+    ending = RevocationRequested(credentials=credentials, token=second)
+    events: list[Event] = [asked(first.access_token), asked(second), rotation]
+    events += [asked(first.access_token), asked(second), ending, asked(second)]
+    replies = [type(decision.reply) for decision in world.store.turn(events, world.now)]
+    assert replies == [
+        *(TokenActive, TokenInactive, TokensIssued),
+        *(TokenInactive, TokenActive, Done, TokenInactive),
+    ]
 
 
 def test_a_pair_can_be_rotated_again_and_again() -> None:
@@ -232,7 +256,7 @@ def test_every_old_refresh_token_is_recognised_as_long_as_there_is_the_session()
     for _ in range(5):
         pairs.append(world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued))
     digests = {pair.refresh_token.digest for pair in pairs if pair.refresh_token is not None}
-    assert digests <= {record.key.id for record in world.store.records(Table.TOKEN)}
+    assert digests <= {record.key.id for record in world.store.records(Table.REFRESH_TOKEN)}
 
 
 # --- scope at refresh

@@ -205,7 +205,7 @@ def test_an_ending_costs_the_same_for_one_session_or_many(
 
     outcome = trigger(world)
 
-    assert not {"update code", "delete token", "delete session"} & set(outcome.changes)
+    assert not {"update code", "delete refresh token", "delete session"} & set(outcome.changes)
     assert outcome.changes.count("update session") <= 1, "the login session in which it happened"
     assert [session for session in world.sessions() if session.client_id == "app"] == oauth
 

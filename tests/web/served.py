@@ -17,7 +17,7 @@ from ostiary_core.decision import UserKnown
 from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.guesses import Guesses
 from ostiary_core.rate import RateWindows
-from ostiary_core.records import Record, Table
+from ostiary_core.records import RECORD_TABLES, Record, Table
 from ostiary_net.authentications import Authentications
 from ostiary_net.files import Files
 from ostiary_net.front_door import guard
@@ -173,7 +173,7 @@ class Served:
 
     def records(self) -> dict[Table, frozenset[Record]]:
         """Everything that is stored."""
-        return {table: frozenset(self.store.records(table)) for table in Table}
+        return {table: frozenset(self.store.records(table)) for table in RECORD_TABLES}
 
 
 class _Applications:

@@ -26,7 +26,7 @@ from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 
 from ostiary_core import Secret
-from ostiary_core.records import Table, Token
+from ostiary_core.records import Session, Table
 from ostiary_net.columns import TABLES
 from ostiary_net.front_door.listening import listening
 from ostiary_net.postgres import PostgreSQLStore
@@ -311,7 +311,8 @@ def test_requests_that_run_are_answered_and_nothing_acknowledged_is_lost(way: st
             caller.join(PATIENCE_SECONDS)
 
         with server.open_store() as store:
-            kept = {record.digest for record in store.records(Table.TOKEN) if isinstance(record, Token)}
+            sessions = store.records(Table.SESSION)
+            kept = {record.access_digest for record in sessions if isinstance(record, Session)}
         assert {Secret(token).digest for token in acknowledged} <= kept
         assert len(acknowledged) > 20
 

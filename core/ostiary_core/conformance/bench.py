@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import Change
-from ostiary_core.records import Record, Table
+from ostiary_core.records import RECORD_TABLES, Record, Table
 from ostiary_core.store import Store
 
 __all__ = ["AtOnce", "Bench", "Broken", "CheckedStore", "Contents", "difference", "require"]
@@ -69,7 +69,9 @@ class Contents:
     @classmethod
     def of(cls, store: CheckedStore) -> "Contents":
         """All of it."""
-        return cls(tuple((table, frozenset(store.records(table))) for table in Table), tuple(store.audit()))
+        return cls(
+            tuple((table, frozenset(store.records(table))) for table in RECORD_TABLES), tuple(store.audit())
+        )
 
 
 def difference(found: Contents, expected: Contents) -> str | None:

@@ -1,11 +1,24 @@
 """Checks of single records: kept as they were written, found under their own keys, every write guarded."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast, overload
 
 from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, difference, require
 from ostiary_core.decision import Change, Delete, Insert, Update
-from ostiary_core.records import Identifier, IdentifierKind, Record, Role, Table, revised
+from ostiary_core.instant import Instant
+from ostiary_core.records import (
+    Epochs,
+    Identifier,
+    IdentifierKind,
+    Record,
+    Role,
+    Session,
+    SessionKind,
+    Table,
+    revised,
+)
+from ostiary_core.secret import digest_of
 from ostiary_core.store import LostRace
 
 __all__ = ["CHECKS"]
@@ -33,6 +46,22 @@ def _role(role_id: str, name: str = "a role") -> Role:
 
 def _name(value: str) -> Identifier:
     return Identifier(kind=IdentifierKind.USERNAME, value=value, user_id="somebody")
+
+
+def _session(number: int) -> Session:
+    return Session(
+        session_id=f"session {number}",
+        kind=SessionKind.CLIENT_CREDENTIALS,
+        client_id="somebody",
+        user_id=None,
+        scopes=(),
+        epochs=Epochs(0, 0, 0),
+        started_at=Instant(0),
+        expires_at=Instant(1),
+        access_digest=digest_of(f"access token {number}"),
+        access_scopes=(),
+        access_expires_at=Instant(1),
+    )
 
 
 def _fetched(store: CheckedStore, *keys: str) -> list[Record]:
@@ -78,6 +107,34 @@ def every_record_is_found_under_its_own_key(bench: Bench) -> None:
         list(store.fetch(Table.IDENTIFIER, [pair.key.id, ("anna", "username")])) == [pair],
         "the parts of a key of two parts are mixed up",
     )
+
+
+def a_session_is_found_by_its_present_access_token(bench: Bench) -> None:
+    """From its start to its end, by the token it has and by no other one; no two sessions have the same."""
+    store = bench.make()
+
+    def found(*tokens: str) -> list[Record]:
+        digests = [digest_of(token) for token in tokens]
+        records = store.fetch(Table.ACCESS_TOKEN, digests)
+        return [record for record in records if isinstance(record, Session)]
+
+    sessions = [_session(number) for number in range(3)]
+    store.write([Insert(session) for session in sessions])
+    asked = found("access token 2", "unknown", "access token 0")
+    require(
+        len(asked) == 2 and set(asked) == {sessions[0], sessions[2]},
+        "a session is not found by its access token, or another one is",
+    )
+    rotated = revised(sessions[0], access_digest=digest_of("the next"), generation=1)
+    store.write([Update(sessions[0], rotated), Delete(sessions[1])])
+    gone = found("access token 0", "access token 1")
+    require(not gone, "a session is found by an access token that it no longer has")
+    require(found("the next") == [rotated], "a session is not found by the access token it has now")
+    ended = revised(rotated, ended_at=Instant(1))
+    store.write([Update(rotated, ended)])
+    require(found("the next") == [ended], "a session is not found by its access token as it stands")
+    another = replace(_session(9), access_digest=sessions[2].access_digest)
+    _must_lose(store, [Insert(another)], "two sessions may have one access token")
 
 
 def an_insert_never_takes_the_place_of_a_record(bench: Bench) -> None:
@@ -202,6 +259,7 @@ CHECKS: tuple[Callable[[Bench], None], ...] = (
     two_stores_share_nothing,
     what_is_written_is_read_at_once,
     every_record_is_found_under_its_own_key,
+    a_session_is_found_by_its_present_access_token,
     an_insert_never_takes_the_place_of_a_record,
     a_write_of_an_older_revision_loses,
     a_write_to_a_record_that_is_gone_loses,

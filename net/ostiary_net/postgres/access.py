@@ -1,21 +1,29 @@
 """Loading records and writing changes over one connection, inside whatever transaction it is in."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from psycopg import Connection, Cursor
 
 from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import Change, Delete, Insert, Update
-from ostiary_core.records import Record, Table
+from ostiary_core.records import Record, Session, Table
 from ostiary_core.store import LostRace
 from ostiary_net.columns import SQLValue
-from ostiary_net.postgres.statements import AUDIT, KEEP_ENTRY, LAYOUTS
+from ostiary_net.postgres.statements import (
+    ACCESS_TOKENS_DELETE,
+    ACCESS_TOKENS_INSERT,
+    ACCESS_TOKENS_SELECT,
+    AUDIT,
+    KEEP_ENTRY,
+    LAYOUTS,
+)
 
 __all__ = ["fetch", "holds", "write"]
 
 _Row = Sequence[SQLValue]
+_INSERT, _UPDATE, _DELETE = range(3)
 
 
 def holds(value: object) -> bool:
@@ -33,7 +41,11 @@ def holds(value: object) -> bool:
 
 
 def fetch(connection: Connection[Any], table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """The records of `table` under `identifiers`, those that there are, in one statement."""
+    """The records of `table` under `identifiers`, those that there are, in one statement; in two by access
+    tokens, as one would look into two tables that may be distributed over machines."""
+    if table is Table.ACCESS_TOKEN:
+        rows = connection.execute(ACCESS_TOKENS_SELECT, [list(identifiers)]).fetchall()
+        return fetch(connection, Table.SESSION, [session_id for (session_id,) in rows])
     layout = LAYOUTS[table]
     # What cannot be in the database is not in it.
     possible = [identifier for identifier in identifiers if holds(identifier)]
@@ -83,25 +95,45 @@ def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
     """For each table in order and each way of writing: the table's name, the statement and its rows."""
     grouped: dict[tuple[Table, int], list[tuple[tuple[SQLValue, ...], _Row]]] = defaultdict(list)
     for change in changes:
+        for way, row in _of_access_tokens(change):
+            grouped[Table.ACCESS_TOKEN, way].append((row[:1], row))
         match change:
             case Insert(after):
                 layout = LAYOUTS[after.table]
-                grouped[after.table, 0].append(
+                grouped[after.table, _INSERT].append(
                     (layout.to_key(after), _storable(layout.translation.to_row(after)))
                 )
             case Update(before, after):
                 layout = LAYOUTS[after.table]
-                grouped[after.table, 1].append(
+                grouped[after.table, _UPDATE].append(
                     (layout.to_key(after), _storable(layout.to_update(after, before.revision)))
                 )
             case Delete(before):
                 layout = LAYOUTS[before.table]
                 key = layout.to_key(before)
-                grouped[before.table, 2].append((key, [*key, before.revision]))
+                grouped[before.table, _DELETE].append((key, [*key, before.revision]))
     statements = []
     for (table, way), rows in sorted(grouped.items(), key=lambda group: group[0]):
-        layout = LAYOUTS[table]
         rows.sort(key=lambda row: row[0])
-        statement = (layout.insert, layout.update, layout.delete)[way]
-        statements.append((layout.name, statement, [row for _, row in rows]))
+        if table is Table.ACCESS_TOKEN:
+            name, statement = (
+                "access_tokens",
+                {_INSERT: ACCESS_TOKENS_INSERT, _DELETE: ACCESS_TOKENS_DELETE}[way],
+            )
+        else:
+            layout = LAYOUTS[table]
+            name, statement = layout.name, (layout.insert, layout.update, layout.delete)[way]
+        statements.append((name, statement, [row for _, row in rows]))
     return statements
+
+
+def _of_access_tokens(change: Change) -> Iterator[tuple[int, tuple[SQLValue, ...]]]:
+    """What a change of a session does to the way to it."""
+    match change:
+        case Insert(Session() as after):
+            yield _INSERT, (after.access_digest, after.session_id)
+        case Update(Session() as before, Session() as after) if after.access_digest != before.access_digest:
+            yield _DELETE, (before.access_digest,)
+            yield _INSERT, (after.access_digest, after.session_id)
+        case Delete(Session() as before):
+            yield _DELETE, (before.access_digest,)

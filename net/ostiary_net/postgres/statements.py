@@ -11,7 +11,16 @@ from ostiary_core.audit import AuditEntry
 from ostiary_core.records import Record, Table
 from ostiary_net.columns import TABLES, SQLValue, Stored, Translation, translation
 
-__all__ = ["ALL_ENTRIES", "AUDIT", "KEEP_ENTRY", "LAYOUTS", "Layout"]
+__all__ = [
+    "ACCESS_TOKENS_DELETE",
+    "ACCESS_TOKENS_INSERT",
+    "ACCESS_TOKENS_SELECT",
+    "ALL_ENTRIES",
+    "AUDIT",
+    "KEEP_ENTRY",
+    "LAYOUTS",
+    "Layout",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,13 @@ def _one_of(key: tuple[str, ...], record: type[Record]) -> str:
     arrays = ", ".join(["%s::text[]"] * len(key))
     return f"({', '.join(key)}) IN (SELECT * FROM unnest({arrays}))"
 
+
+ACCESS_TOKENS_INSERT: Final = (
+    "INSERT INTO access_tokens (digest, session_id) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+)
+ACCESS_TOKENS_DELETE: Final = "DELETE FROM access_tokens WHERE digest = %s"
+ACCESS_TOKENS_SELECT: Final = "SELECT session_id FROM access_tokens WHERE digest = ANY(%s::bytea[])"
+"""The sessions that access tokens lead to. They have no revision: those of their sessions guard them."""
 
 LAYOUTS: Final[Mapping[Table, Layout]] = {table: _layout(stored) for table, stored in TABLES.items()}
 """Every table of records, by the name it has in the core."""

@@ -12,7 +12,7 @@ from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.records import Record, Table
 from ostiary_core.store import LostRace
 from ostiary_net.columns import Row, SQLValue
-from ostiary_net.sqlite.rows import AUDIT, KEEP_ENTRIES, LAYOUTS, SELECT_SIZES, TOKENS_WITH_ALL, Layout
+from ostiary_net.sqlite.rows import AUDIT, KEEP_ENTRIES, LAYOUTS, LOOKUPS, SELECT_SIZES, WITH_ALL, Layout
 
 __all__ = ["fetch", "fetch_with_all", "keep", "write"]
 
@@ -22,25 +22,26 @@ def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any
 
     Lists longer than the longest statement takes are read in several.
     """
-    layout = LAYOUTS[table]
-    from_row = layout.translation.from_row
-    return [from_row(row) for row in _rows(connection, layout.selects, identifiers)]
+    lookup = LOOKUPS[table]
+    from_row = lookup.from_row
+    return [from_row(row) for row in _rows(connection, lookup.selects, identifiers)]
 
 
 def fetch_with_all(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
     """The same with what tokens lead to before them: one statement in place of five."""
-    if table is not Table.TOKEN:
+    joined = WITH_ALL.get(table)
+    if joined is None:
         return fetch(connection, table, identifiers)
     records: list[Record] = []
     clients: set[str] = set()
-    client_at, client_from = TOKENS_WITH_ALL.client
-    for row in _rows(connection, TOKENS_WITH_ALL.selects, identifiers):
+    client_at, client_from = joined.client
+    for row in _rows(connection, joined.selects, identifiers):
         # Few clients have all the tokens, so each is made once.
         client_id = row[client_at]
         if client_id is not None and client_id not in clients:
             clients.add(client_id)
             records.append(client_from(row))
-        for key, from_row in TOKENS_WITH_ALL.parts:
+        for key, from_row in joined.parts:
             if row[key] is not None:
                 records.append(from_row(row))
     return records

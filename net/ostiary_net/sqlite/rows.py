@@ -17,11 +17,13 @@ __all__ = [
     "AUDIT",
     "KEEP_ENTRIES",
     "LAYOUTS",
+    "LOOKUPS",
     "SELECT_SIZES",
-    "TOKENS_WITH_ALL",
+    "WITH_ALL",
     "WRITE_SIZES",
     "Joined",
     "Layout",
+    "Lookup",
 ]
 
 SELECT_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -43,9 +45,6 @@ class Layout:
     deletes: Mapping[int, str]
     """Remove the rows under as many keys, all at the one revision that is bound behind them."""
     select_all: str
-    selects: Mapping[int, str]
-    """Reads the records under as many keys as the number says; only `SELECT_SIZES`, so that a connection
-    keeps them all prepared. A shorter list of keys is filled up by repeating one."""
     to_key: Callable[[Record], Sequence[SQLValue]]
 
     def update(self, changed: tuple[int, ...]) -> str:
@@ -67,8 +66,6 @@ def _update(layout: Layout, changed: tuple[int, ...]) -> str:
 def _layout(stored: Stored) -> Layout:
     made = translation(stored.record)
     name, key, columns = stored.name, stored.key, made.columns
-    listed = ", ".join(columns)
-    selection = f"SELECT {listed} FROM {name}"
     return Layout(
         name=name,
         key=key,
@@ -80,8 +77,7 @@ def _layout(stored: Stored) -> Layout:
         deletes={
             size: f"DELETE FROM {name} WHERE {_one_of(key, size)} AND revision = ?" for size in WRITE_SIZES
         },
-        select_all=f"{selection} ORDER BY {', '.join(key)}",
-        selects={size: f"{selection} WHERE {_one_of(key, size)}" for size in SELECT_SIZES},
+        select_all=f"SELECT {', '.join(columns)} FROM {name} ORDER BY {', '.join(key)}",
         to_key=_key_maker(key),
     )
 
@@ -112,6 +108,29 @@ def _key_maker(key: tuple[str, ...]) -> Callable[[Record], Sequence[SQLValue]]:
 LAYOUTS: Final[Mapping[Table, Layout]] = {table: _layout(stored) for table, stored in TABLES.items()}
 """Every table of records, by the name it has in the core."""
 
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """How records are found by identifiers."""
+
+    selects: Mapping[int, str]
+    """Reads those under as many identifiers as the number says; only `SELECT_SIZES`, so that a connection
+    keeps them all prepared. A shorter list is filled up by repeating one."""
+    from_row: Callable[[Row], Any]
+
+
+def _lookup(stored: Stored, key: tuple[str, ...]) -> Lookup:
+    made = translation(stored.record)
+    selection = f"SELECT {', '.join(made.columns)} FROM {stored.name}"
+    return Lookup({size: f"{selection} WHERE {_one_of(key, size)}" for size in SELECT_SIZES}, made.from_row)
+
+
+LOOKUPS: Final[Mapping[Table, Lookup]] = {
+    **{table: _lookup(stored, stored.key) for table, stored in TABLES.items()},
+    Table.ACCESS_TOKEN: _lookup(TABLES[Table.SESSION], ("access_digest",)),
+}
+"""What each table is asked by its keys, and the sessions by their access tokens."""
+
 AUDIT: Final = translation(AuditEntry)
 """The columns of the audit trail; the first is the number, which SQLite gives."""
 
@@ -132,8 +151,13 @@ class Joined:
     """The same for the other tables; what others lead to comes first."""
 
 
-def _tokens_with_all() -> Joined:
-    aliases = {Table.TOKEN: "t", Table.SESSION: "s", Table.CONSENT: "n", Table.USER: "u", Table.CLIENT: "c"}
+def _with_all(first_table: Table) -> Joined:
+    """Refresh tokens, or sessions by their access tokens, with all that these lead to."""
+    aliases = {Table.SESSION: "s", Table.CONSENT: "n", Table.USER: "u", Table.CLIENT: "c"}
+    found, digest = "sessions s", "s.access_digest"
+    if first_table is Table.REFRESH_TOKEN:
+        aliases = {Table.REFRESH_TOKEN: "t", **aliases}
+        found, digest = "refresh_tokens t LEFT JOIN sessions s ON s.session_id = t.session_id", "t.digest"
     listed: list[str] = []
     parts: list[tuple[int, Callable[[Row], Any]]] = []
     for table, alias in aliases.items():
@@ -143,18 +167,17 @@ def _tokens_with_all() -> Joined:
         parts.append((key, made.from_row_at(first)))
         listed += [f"{alias}.{column}" for column in made.columns]
     selection = (
-        f"SELECT {', '.join(listed)} FROM tokens t"
-        " LEFT JOIN sessions s ON s.session_id = t.session_id"
+        f"SELECT {', '.join(listed)} FROM {found}"
         " LEFT JOIN consents n ON n.user_id = s.user_id AND n.client_id = s.client_id"
         " LEFT JOIN users u ON u.user_id = s.user_id"
         " LEFT JOIN clients c ON c.client_id = s.client_id"
     )
     return Joined(
-        {size: f"{selection} WHERE t.digest IN ({', '.join('?' * size)})" for size in SELECT_SIZES},
+        {size: f"{selection} WHERE {digest} IN ({', '.join('?' * size)})" for size in SELECT_SIZES},
         parts[-1],
         tuple(reversed(parts[:-1])),
     )
 
 
-TOKENS_WITH_ALL: Final = _tokens_with_all()
-"""Tokens with session, consent, user and client: what every event needs that has a token in it."""
+WITH_ALL: Final = {table: _with_all(table) for table in (Table.ACCESS_TOKEN, Table.REFRESH_TOKEN)}
+"""By tokens: session, consent, user and client, which every event needs that has a token in it."""

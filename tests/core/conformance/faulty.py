@@ -8,7 +8,7 @@ from ostiary_core import Decision, Instant, MemoryStore, keys, load, take_turn
 from ostiary_core.audit import Origin, audit_entries
 from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.events import Event
-from ostiary_core.records import Key, Record, Table
+from ostiary_core.records import Key, Record, Session, Table
 from ostiary_core.store import net_changes
 
 __all__ = ["FAULTS"]
@@ -100,6 +100,17 @@ class SwappedRecords(MemoryStore):
         return [everything[everything.index(record) - 1] for record in found[:1]] + found[1:]
 
 
+class SpentTokensKept(MemoryStore):
+    """An index of access tokens to which is only added."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        spent = [change.before for change in changes if isinstance(change, Update | Delete)]
+        super().write(changes)
+        for record in spent:
+            if isinstance(record, Session):
+                self._tables[Table.ACCESS_TOKEN].setdefault(record.access_digest, record)
+
+
 class AuditBesides(MemoryStore):
     """The trail is written after the records, in no transaction with them."""
 
@@ -146,6 +157,7 @@ FAULTS: dict[type[MemoryStore], str] = {
     ForgottenDelete: "a delete was forgotten",
     DroppedAudit: "the audit trail dropped",
     SwappedRecords: "swapped records",
+    SpentTokensKept: "a session is found by an access token that it no longer has",
     AuditBesides: "a turn that failed while its audit trail was written left something",
     EachOnItsOwn: "a turn that failed on an event left something",
     Shared: "what is written to one store is found in another one",

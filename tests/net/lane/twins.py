@@ -19,7 +19,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from trio.testing import MockClock
 
 from ostiary_core.decision import Insert
-from ostiary_core.records import Table
+from ostiary_core.records import RECORD_TABLES
 from ostiary_net.front_door.guard import Guard, guard
 from ostiary_net.front_door.rules import Application, DoorRules, Receive, Scope, Send
 from ostiary_net.front_door.seam import install_seam
@@ -57,7 +57,7 @@ class House:
 
     def copied_store(self) -> PlainStore:
         store = PlainStore()
-        records = [record for table in Table for record in self.world.store.records(table)]
+        records = [record for table in RECORD_TABLES for record in self.world.store.records(table)]
         store.write([Insert(record) for record in records])
         return store
 

@@ -51,6 +51,6 @@ def _empty(address: str) -> None:
     with psycopg.connect(address, autocommit=True) as connection:
         there = connection.execute("SELECT to_regclass('audit')").fetchone()
         if there is not None and there[0] is not None:
-            names = [stored.name for stored in TABLES.values()]
+            names = ["access_tokens", *(stored.name for stored in TABLES.values())]
             statements = [f"DELETE FROM {name}" for name in names]
             connection.execute("; ".join([*statements, "TRUNCATE audit RESTART IDENTITY"]).encode())

@@ -8,6 +8,8 @@ import psycopg
 import pytest
 
 from ostiary_core.audit import AuditEntry
+from ostiary_core.records import Table
+from ostiary_core.secret import digest_of
 from ostiary_net.columns import TABLES
 from ostiary_net.migrations import Migration
 from ostiary_net.postgres import PostgreSQLStore, SchemaError
@@ -65,6 +67,25 @@ def test_an_instance_of_the_release_before_goes_on_beside_a_schema_that_grew(add
         with psycopg.connect(address, autocommit=True) as connection:
             bring_up_to_date(connection, START, (*known_migrations(), grown))
         running.turn([asks.user("after")], START)
+
+
+def test_access_tokens_of_before_are_found_by_their_sessions(address: str) -> None:
+    live = digest_of("live")
+    with psycopg.connect(address, autocommit=True) as connection:
+        bring_up_to_date(connection, START, known_migrations()[:5])
+        for digest, kind in ((live, "access"), (digest_of("present"), "refresh")):
+            connection.execute("INSERT INTO tokens VALUES (%s, 's', %s, 1, 1)", (digest, kind))
+        connection.execute(
+            "INSERT INTO sessions (session_id, kind, client_id, scopes, user_epoch, client_epoch,"
+            " consent_epoch, started_at, expires_at, generation, access_digest, access_scopes,"
+            " access_expires_at, source, revision)"
+            " VALUES ('s', 'authorization_code', 'app', '[]', 0, 0, 0, 0, 9, 1, %s, '[]', 5, '', 2)",
+            (live,),
+        )
+    with PostgreSQLStore(address) as store:
+        [session] = store.records(Table.SESSION)
+        assert store.fetch(Table.ACCESS_TOKEN, [live, digest_of("spent")]) == [session]
+        assert [record.key.id for record in store.records(Table.REFRESH_TOKEN)] == [digest_of("present")]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from ostiary_core import Secret
 from ostiary_core.audit import AuditEntry
 from ostiary_core.events import Event
 from ostiary_core.instant import Instant
-from ostiary_core.records import Record, Table, User
+from ostiary_core.records import RECORD_TABLES, Record, Table, User
 from ostiary_net.sqlite import SQLiteStore
 from tests.core import asks
 from tests.core.story import START
@@ -24,7 +24,7 @@ from tests.net.store.lives import a_life
 
 
 def contents(store: SQLiteStore) -> tuple[set[Record], tuple[AuditEntry, ...]]:
-    return {record for table in Table for record in store.records(table)}, store.audit()
+    return {record for table in RECORD_TABLES for record in store.records(table)}, store.audit()
 
 
 def usernames(store: SQLiteStore) -> set[str]:

@@ -14,6 +14,7 @@ import pytest
 from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import CodeIssued, LoginIssued, SecretIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.records import Table
+from ostiary_core.secret import digest_of
 from ostiary_net.columns import TABLES, translation
 from ostiary_net.sqlite import SchemaError, SQLiteStore
 from ostiary_net.sqlite.schema import Migration, bring_up_to_date, examine, known_migrations
@@ -161,6 +162,35 @@ def test_steps_that_are_missing_are_taken_when_the_file_is_opened(path: Path) ->
     whole = path.with_name("whole.db")
     SQLiteStore(whole).close()
     assert schema_of(path) == schema_of(whole)
+
+
+def test_access_tokens_of_before_are_found_by_their_sessions(path: Path) -> None:
+    live, spent = digest_of("live"), digest_of("spent")
+    tokens = [
+        (live, "s", "access", 1, 1),
+        (digest_of("first"), "s", "refresh", 0, 1),
+        (digest_of("second"), "s", "refresh", 1, 1),
+    ]
+    path.parent.mkdir()
+    connection = apsw.Connection(str(path))
+    bring_up_to_date(connection, START, known_migrations()[:5])
+    connection.executemany("INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", tokens)
+    connection.execute(
+        "INSERT INTO sessions (session_id, kind, client_id, scopes, user_epoch, client_epoch,"
+        " consent_epoch, started_at, expires_at, generation, access_digest, access_scopes,"
+        " access_expires_at, source, revision)"
+        " VALUES ('s', 'authorization_code', 'app', '[]', 0, 0, 0, 0, 9, 1, ?, '[]', 5, '', 2)",
+        (live,),
+    )
+    connection.close()
+    with SQLiteStore(path) as store:
+        [session] = store.records(Table.SESSION)
+        assert store.fetch(Table.ACCESS_TOKEN, [live, spent]) == [session]
+        kept = {
+            (record.key.id, getattr(record, "generation", None))
+            for record in store.records(Table.REFRESH_TOKEN)
+        }
+        assert kept == {(digest_of("first"), 0), (digest_of("second"), 1)}
 
 
 def test_a_step_that_fails_leaves_the_schema_as_it_was(path: Path) -> None:

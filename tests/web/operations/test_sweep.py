@@ -4,9 +4,10 @@ from pathlib import Path
 
 import httpx
 
-from ostiary_core.decision import Update
+from ostiary_core.decision import Insert, Update
 from ostiary_core.instant import Instant
-from ostiary_core.records import Session, Table, revised
+from ostiary_core.records import RefreshToken, Session, Table, revised
+from ostiary_core.secret import digest_of
 from ostiary_net.sqlite import SQLiteStore
 from tests.web.command_line.machine import Machine
 
@@ -24,7 +25,8 @@ def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
             assert httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret)).is_success
         with SQLiteStore(tmp_path / "ostiary.db") as store:
             first, _ = (each for each in store.records(Table.SESSION) if isinstance(each, Session))
-            store.write([Update(first, revised(first, expires_at=Instant(0)))])
+            token = RefreshToken(digest=digest_of("a token"), session_id=first.session_id, generation=0)
+            store.write([Update(first, revised(first, expires_at=Instant(0))), Insert(token)])
         cleared = machine.script("sweep")
     assert {what: number for what, number in cleared.items() if number} == {"sessions": 1, "tokens": 1}
     assert set(machine.script("sweep").values()) == {0}
