@@ -51,7 +51,7 @@ def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SP
     missing raises `NotLoaded`, which is a fault of the program and not of the event.
     """
     match event:
-        # What is asked most comes first: each class that is tried takes its time.
+        # What comes most comes first: each class that is tried takes its time.
         case e.IntrospectionRequested():
             return token_service.introspect(event, snapshot, now)
         case e.RefreshRequested():
@@ -66,6 +66,10 @@ def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SP
             return token_service.revoke(event, snapshot, now)
         case e.ProfileRequested():
             return profile.show(event, snapshot, now)
+        case e.GraceLapsed():
+            return monitor.lapse_grace(event, snapshot, now, policy)
+        case e.RecordLapsed():
+            return lapsing.lapse(event, snapshot, now, policy)
         case e.AuthorizationChecked():
             return consent.check(event, snapshot, now)
         case e.ConsentGiven():
@@ -154,10 +158,6 @@ def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SP
             return client_secret.note_use(event, snapshot, now)
         case e.SessionForcedOut():
             return monitor.force_out_session(event, snapshot, now)
-        case e.GraceLapsed():
-            return monitor.lapse_grace(event, snapshot, now, policy)
-        case e.RecordLapsed():
-            return lapsing.lapse(event, snapshot, now, policy)
         case e.AllOrNothing():
             return _all_or_nothing(event, snapshot, now, policy)
         case _:

@@ -83,7 +83,7 @@ def _named_user(fields: Mapping[str, object]) -> tuple[Place, ...]:
 def keys(event: e.Event) -> Keys:
     """The keys of `event`, in the same few tables whatever the state of the store."""
     match event:
-        # What is asked most comes first, as in `decide`.
+        # What comes most comes first, as in `decide`.
         case e.RefreshRequested():
             return _make_keys((_client(event.credentials.client_id), *_refresh_token(event.refresh_token)))
         case e.IntrospectionRequested() | e.RevocationRequested():
@@ -95,6 +95,10 @@ def keys(event: e.Event) -> Keys:
             return _make_keys((_client(event.credentials.client_id), *code))
         case e.ProfileRequested():
             return _make_keys(_access_token(event.access_token))
+        case e.GraceLapsed():
+            return _make_keys(((Table.SESSION, event.session_id),))
+        case e.RecordLapsed():
+            return _make_keys((event.key,))
         case e.AuthorizationChecked() | e.ConsentGiven() | e.ConsentRecalled() | e.ConsentDenied():
             client_id = event.parameters.client_id or ""
             return _make_keys(
@@ -170,10 +174,6 @@ def keys(event: e.Event) -> Keys:
             return _make_keys((*_caller(event.caller), _client(event.client_id)))
         case e.ClientSecretUsed():
             return _make_keys((_client(event.client_id),))
-        case e.GraceLapsed():
-            return _make_keys(((Table.SESSION, event.session_id),))
-        case e.RecordLapsed():
-            return _make_keys((event.key,))
         case e.AllOrNothing():
             # No event of a batch names a consent.
             return _make_keys(tuple(key for part in event.events for key in keys(part).roots))

@@ -7,6 +7,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
+import outcome
 import structlog
 import trio
 
@@ -19,7 +20,7 @@ from ostiary_core.records import Key
 from ostiary_net.clock import Clock
 from ostiary_net.metrics import Metrics
 from ostiary_net.threads import RunSync
-from ostiary_net.turns import TurnFailed, Turns
+from ostiary_net.turns import Turns
 
 __all__ = ["ClearedStore", "Clearing", "SweptStore", "sweep", "sweep_once"]
 
@@ -81,21 +82,23 @@ async def _changed(turns: Turns, events: Sequence[GraceLapsed | RecordLapsed]) -
 
     Raises `TurnFailed` once all are through.
     """
-    decisions: list[Decision] = []
-    failures: list[TurnFailed] = []
+    told: list[outcome.Outcome[Decision]] = []
+    all_told = trio.Event()
 
-    async def decide(event: GraceLapsed | RecordLapsed) -> None:
-        try:
-            decisions.append(await turns.decide(event))
-        except TurnFailed as failure:
-            failures.append(failure)
+    def tell(result: outcome.Outcome[Decision]) -> None:
+        told.append(result)
+        if len(told) == len(events):
+            all_told.set()
 
-    async with trio.open_nursery() as nursery:
-        for event in events:
-            nursery.start_soon(decide, event)
-    if failures:
-        raise failures[0]
-    return sum(bool(decision.changes) for decision in decisions)
+    # Without a task for each: measured, a quarter of all that an erased salt costs.
+    waiting = [turns.submit(event, None, tell) for event in events]
+    try:
+        if waiting:
+            await all_told.wait()
+    finally:
+        for each in waiting:
+            each.leave()
+    return sum(bool(result.unwrap().changes) for result in told)
 
 
 # --- what has lapsed
