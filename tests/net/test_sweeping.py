@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import trio
 from structlog.testing import capture_logs
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ostiary_core import Decision, Instant, Secret
 from ostiary_core.audit import Origin
@@ -18,7 +18,7 @@ from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sweeping import sweep, sweep_once
 from ostiary_net.threads import run_inline
 from ostiary_net.turns import TurnFailed, open_turns
-from tests.net.rooms import HandClock, PlainStore, SeededEntropy
+from tests.net.rooms import Gate, HandClock, PlainStore, SeededEntropy, registered
 
 GRACE_SECONDS = 30
 
@@ -118,6 +118,20 @@ async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> No
     async with open_turns(store, clock, run_inline) as turns:
         assert await sweep_once(turns, store, clock, run_inline) == 230
     assert salts(store) == 0
+
+
+async def test_what_a_sweep_that_was_stopped_still_waited_for_is_left(autojump_clock: MockClock) -> None:
+    store, clock, gate = PlainStore(), HandClock(), Gate()
+    rotated(store, clock, sessions=3)
+    clock.wait(GRACE_SECONDS + 1)
+    async with open_turns(store, clock, gate) as turns, trio.open_nursery() as nursery:
+        nursery.start_soon(turns.decide, registered("ahead"))
+        await wait_all_tasks_blocked()
+        with trio.move_on_after(1):
+            await sweep_once(turns, store, clock, run_inline)
+        gate.open()
+    assert salts(store) == 3
+    assert not any(isinstance(event, GraceLapsed) for turn in store.turns for event in turn)
 
 
 class Unwilling(PlainStore):
