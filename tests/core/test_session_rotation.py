@@ -1,5 +1,8 @@
 """Rotation, safe retry, replay and scope at refresh ("Session and tokens", READINGS 1-5)."""
 
+from collections.abc import Collection, Iterable
+from typing import Any
+
 import pytest
 from hypothesis import given as for_all
 from hypothesis import settings
@@ -15,7 +18,7 @@ from ostiary_core.events import (
     Operator,
     RevocationRequested,
 )
-from ostiary_core.records import Table
+from ostiary_core.records import Record, Table
 from ostiary_core.secret import successor
 from tests.core import asks
 from tests.core.asks import profile, redeem, refresh
@@ -78,6 +81,20 @@ def test_within_one_turn_too_a_session_is_found_by_the_access_token_it_has_by_th
         *(TokenActive, TokenInactive, TokensIssued),
         *(TokenInactive, TokenActive, Done, TokenInactive),
     ]
+
+
+def test_what_was_found_as_an_access_token_is_not_looked_for_among_refresh_tokens() -> None:
+    world, _, second = rotated()
+    asked: list[tuple[Table, int]] = []
+
+    def fetch(table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        asked.append((table, len(identifiers)))
+        return world.store.fetch(table, identifiers)
+
+    tokens = (second.access_token, second.refresh_token, Secret("unknown"))
+    events = [IntrospectionRequested(credentials=world.basic(), token=token) for token in tokens]
+    load([keys(event) for event in events], fetch)
+    assert asked[:2] == [(Table.ACCESS_TOKEN, 3), (Table.REFRESH_TOKEN, 2)]
 
 
 def test_a_pair_can_be_rotated_again_and_again() -> None:
