@@ -113,10 +113,9 @@ def any_secret() -> AbstractContextManager[Any]:
 def third_party_signed_in(original: Original) -> Original:
     def person(caller: Any, snapshot: Any, now: Any) -> Any:
         held = snapshot.session_by_access_token(caller.access_token.digest)
-        if held is not None and held.user_id is not None and held.kind is not SessionKind.LOGIN:
-            active = session.state_of(held, snapshot, now) is session.SessionState.ACTIVE
-            if active:
-                return authentication.Person(snapshot.user(held.user_id), held)
+        of_third_party = held is not None and held.user_id is not None and held.kind is not SessionKind.LOGIN
+        if of_third_party and session.state_of(held, snapshot, now) is session.SessionState.ACTIVE:
+            return authentication.Person(snapshot.user(held.user_id), held)
         return original(caller, snapshot, now)
 
     return person

@@ -118,7 +118,7 @@ def _keys(pool: Pool) -> st.SearchStrategy[Key]:
     digests = _secrets(pool).map(lambda secret: secret.digest)
     sent = st.tuples(st.sampled_from([each.value for each in TextCodePurpose]), _named(pool, "phone"))
     return st.one_of(
-        st.builds(Key, st.sampled_from([Table.REFRESH_TOKEN, Table.CODE]), digests),
+        st.builds(Key, st.sampled_from([Table.ACCESS_TOKEN, Table.REFRESH_TOKEN, Table.CODE]), digests),
         st.builds(Key, st.just(Table.SESSION), _named(pool, "session_id")),
         st.builds(Key, st.just(Table.USER), _named(pool, "user_id")),
         st.builds(Key, st.just(Table.CLIENT), _named(pool, "client_id")),

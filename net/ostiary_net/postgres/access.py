@@ -12,18 +12,19 @@ from ostiary_core.records import Record, Session, Table
 from ostiary_core.store import LostRace
 from ostiary_net.columns import SQLValue
 from ostiary_net.postgres.statements import (
-    ACCESS_TOKENS_DELETE,
-    ACCESS_TOKENS_INSERT,
-    ACCESS_TOKENS_SELECT,
     AUDIT,
+    DELETE,
+    INSERT,
     KEEP_ENTRY,
     LAYOUTS,
+    SESSIONS_OF_ACCESS_TOKENS,
+    UPDATE,
+    WRITES,
 )
 
 __all__ = ["fetch", "holds", "write"]
 
 _Row = Sequence[SQLValue]
-_INSERT, _UPDATE, _DELETE = range(3)
 
 
 def holds(value: object) -> bool:
@@ -44,7 +45,7 @@ def fetch(connection: Connection[Any], table: Table, identifiers: Collection[Any
     """The records of `table` under `identifiers`, those that there are, in one statement; in two by access
     tokens, as one would look into two tables that may be distributed over machines."""
     if table is Table.ACCESS_TOKEN:
-        rows = connection.execute(ACCESS_TOKENS_SELECT, [list(identifiers)]).fetchall()
+        rows = connection.execute(SESSIONS_OF_ACCESS_TOKENS, [list(identifiers)]).fetchall()
         return fetch(connection, Table.SESSION, [session_id for (session_id,) in rows])
     layout = LAYOUTS[table]
     # What cannot be in the database is not in it.
@@ -100,29 +101,22 @@ def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
         match change:
             case Insert(after):
                 layout = LAYOUTS[after.table]
-                grouped[after.table, _INSERT].append(
+                grouped[after.table, INSERT].append(
                     (layout.to_key(after), _storable(layout.translation.to_row(after)))
                 )
             case Update(before, after):
                 layout = LAYOUTS[after.table]
-                grouped[after.table, _UPDATE].append(
+                grouped[after.table, UPDATE].append(
                     (layout.to_key(after), _storable(layout.to_update(after, before.revision)))
                 )
             case Delete(before):
                 layout = LAYOUTS[before.table]
                 key = layout.to_key(before)
-                grouped[before.table, _DELETE].append((key, [*key, before.revision]))
+                grouped[before.table, DELETE].append((key, [*key, before.revision]))
     statements = []
     for (table, way), rows in sorted(grouped.items(), key=lambda group: group[0]):
         rows.sort(key=lambda row: row[0])
-        if table is Table.ACCESS_TOKEN:
-            name, statement = (
-                "access_tokens",
-                {_INSERT: ACCESS_TOKENS_INSERT, _DELETE: ACCESS_TOKENS_DELETE}[way],
-            )
-        else:
-            layout = LAYOUTS[table]
-            name, statement = layout.name, (layout.insert, layout.update, layout.delete)[way]
+        name, statement = WRITES[table, way]
         statements.append((name, statement, [row for _, row in rows]))
     return statements
 
@@ -131,9 +125,9 @@ def _of_access_tokens(change: Change) -> Iterator[tuple[int, tuple[SQLValue, ...
     """What a change of a session does to the way to it."""
     match change:
         case Insert(Session() as after):
-            yield _INSERT, (after.access_digest, after.session_id)
+            yield INSERT, (after.access_digest, after.session_id)
         case Update(Session() as before, Session() as after) if after.access_digest != before.access_digest:
-            yield _DELETE, (before.access_digest,)
-            yield _INSERT, (after.access_digest, after.session_id)
+            yield DELETE, (before.access_digest,)
+            yield INSERT, (after.access_digest, after.session_id)
         case Delete(Session() as before):
-            yield _DELETE, (before.access_digest,)
+            yield DELETE, (before.access_digest,)

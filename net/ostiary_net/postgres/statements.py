@@ -12,13 +12,15 @@ from ostiary_core.records import Record, Table
 from ostiary_net.columns import TABLES, SQLValue, Stored, Translation, translation
 
 __all__ = [
-    "ACCESS_TOKENS_DELETE",
-    "ACCESS_TOKENS_INSERT",
-    "ACCESS_TOKENS_SELECT",
     "ALL_ENTRIES",
     "AUDIT",
+    "DELETE",
+    "INSERT",
     "KEEP_ENTRY",
     "LAYOUTS",
+    "SESSIONS_OF_ACCESS_TOKENS",
+    "UPDATE",
+    "WRITES",
     "Layout",
 ]
 
@@ -89,15 +91,29 @@ def _one_of(key: tuple[str, ...], record: type[Record]) -> str:
     return f"({', '.join(key)}) IN (SELECT * FROM unnest({arrays}))"
 
 
-ACCESS_TOKENS_INSERT: Final = (
-    "INSERT INTO access_tokens (digest, session_id) VALUES (%s, %s) ON CONFLICT DO NOTHING"
-)
-ACCESS_TOKENS_DELETE: Final = "DELETE FROM access_tokens WHERE digest = %s"
-ACCESS_TOKENS_SELECT: Final = "SELECT session_id FROM access_tokens WHERE digest = ANY(%s::bytea[])"
-"""The sessions that access tokens lead to. They have no revision: those of their sessions guard them."""
+SESSIONS_OF_ACCESS_TOKENS: Final = "SELECT session_id FROM access_tokens WHERE digest = ANY(%s::bytea[])"
+"""Which sessions access tokens lead to."""
 
 LAYOUTS: Final[Mapping[Table, Layout]] = {table: _layout(stored) for table, stored in TABLES.items()}
 """Every table of records, by the name it has in the core."""
+
+INSERT, UPDATE, DELETE = range(3)
+"""The ways of writing, in the order in which a turn goes through a table."""
+
+WRITES: Final[Mapping[tuple[Table, int], tuple[str, str]]] = {
+    # They have no revision: those of their sessions guard them.
+    (Table.ACCESS_TOKEN, INSERT): (
+        "access_tokens",
+        "INSERT INTO access_tokens (digest, session_id) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+    ),
+    (Table.ACCESS_TOKEN, DELETE): ("access_tokens", "DELETE FROM access_tokens WHERE digest = %s"),
+    **{
+        (table, way): (layout.name, statement)
+        for table, layout in LAYOUTS.items()
+        for way, statement in ((INSERT, layout.insert), (UPDATE, layout.update), (DELETE, layout.delete))
+    },
+}
+"""The name of a table and the statement that writes to it."""
 
 AUDIT: Final = translation(AuditEntry)
 """The columns of the audit trail; the first is the number, which the database gives."""
