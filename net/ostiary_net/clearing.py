@@ -1,6 +1,8 @@
 """What the sweeper asks of any SQL store: what has lapsed, and which instance sweeps."""
 
-from collections.abc import Callable
+# ruff: noqa: S608 (what goes into a statement's text are the names of tables)
+
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from ostiary_core.instant import SECOND_MS, Instant
@@ -66,15 +68,19 @@ def read_lapsed(
     return Lapsed(tuple(tuple(row) if len(row) > 1 else row[0] for row in found))
 
 
-def forget_entries(execute: Execute, before: Instant, limit: int) -> int:
-    """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
-    return len(
-        execute(
-            "DELETE FROM audit WHERE number IN (SELECT number FROM audit WHERE at < ? ORDER BY at LIMIT ?)"
-            " RETURNING number",
-            (before, limit),
+def forget_entries(execute: Execute, before: Instant, limit: int, tables: Sequence[str] = ("audit",)) -> int:
+    """Erase up to `limit` of the oldest entries of the audit trail; how many there were.
+
+    `tables` has it, the older entries in the first.
+    """
+    number = 0
+    for table in tables:
+        oldest = f"SELECT number FROM {table} WHERE at < ? ORDER BY at LIMIT ?"
+        gone = execute(
+            f"DELETE FROM {table} WHERE number IN ({oldest}) RETURNING number", (before, limit - number)
         )
-    )
+        number += len(gone)
+    return number
 
 
 def take_lease(execute: Execute, name: str, holder: str, seconds: float, now: Instant) -> bool:

@@ -11,8 +11,9 @@ from ostiary_core.decision import Insert
 from ostiary_core.records import RECORD_TABLES
 from ostiary_net.columns import TABLES
 from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.sqlite.audit_trail import ALL_ENTRIES, AUDIT
 from ostiary_net.sqlite.connections import connect_reader
-from ostiary_net.sqlite.rows import ALL_ENTRIES, AUDIT, LAYOUTS
+from ostiary_net.sqlite.rows import LAYOUTS
 from ostiary_net.sqlite.schema import examine
 
 __all__ = ["CopyError", "copy_records"]

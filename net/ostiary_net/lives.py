@@ -1,7 +1,5 @@
 """The life of one session, read from the tables of any SQL store."""
 
-# ruff: noqa: S608 (what goes into a statement's text are the columns of the audit trail)
-
 from typing import Final
 
 from ostiary_core.audit import AuditEntry
@@ -14,11 +12,16 @@ from ostiary_net.paging import Execute
 __all__ = ["read_life"]
 
 _ENTRY: Final = translation(AuditEntry)
-_SELECTED: Final = f"SELECT {', '.join(_ENTRY.columns)} FROM audit"
+_SELECTED: Final = f"SELECT {', '.join(_ENTRY.columns)} FROM"
 
 
-def read_life(session_id: str, fetch: Fetch, execute: Execute) -> SessionLife | None:
-    """One session with everything that happened to it, by statements of one transaction."""
+def read_life(
+    session_id: str, fetch: Fetch, execute: Execute, entries_of_a_session: str = "audit"
+) -> SessionLife | None:
+    """One session with everything that happened to it, by statements of one transaction.
+
+    `entries_of_a_session` is where the audit trail is searched by session.
+    """
     snapshot = load((Keys(life_keys(session_id)),), fetch)
     session = snapshot.session(session_id)
     if session is None:
@@ -35,12 +38,12 @@ def read_life(session_id: str, fetch: Fetch, execute: Execute) -> SessionLife | 
                 conditions.append(f"COALESCE({column}, '') = ?")
                 bindings.append(wanted)
         rows = execute(
-            f"{_SELECTED} WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT 1 OFFSET ?",
+            f"{_SELECTED} audit WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT 1 OFFSET ?",
             (*bindings, sought.newer),
         )
         return _ENTRY.from_row(rows[0]) if rows else None
 
-    rows = execute(f"{_SELECTED} WHERE session_id = ? ORDER BY number", (session_id,))
+    rows = execute(f"{_SELECTED} {entries_of_a_session} WHERE session_id = ? ORDER BY number", (session_id,))
     return SessionLife(
         session=session,
         snapshot=snapshot,

@@ -11,7 +11,7 @@ See docs/decisions/0009-totals-and-deep-pages.md.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -35,12 +35,19 @@ Execute = Callable[[str, Sequence[SQLValue]], list[Any]]
 class Dialect(Protocol):
     """What SQL stores differ in."""
 
+    def count(self, matching: str) -> str:
+        """The statement that counts all rows of `FROM … WHERE …`."""
+        ...
+
     def contains(self, expression: str) -> str:
         """The condition that a text contains the bound one, which is in ASCII lower case."""
         ...
 
-    def tables(self, tables: str, *, counting: bool, reading: bool) -> str:
-        """The tables of a source; for counting all of it, for reading items, or for neither."""
+    def tables(self, tables: str, *, counting: bool, reading: bool, filtered: Collection[str]) -> str:
+        """The tables of a source; for counting all of it, for reading items, or for neither.
+
+        `filtered` are the fields by whose value the list is narrowed.
+        """
         ...
 
     def sorted_afterwards(self, expression: str) -> str:
@@ -64,6 +71,7 @@ class _Question:
     dialect: Dialect
     conditions: tuple[str, ...]
     bindings: tuple[SQLValue, ...]
+    filtered: frozenset[str]
     ranged: frozenset[str]
     is_whole: bool
     """Whether nothing that an index of its own is for narrows the list."""
@@ -73,10 +81,10 @@ class _Question:
     def count(self, *, limit: int | None = None) -> _Statement:
         """How many items there are; no more than `limit`."""
         condition, bindings = self._where(self.order, None)
-        tables = self.dialect.tables(self.source.tables, counting=self.is_whole, reading=False)
+        tables = self._tables(counting=self.is_whole, reading=False)
         matching = f"FROM {tables} WHERE {condition}"
         if limit is None:
-            return f"SELECT count(*) {matching}", bindings
+            return self.dialect.count(matching), bindings
         return f"SELECT count(*) FROM (SELECT 1 {matching} LIMIT ?) AS found", (*bindings, limit)
 
     def items(
@@ -110,7 +118,7 @@ class _Question:
         reading: bool,
     ) -> _Statement:
         condition, bindings = self._where(order, after)
-        tables = self.dialect.tables(self.source.tables, counting=False, reading=reading)
+        tables = self._tables(counting=False, reading=reading)
         sorts = []
         for sort in order:
             expression = self.source.expression(sort.field)
@@ -123,6 +131,11 @@ class _Question:
             f"ORDER BY {', '.join(sorts)} LIMIT ? OFFSET ?"
         )
         return statement, (*bindings, limit, offset)
+
+    def _tables(self, *, counting: bool, reading: bool) -> str:
+        return self.dialect.tables(
+            self.source.tables, counting=counting, reading=reading, filtered=self.filtered
+        )
 
     def _where(self, order: _Order, after: Row | None) -> tuple[str, tuple[SQLValue, ...]]:
         present = (self.now,) if self.source.of_the_present else ()
@@ -247,6 +260,7 @@ class Pager:
             dialect=self._dialect,
             conditions=tuple(conditions),
             bindings=tuple(bindings),
+            filtered=frozenset(listing.filters),
             ranged=frozenset(bounds.field for bounds in listing.ranges),
             is_whole=not listing.ranges and "client_id" not in listing.filters,
             order=listing.order,

@@ -58,6 +58,7 @@ class SQLiteFile:
             "text": f"printf('%012x', {_AT} + i) || lower(hex(randomblob(10)))",
             "digest": "randomblob(32)",
             "none": "NULL",
+            "trail": "audit_filed",
         }
         numbers = f"WITH RECURSIVE n(i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {end})"
         with self._connection:
@@ -88,6 +89,7 @@ class _PostgreSQL:
             "text": f"lpad(to_hex({_AT} + i), 12, '0') || left(md5(random()::text || i), 20)",
             "digest": "sha256((random()::text || i)::bytea)",
             "none": "NULL::bytea",
+            "trail": "audit",
         }
         numbers = f"WITH n AS (SELECT i FROM generate_series({first}, {end - 1}) i)"
         for statement in _statements(values, numbers):
@@ -129,8 +131,8 @@ def _statements(values: Mapping[str, str], numbers: str) -> Iterator[str]:
         )
     for number, fact in enumerate(("code-used", "session-started", *(["pair-rotated"] * ROTATIONS))):
         yield (
-            "INSERT INTO audit (at, kind, user_id, client_id, session_id, scopes, trace_id, source, "
-            f"user_agent) {numbers} SELECT {_AT} + i + {number}, '{fact}', {user}, {client}, {text}, "
+            f"INSERT INTO {values['trail']} (at, kind, user_id, client_id, session_id, scopes, trace_id, "
+            f"source, user_agent) {numbers} SELECT {_AT} + i + {number}, '{fact}', {user}, {client}, {text}, "
             f"'[\"user.read\"]', {text}, '203.0.113.7', '{_AGENT}' FROM n"
         )
 

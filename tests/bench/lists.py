@@ -24,7 +24,7 @@ from ostiary_core.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, USERS, Listing
 from ostiary_core.records import Client, Epochs, Record, Session, SessionKind, User
 from ostiary_core.secret import digest_of
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sqlite.access import keep
+from ostiary_net.sqlite.audit_trail import file_entries, keep
 
 NOW = Instant(1_800_000_000_000)
 DAY_MS = 24 * 60 * MINUTE_MS
@@ -124,6 +124,7 @@ def fill(store: SQLiteStore, rows: int) -> None:
     for batch in in_batches(entries(rows)):
         with store._writer.transaction() as connection:
             keep(connection, batch)
+            file_entries(connection)
             connection.execute("COMMIT")
 
 

@@ -1,6 +1,7 @@
 """How PostgreSQL is told to list: by its own statistics, and text compared by ASCII case alone."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from ostiary_net.postgres.access import holds
@@ -13,8 +14,11 @@ _HINT: Final = re.compile(r"\[\[\w+\]\]|\(\(\w+\)\)")
 class PostgreSQLDialect:
     """The planner knows how the data lie, so it gets no hints."""
 
-    def tables(self, tables: str, *, counting: bool, reading: bool) -> str:
+    def tables(self, tables: str, *, counting: bool, reading: bool, filtered: Collection[str]) -> str:
         return _HINT.sub("", tables)
+
+    def count(self, matching: str) -> str:
+        return f"SELECT count(*) {matching}"
 
     def contains(self, expression: str) -> str:
         # Every column has the collation "C", whose lower case is that of ASCII.

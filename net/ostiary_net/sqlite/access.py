@@ -1,20 +1,19 @@
 """Loading records and writing changes over one connection, inside whatever transaction it is in."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
 import apsw
 
-from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.records import Record, Table
 from ostiary_core.store import LostRace
-from ostiary_net.columns import Row, SQLValue
-from ostiary_net.sqlite.rows import AUDIT, KEEP_ENTRIES, LAYOUTS, LOOKUPS, SELECT_SIZES, WITH_ALL, Layout
+from ostiary_net.columns import Row
+from ostiary_net.sqlite.rows import LAYOUTS, LOOKUPS, SELECT_SIZES, WITH_ALL, Layout, execute_on
 
-__all__ = ["fetch", "fetch_with_all", "keep", "write"]
+__all__ = ["fetch", "fetch_with_all", "write"]
 
 
 def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
@@ -112,28 +111,12 @@ def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:
         _check_all_written(connection, layout, written_before, len(rows))
     for (layout, revision), keys in deleted.items():
         written_before = connection.total_changes()
-        _execute(connection, layout.deletes, keys, revision)
+        execute_on(connection, layout.deletes, keys, revision)
         _check_all_written(connection, layout, written_before, len(keys))
     for layout, rows in inserted.items():
         written_before = connection.total_changes()
-        _execute(connection, layout.inserts, rows)
+        execute_on(connection, layout.inserts, rows)
         _check_all_written(connection, layout, written_before, len(rows))
-
-
-def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> None:
-    """Add entries to the audit trail, in order."""
-    _execute(connection, KEEP_ENTRIES, [AUDIT.to_row(entry)[1:] for entry in entries])
-
-
-def _execute(
-    connection: apsw.Connection, statements: Mapping[int, str], rows: Sequence[Row], *behind: SQLValue
-) -> None:
-    """Execute on all rows the statements that take so many of them, the largest first, with `behind` last."""
-    start = 0
-    for size, statement in statements.items():
-        while len(rows) - start >= size:
-            connection.execute(statement, [*chain.from_iterable(rows[start : start + size]), *behind])
-            start += size
 
 
 def _check_all_written(connection: apsw.Connection, layout: Layout, before: int, expected: int) -> None:

@@ -31,9 +31,10 @@ from ostiary_net.last_uses import read_last_used
 from ostiary_net.lives import read_life
 from ostiary_net.paging import Execute, Pager
 from ostiary_net.sqlite.access import fetch, write
+from ostiary_net.sqlite.audit_trail import ALL_ENTRIES, AUDIT, OF_A_SESSION, PARTS
 from ostiary_net.sqlite.connections import ReaderPool, StoreClosed, create_file, make_writer
 from ostiary_net.sqlite.dialect import SQLiteDialect
-from ostiary_net.sqlite.rows import ALL_ENTRIES, AUDIT, LAYOUTS
+from ostiary_net.sqlite.rows import LAYOUTS
 from ostiary_net.sqlite.schema import SchemaError, bring_up_to_date, examine, is_current
 from ostiary_net.sqlite.turn import BegunTurn, loaded
 from ostiary_net.sqlite.writer import Writer
@@ -132,7 +133,7 @@ class SQLiteStore:
     def session_life(self, session_id: str) -> SessionLife | None:
         """One session with everything that happened to it; None where there is no such session."""
         with self._readers.snapshot() as connection:
-            return read_life(session_id, partial(fetch, connection), _executed_by(connection))
+            return read_life(session_id, partial(fetch, connection), _executed_by(connection), OF_A_SESSION)
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
         """When each of these clients was last given tokens; without those that never were."""
@@ -158,7 +159,7 @@ class SQLiteStore:
         """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
         with self._writer.transaction() as connection:
             before = Instant(now - older_than_seconds * SECOND_MS)
-            number = forget_entries(_executed_by(connection), before, limit)
+            number = forget_entries(_executed_by(connection), before, limit, PARTS)
             connection.execute("COMMIT" if number else "ROLLBACK")
         return number
 

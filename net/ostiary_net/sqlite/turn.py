@@ -18,7 +18,8 @@ from ostiary_core.keys import keys
 from ostiary_core.policy import Policy
 from ostiary_core.snapshot import Snapshot, load
 from ostiary_core.store import net_changes
-from ostiary_net.sqlite.access import fetch_with_all, keep, write
+from ostiary_net.sqlite.access import fetch_with_all, write
+from ostiary_net.sqlite.audit_trail import file_entries, keep
 from ostiary_net.sqlite.writer import Writer
 
 __all__ = ["BegunTurn", "OpenTurn", "loaded"]
@@ -69,11 +70,11 @@ class BegunTurn(_Step):
             changes = net_changes(decisions)
             entries = audit_entries(decisions, origins, now)
             write(self._connection, changes)
-            keep(self._connection, entries)
+            files = keep(self._connection, entries)
         except BaseException:
             writer.abandon()
             raise
-        turn = OpenTurn(decisions, writer)
+        turn = OpenTurn(decisions, writer, files=files)
         if not changes and not entries:
             turn.abandon()
         return turn
@@ -82,11 +83,13 @@ class BegunTurn(_Step):
 class OpenTurn(_Step):
     """A turn that is decided and written, and neither committed nor given up yet."""
 
-    __slots__ = ("decisions",)
+    __slots__ = ("_files", "decisions")
 
-    def __init__(self, decisions: list[Decision], writer: Writer) -> None:
+    def __init__(self, decisions: list[Decision], writer: Writer, *, files: bool) -> None:
+        """`files` is whether it is its part to file the entries of the audit trail."""
         super().__init__(writer)
         self.decisions = decisions
+        self._files = files
 
     @property
     def is_over(self) -> bool:
@@ -97,7 +100,7 @@ class OpenTurn(_Step):
         """Have it on disk; raising, keep nothing of it. In any thread."""
         writer = self._hand_on()
         if writer is not None:
-            writer.commit()
+            writer.commit(file_entries if self._files else None)
 
 
 def loaded(connection: apsw.Connection, events: Iterable[Event]) -> Snapshot:

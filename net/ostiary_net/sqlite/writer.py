@@ -94,10 +94,13 @@ class Writer:
             set_patience(connection, waits=True)
         return connection if _version(connection) == self._version else None
 
-    def commit(self) -> None:
-        """Keep what was written since it began; raising, keep nothing."""
+    def commit(self, finish: Callable[[apsw.Connection], None] | None = None) -> None:
+        """Keep what was written since it began, and what `finish` writes; raising, keep nothing."""
         try:
-            self._connected().execute("COMMIT")
+            connection = self._connected()
+            if finish is not None:
+                finish(connection)
+            connection.execute("COMMIT")
         finally:
             self.abandon()
 

@@ -16,7 +16,7 @@ from ostiary_core.audit import AuditEntry
 from ostiary_core.events import Event
 from ostiary_core.instant import Instant
 from ostiary_core.records import RECORD_TABLES, Record, Table, User
-from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite import SQLiteStore, audit_trail
 from tests.core import asks
 from tests.core.story import START
 from tests.net.sqlite.disk import Disk
@@ -90,7 +90,7 @@ def test_what_was_acknowledged_survives_a_power_cut(tmp_path: Path, seed: int) -
 WRITER = """
 import itertools, os, sys
 from dataclasses import replace
-from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite import SQLiteStore, audit_trail
 from tests.core import asks
 from tests.core.story import START
 store = SQLiteStore(sys.argv[1])
@@ -172,11 +172,17 @@ def in_steps(store: SQLiteStore, events: Sequence[Event], now: Instant) -> None:
     begun.open(events, now).commit()
 
 
+@pytest.mark.parametrize("filed_at_once", [audit_trail.FILED_AT_ONCE, 1], ids=["kept", "and filed"])
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "also while rolling back"])
 @pytest.mark.parametrize("take", [SQLiteStore.turn, in_steps], ids=["in one", "in steps"])
 def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
-    tmp_path: Path, take: Callable[..., object], for_good: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    take: Callable[..., object],
+    for_good: bool,
+    filed_at_once: int,
 ) -> None:
+    monkeypatch.setattr(audit_trail, "FILED_AT_ONCE", filed_at_once)
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         store.turn(a_life()[0], START)
         before = contents(store)

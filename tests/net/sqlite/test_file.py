@@ -17,6 +17,7 @@ from ostiary_core.records import Table
 from ostiary_core.secret import digest_of
 from ostiary_net.columns import TABLES, translation
 from ostiary_net.sqlite import SchemaError, SQLiteStore
+from ostiary_net.sqlite.audit_trail import PARTS
 from ostiary_net.sqlite.schema import Migration, bring_up_to_date, examine, known_migrations
 from tests.core import asks, story
 from tests.core.story import START
@@ -130,7 +131,7 @@ def declared(kind: type[Any]) -> dict[str, tuple[str, bool]]:
 @pytest.mark.parametrize(
     "name, kind, key",
     [(stored.name, stored.record, stored.key) for stored in TABLES.values()]
-    + [("audit", AuditEntry, ("number",))],
+    + [(part, AuditEntry, ("number",)) for part in PARTS],
 )
 def test_the_schema_has_the_columns_of_the_class(
     path: Path, name: str, kind: type[Any], key: tuple[str, ...]

@@ -15,7 +15,7 @@ from ostiary_core.listing import ListingStore
 from ostiary_core.records import Record, Table
 from ostiary_core.store import Store
 from ostiary_net.postgres import PostgreSQLStore
-from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite import SQLiteStore, audit_trail
 from tests.net.postgres.schemas import lent_schema
 
 __all__ = ["DURABLE", "KINDS", "POSTGRESQL", "ContractStore", "OpenStore", "opened"]
@@ -32,6 +32,9 @@ class ContractStore(Store, ListingStore, Protocol):
 
     def audit(self) -> tuple[AuditEntry, ...]: ...
 
+
+FILED_AT_ONCE = 7
+"""So few that a test of the audit trail nearly always has entries on either side."""
 
 OpenStore = Callable[[], AbstractContextManager[ContractStore]]
 """Opens the store of one test; opened again, it is the same store."""
@@ -64,7 +67,9 @@ def opened(kind: str, folder: Path) -> Iterator[OpenStore]:
             kept = MemoryStore()
             yield lambda: nullcontext(kept)
         case "sqlite":
-            yield lambda: SQLiteStore(folder / "ostiary.db")
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(audit_trail, "FILED_AT_ONCE", FILED_AT_ONCE)
+                yield lambda: SQLiteStore(folder / "ostiary.db")
         case "postgresql":
             assert POSTGRESQL is not None
             with lent_schema(POSTGRESQL) as address:

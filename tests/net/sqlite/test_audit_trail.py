@@ -1,0 +1,311 @@
+"""The audit trail in the file: what is kept as it comes and what is filed are one trail to whoever asks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostiary_core.audit import AuditEntry
+from ostiary_core.decision import FactKind
+from ostiary_core.instant import Instant
+from ostiary_core.listing import AUDIT, Listing, Range, Sort
+from ostiary_net import paging
+from ostiary_net.sqlite import SQLiteStore, audit_trail
+from ostiary_net.sqlite.audit_trail import PARTS, file_entries, keep
+from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
+from tests.core import asks
+from tests.core.story import START
+from tests.net.sqlite.disk import Disk
+
+A_FEW = 7
+ENTRY = AuditEntry(
+    at=START,
+    kind=FactKind.PAIR_ROTATED,
+    actor_id=None,
+    user_id="anna",
+    client_id="app",
+    session_id="of anna",
+    role_id=None,
+    why=None,
+    scopes=("user.read",),
+    trace_id="trace",
+    source="203.0.113.7",
+    user_agent="app/1.0",
+    earlier_at=None,
+    earlier_user_agent=None,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ostiary.db"
+
+
+@pytest.fixture
+def _a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_trail, "FILED_AT_ONCE", A_FEW)
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SQLiteStore]:
+    with SQLiteStore(path) as store:
+        yield store
+
+
+def put(store: SQLiteStore, entries: Sequence[AuditEntry], *, filed: bool) -> None:
+    """Entries in the trail, on one side of it or on the other."""
+    with store._writer.transaction() as connection:
+        keep(connection, entries)
+        if filed:
+            file_entries(connection)
+        connection.execute("COMMIT")
+
+
+def parts(store: SQLiteStore) -> list[int]:
+    """How many entries are filed, and how many are not."""
+    with store._readers.snapshot() as connection:
+        return [len(connection.execute(f"SELECT 1 FROM {part}").fetchall()) for part in PARTS]
+
+
+def numbers(store: SQLiteStore) -> list[int]:
+    return [entry.number for entry in store.audit()]
+
+
+# --- filing
+
+
+@pytest.mark.usefixtures("_a_few_at_once")
+def test_a_turn_files_all_there_is_whenever_there_are_enough(store: SQLiteStore) -> None:
+    told, seen = 0, []
+    for turn, size in enumerate((1, 3, 2, 1, 20, 6, 1)):
+        store.turn([asks.user(f"user{turn}-{number}") for number in range(size)], START)
+        told += size
+        seen.append(parts(store))
+        assert numbers(store) == list(range(1, told + 1))
+    assert seen == [[0, 1], [0, 4], [0, 6], [7, 0], [27, 0], [33, 0], [33, 1]]
+
+
+@pytest.mark.usefixtures("_a_few_at_once")
+def test_a_turn_that_is_not_committed_files_nothing(store: SQLiteStore) -> None:
+    store.turn([asks.user(f"user{number}") for number in range(A_FEW - 1)], START)
+    store.begin_turn().open([asks.user("late")], START).abandon()
+    assert parts(store) == [0, A_FEW - 1]
+    store.turn([asks.user("late")], START)
+    assert parts(store) == [A_FEW, 0]
+
+
+@pytest.mark.usefixtures("_a_few_at_once")
+def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
+    with SQLiteStore(path) as one, SQLiteStore(path) as other:
+        for number in range(20):
+            (one if number % 3 else other).turn([asks.user(f"user{number}")], START)
+            assert parts(one)[1] < A_FEW
+        assert numbers(one) == numbers(other) == list(range(1, 21))
+
+
+@pytest.mark.usefixtures("_a_few_at_once")
+@pytest.mark.parametrize("operation", range(1, 12, 3))
+def test_a_disk_that_fails_while_entries_are_filed_loses_none(path: Path, operation: int) -> None:
+    with Disk() as disk, SQLiteStore(path) as store:
+        store.turn([asks.user(f"user{number}") for number in range(A_FEW - 1)], START)
+        before = store.audit()
+        disk.fail_after(operation)
+        with pytest.raises(apsw.Error):
+            store.turn([asks.user("late")], START)
+        disk.fail_after(None)
+        assert store.audit() == before
+        store.turn([asks.user("late")], START)
+        assert parts(store) == [A_FEW, 0]
+
+
+def test_a_number_is_never_given_twice(store: SQLiteStore) -> None:
+    put(store, [ENTRY] * 3, filed=True)
+    put(store, [ENTRY] * 2, filed=False)
+    assert store.forget_entries(Instant(START + 10_000), 5, limit=100) == 5
+    assert not store.audit()
+    put(store, [ENTRY], filed=False)
+    assert numbers(store) == [6]
+
+
+def test_the_oldest_are_forgotten_first_wherever_they_are(store: SQLiteStore) -> None:
+    old = [replace(ENTRY, at=Instant(START - age)) for age in (9_000, 8_000, 7_000)]
+    put(store, old[:2], filed=True)
+    put(store, [old[2], ENTRY], filed=False)
+    gone = [store.forget_entries(START, 5, limit=limit) for limit in (1, 2, 2)]
+    assert gone == [1, 2, 0]
+    assert numbers(store) == [4]
+
+
+# --- reading
+
+PEOPLE = ("anna", "ben", "zoe", None)
+
+
+@st.composite
+def trails(draw: st.DrawFn) -> list[AuditEntry]:
+    return [
+        replace(
+            ENTRY,
+            at=Instant(START + draw(st.integers(-3, 3)) * 1_000),
+            kind=draw(st.sampled_from([FactKind.PAIR_ROTATED, FactKind.SESSION_ENDED])),
+            user_id=draw(st.sampled_from(PEOPLE)),
+            client_id=draw(st.sampled_from(["app", "shop"])),
+            session_id=draw(st.sampled_from(["first", "second", None])),
+        )
+        for _ in range(draw(st.integers(0, 30)))
+    ]
+
+
+def expected(entries: Sequence[AuditEntry], listing: Listing[AuditEntry]) -> list[int]:
+    fitting = [
+        (entry.at, entry.number)
+        for entry in entries
+        if all(_fits(getattr(entry, name), value) for name, value in listing.filters.items())
+        and all(each.start is None or entry.at >= each.start for each in listing.ranges)
+    ]
+    newest_first = not listing.sort
+    return [number for _, number in sorted(fitting, reverse=newest_first)]
+
+
+def _fits(value: object, wanted: object) -> bool:
+    text = value.value if isinstance(value, FactKind) else value
+    return text in wanted if isinstance(wanted, tuple) else text == wanted
+
+
+listings = st.builds(
+    Listing,
+    resource=st.just(AUDIT),
+    filters=st.fixed_dictionaries(
+        {},
+        optional={
+            "user_id": st.sampled_from(["anna", "nobody", ("anna", "ben"), ()]),
+            "session_id": st.sampled_from(["first", ("first", "second"), ()]),
+            "client_id": st.just("app"),
+            "kind": st.just(FactKind.SESSION_ENDED.value),
+        },
+    ),
+    ranges=st.sampled_from([(), (Range(field="at", start=START),)]),
+    sort=st.sampled_from([(), (Sort("at"),)]),
+    page_size=st.just(200),
+)
+
+
+def test_what_is_asked_for_is_found_on_either_side(path: Path) -> None:
+    with SQLiteStore(path) as store:
+
+        @settings(max_examples=150)
+        @given(trails(), st.integers(0, 30), listings)
+        def found(entries: list[AuditEntry], filed: int, listing: Listing[AuditEntry]) -> None:
+            store.forget_entries(Instant(START + 10_000), 0, limit=1_000)
+            put(store, entries[:filed], filed=True)
+            put(store, entries[filed:], filed=False)
+            page = store.page(listing, START)
+            assert [entry.number for entry in page.items] == expected(store.audit(), listing)
+            assert page.total == len(page.items)
+
+        found()
+
+
+@pytest.fixture(scope="module")
+def long_trail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SQLiteStore]:
+    """Three blocks of entries, and some that are not filed."""
+    with SQLiteStore(tmp_path_factory.mktemp("long") / "ostiary.db") as store:
+        entries = (
+            replace(
+                ENTRY,
+                at=Instant(START + number),
+                user_id=f"user {number % 100}",
+                session_id=f"session {number // 3}",
+            )
+            for number in range(20_100)
+        )
+        put(store, list(islice(entries, 20_000)), filed=True)
+        put(store, list(entries), filed=False)
+        yield store
+
+
+def test_entries_of_a_user_are_found_in_every_block(long_trail: SQLiteStore) -> None:
+    listing = Listing(resource=AUDIT, filters={"user_id": "user 7"}, page_size=200)
+    first, second = (long_trail.page(replace(listing, page=page), START) for page in (1, 2))
+    assert first.total == second.total == 201
+    assert [entry.number for entry in (*first.items, *second.items)] == list(range(20_008, 0, -100))
+
+
+@pytest.mark.parametrize("first", [0, 8_190, 16_383, 20_097])
+def test_entries_of_a_session_are_found_in_every_block(long_trail: SQLiteStore, first: int) -> None:
+    wanted = Listing(resource=AUDIT, filters={"session_id": f"session {first // 3}"}, sort=(Sort("at"),))
+    page = long_trail.page(wanted, START)
+    assert [entry.number for entry in page.items] == [first // 3 * 3 + place for place in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("step", [paging.STEP, 3], ids=["counted", "surveyed"])
+@pytest.mark.parametrize(
+    "filters, ranges",
+    [
+        ({"user_id": "user 7"}, ()),
+        ({"user_id": ("user 7", "user 8")}, ()),
+        (
+            {"user_id": "user 7", "client_id": "app", "kind": "pair-rotated"},
+            (Range(field="at", start=START),),
+        ),
+        ({"session_id": "session 9"}, ()),
+        ({"session_id": "session 9", "user_id": "user 27", "client_id": "app"}, ()),
+        ({"client_id": "app"}, (Range(field="at", start=START),)),
+        ({"kind": "pair-rotated"}, ()),
+        ({"trace_id": "trace"}, ()),
+        ({}, (Range(field="at", start=START, end=START),)),
+        ({}, ()),
+    ],
+    ids=str,
+)
+def test_what_is_filed_is_read_by_an_index(
+    long_trail: SQLiteStore,
+    monkeypatch: pytest.MonkeyPatch,
+    step: int,
+    filters: dict[str, Any],
+    ranges: tuple[Range, ...],
+) -> None:
+    monkeypatch.setattr(paging, "STEP", step)
+    asked: list[tuple[str, Sequence[Any]]] = []
+
+    with long_trail._readers.snapshot() as connection:
+
+        def execute(statement: str, bindings: Sequence[Any]) -> list[Any]:
+            asked.append((statement, bindings))
+            return connection.execute(statement, bindings).fetchall()
+
+        pager = paging.Pager(long_trail._pager._dialect)
+        pager.page(execute, Listing(resource=AUDIT, filters=filters, ranges=ranges, page_size=1), START)
+        assert len(asked) >= 2
+        for statement, bindings in asked:
+            plan = [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", bindings)]
+            reading = [line for line in plan if line.startswith(("SCAN audit_filed", "SEARCH", "SCAN f"))]
+            by_user_or_session = [line for line in reading if "audit_by_user" in line or "session" in line]
+            assert any(" INDEX " in line for line in reading), plan
+            assert not [line for line in reading if line in ("SCAN audit_filed", "SCAN f")], plan
+            assert bool(by_user_or_session) == bool(filters.keys() & {"user_id", "session_id"}), plan
+
+
+# --- the step of the schema
+
+
+def test_a_trail_from_before_goes_on(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    bring_up_to_date(connection, START, known_migrations()[:6])
+    connection.execute(
+        "INSERT INTO audit (number, at, kind, user_id, session_id, scopes)"
+        " VALUES (41, 5, 'pair-rotated', 'anna', 'of anna', '[]')"
+    )
+    connection.close()
+    with SQLiteStore(path) as store:
+        store.turn([asks.user("ben")], START)
+        assert numbers(store) == [41, 42]
+        for filters in ({"user_id": "anna"}, {"session_id": "of anna"}):
+            page = store.page(Listing(resource=AUDIT, filters=filters), START)
+            assert [entry.number for entry in page.items] == [41]
