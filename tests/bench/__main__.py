@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.cells import LANE, PLAIN, ROOT, TWO_WORKERS, Cell, floors, peers
+from tests.bench.cells import LANE, PLAIN, ROOT, TWO_WORKERS, WORKERS_ASKED_BY, Cell, floors, peers
 from tests.bench.findings import Findings, Stored, read_findings, this_machine
 from tests.bench.idle import measure_idle
 from tests.bench.measure import measure
@@ -110,7 +110,10 @@ def _measured(asked: _Asked) -> Findings:
             lane = beside[0]
             _say("one worker and two")
             pair = [lane, start(TWO_WORKERS, asked.sessions)]
-            findings.workers = measure(pair, _WORKERS_DO, 32, rounds=asked.rounds, seconds=asked.seconds)
+            for connections in WORKERS_ASKED_BY:
+                findings.workers += measure(
+                    pair, _WORKERS_DO, connections, rounds=asked.rounds, seconds=asked.seconds
+                )
             _say("fewer and more sessions")
             stores = [lane, *(start(LANE, sessions) for sessions in asked.sizes)]
             findings.sizes = measure(stores, asked.operations, 32, rounds=asked.rounds, seconds=asked.seconds)

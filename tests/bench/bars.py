@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from tests.bench.cells import BARE_ASGI, LANE, PLAIN, TWO_WORKERS
+from tests.bench.cells import BARE_ASGI, LANE, PLAIN, TWO_WORKERS, WORKERS_ASKED_BY
 from tests.bench.findings import Findings, Measured, found
 
 __all__ = ["Bar", "judge", "room_for_two"]
@@ -79,16 +79,17 @@ def _sizes(findings: Findings) -> Iterator[Bar]:
 
 
 def _workers(findings: Findings) -> Iterator[Bar]:
-    """By rates, which say something on a quiet machine only."""
+    """By rates, which say something on a quiet machine only; with as many connections for each as one has."""
+    connections = WORKERS_ASKED_BY[-1]
     for operation, asked in (("introspect", 0.8), ("credentials", 1.0), ("refresh", 1.0)):
-        one = found(findings.workers, LANE.name, operation, 32) if findings.is_quiet else None
-        two = found(findings.workers, TWO_WORKERS.name, operation, 32)
+        one = found(findings.workers, LANE.name, operation, connections) if findings.is_quiet else None
+        two = found(findings.workers, TWO_WORKERS.name, operation, connections)
         seen = two.rate / one.rate if one and two else None
         unit = "× the rate of one"
         if operation == "introspect":
             unit = "× what two cores have room for"
             seen = two.rate / room_for_two(findings, one) if one and two else None
-        yield Bar(f"{operation}, 2 workers on one file", asked, seen, unit)
+        yield Bar(f"{operation}, 2 workers, {connections} connections", asked, seen, unit)
 
 
 def _idle(findings: Findings) -> Bar:

@@ -18,7 +18,18 @@ from tests.bench.peers import stores
 from tests.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
 from tests.bench.workloads import OPERATIONS, Paths
 
-__all__ = ["BARE_ASGI", "LANE", "PLAIN", "ROOT", "STORE", "TWO_WORKERS", "Cell", "floors", "peers"]
+__all__ = [
+    "BARE_ASGI",
+    "LANE",
+    "PLAIN",
+    "ROOT",
+    "STORE",
+    "TWO_WORKERS",
+    "WORKERS_ASKED_BY",
+    "Cell",
+    "floors",
+    "peers",
+]
 
 ROOT: Final = Path(__file__).parents[2]
 STORE: Final = "store.db"
@@ -84,6 +95,8 @@ _HYPERCORN: Final = (
 
 LANE: Final = _own("lane", "ostiary_web", "serve")
 TWO_WORKERS: Final = _own("lane, 2 workers", "ostiary_web", "serve", workers=2)
+WORKERS_ASKED_BY: Final = (32, 64)
+"""Connections at which one worker and two are compared: as many as all others have, and so many for each."""
 PLAIN: Final = _own("plain", *_HYPERCORN, "ostiary_web.asgi:app")
 
 

@@ -1,13 +1,14 @@
 """What was measured, as Markdown for people: the tables, the bars, and the section of docs/performance.md."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import median
 from textwrap import fill
 from typing import Final
 
 from tests.bench.bars import judge, room_for_two
-from tests.bench.cells import BARE_ASGI, LANE, TWO_WORKERS
+from tests.bench.cells import BARE_ASGI, LANE, TWO_WORKERS, WORKERS_ASKED_BY
 from tests.bench.findings import Findings, Measured, found
 from tests.bench.plots import cost_by_sessions, latency_by_connections, ratios
 
@@ -167,25 +168,28 @@ def _workers_words(findings: Findings) -> str:
             " room for it. The last column is what two cores could do at what one worker and the driver spend"
             " on a request: the most that a second worker can bring here."
         )
-    return _paragraph(f"One worker on one core, and two on two, with one SQLite file. {driver}")
+    return _paragraph(
+        "One worker on one core, and two on two, with one SQLite file, at as many connections as the first"
+        f" column says. {driver}"
+    )
 
 
 def _workers_table(findings: Findings) -> str:
     lines = [
-        "| operation | driver µs | one: µs | req/s | p99 ms | two: µs | req/s | p99 ms | × | room |",
-        "|---|" + "---:|" * 9,
+        "| at | operation | driver µs | one: µs | req/s | p99 ms | two: µs | req/s | p99 ms | × | room |",
+        "|---:|---|" + "---:|" * 9,
     ]
-    for operation in _operations(findings.workers):
-        one = found(findings.workers, LANE.name, operation, _CONNECTIONS)
-        two = found(findings.workers, TWO_WORKERS.name, operation, _CONNECTIONS)
+    for connections, operation in product(WORKERS_ASKED_BY, _operations(findings.workers)):
+        one = found(findings.workers, LANE.name, operation, connections)
+        two = found(findings.workers, TWO_WORKERS.name, operation, connections)
         if not one or not two:
             continue
         shown = " | ".join(
             f"{row.cost:.0f} | {row.rate:.0f} | {median(row.p99_ms):.1f}" for row in (one, two)
         )
         lines.append(
-            f"| {operation} | {median(one.driver_microseconds):.0f} | {shown} | {two.rate / one.rate:.2f}"
-            f" | {room_for_two(findings, one) / one.rate:.2f} |"
+            f"| {connections} | {operation} | {median(one.driver_microseconds):.0f} | {shown}"
+            f" | {two.rate / one.rate:.2f} | {room_for_two(findings, one) / one.rate:.2f} |"
         )
     return _joined(lines)
 
