@@ -177,10 +177,10 @@ def findings() -> Findings:
     made.sizes = [measured("lane", "introspect", cost) for cost in (100, 160)]
     made.sizes[0].sessions = 1_000
     made.workers = [
-        measured("lane", "introspect", 100, rate=9_000, connections=64),
-        measured("lane, 2 workers", "introspect", 100, rate=12_000, connections=64),
-        measured("lane", "refresh", 200, rate=4_000, connections=64),
-        measured("lane, 2 workers", "refresh", 200, rate=3_999, connections=64),
+        measured("lane", "introspect", 100, rate=9_000, connections=256),
+        measured("lane, 2 workers", "introspect", 100, rate=12_000, connections=256),
+        measured("lane", "refresh", 200, rate=4_000, connections=256),
+        measured("lane, 2 workers", "refresh", 200, rate=3_999, connections=256),
         measured("lane, 2 workers", "refresh", 200, rate=9_999),
     ]
     made.stored = [Stored("lane", 100_000, 70_000_000, 70.0), Stored("oidc-provider", 100_000, 0, 300.0)]
@@ -198,8 +198,8 @@ def test_bars_are_judged_by_the_medians_of_one_run() -> None:
     assert verdicts["introspect, plain: × bare ASGI"] == "missed"
     assert verdicts["p99 of refresh, lane: × its p50"] == "met"
     assert verdicts["introspect at 100,000 sessions: × the CPU at 1,000"] == "missed"
-    assert verdicts["introspect, 2 workers, 64 connections: × what two cores have room for"] == "met"
-    assert verdicts["refresh, 2 workers, 64 connections: × the rate of one"] == "missed"
+    assert verdicts["introspect, 2 workers, 256 connections: × what two cores have room for"] == "met"
+    assert verdicts["refresh, 2 workers, 256 connections: × the rate of one"] == "missed"
     assert verdicts["10,000 idle connections, one process: MiB"] == "met"
 
 
@@ -231,7 +231,7 @@ def test_a_busy_machine_is_told_of() -> None:
         here.others = [0.4]
     assert "**The machine was not quiet**: 40%" in " ".join(measured_section(made).split())
     verdicts = {bar.what: bar.verdict for bar in judge(made)}
-    assert verdicts["introspect, 2 workers, 64 connections"] == "not measured", "its rates say nothing"
+    assert verdicts["introspect, 2 workers, 256 connections"] == "not measured", "its rates say nothing"
 
 
 def test_only_the_marked_place_of_a_page_is_written(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def _sizes(findings: Findings) -> Iterator[Bar]:
 
 
 def _workers(findings: Findings) -> Iterator[Bar]:
-    """By rates, which say something on a quiet machine only; with as many connections for each as one has."""
+    """By rates, which say something on a quiet machine only, where one worker has more to do than it can."""
     connections = WORKERS_ASKED_BY[-1]
     for operation, asked in (("introspect", 0.8), ("credentials", 1.0), ("refresh", 1.0)):
         one = found(findings.workers, LANE.name, operation, connections) if findings.is_quiet else None

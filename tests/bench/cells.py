@@ -95,8 +95,8 @@ _HYPERCORN: Final = (
 
 LANE: Final = _own("lane", "ostiary_web", "serve")
 TWO_WORKERS: Final = _own("lane, 2 workers", "ostiary_web", "serve", workers=2)
-WORKERS_ASKED_BY: Final = (32, 64)
-"""Connections at which one worker and two are compared: as many as all others have, and so many for each."""
+WORKERS_ASKED_BY: Final = (32, 256)
+"""Connections at which one worker and two are compared: few, as elsewhere, and so many that one is busy."""
 PLAIN: Final = _own("plain", *_HYPERCORN, "ostiary_web.asgi:app")
 
 
