@@ -31,6 +31,8 @@ __all__ = ["main"]
 _BEGUN = time.monotonic()
 _SMALLEST = 1_000
 _LARGEST = 5_000_000
+_UNTIL_MAPPED_SECONDS = 4.0
+"""A page of the file is mapped when it is first read, and a large store has many."""
 _IDLE_CONNECTIONS = 10_000
 _WORKERS_DO = ("introspect", "credentials", "refresh")
 
@@ -116,7 +118,14 @@ def _measured(asked: _Asked) -> Findings:
                 )
             _say("fewer and more sessions")
             stores = [lane, *(start(LANE, sessions) for sessions in asked.sizes)]
-            findings.sizes = measure(stores, asked.operations, 32, rounds=asked.rounds, seconds=asked.seconds)
+            findings.sizes = measure(
+                stores,
+                asked.operations,
+                32,
+                rounds=asked.rounds,
+                seconds=asked.seconds,
+                warm_up_seconds=_UNTIL_MAPPED_SECONDS if asked.sizes[-1] == _LARGEST else None,
+            )
             _say(f"{_IDLE_CONNECTIONS:,} idle connections")
             findings.idle = measure_idle(folder / "idle", _IDLE_CONNECTIONS)
     return findings

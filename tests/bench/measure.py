@@ -23,10 +23,12 @@ def measure(
     *,
     rounds: int,
     seconds: float,
+    warm_up_seconds: float | None = None,
 ) -> list[Measured]:
-    """All `operations` of all cells that have them; the first round only warms up."""
+    """All `operations` of all cells that have them; the first round, a quarter as long, only warms up."""
+    lengths = [seconds / 4 if warm_up_seconds is None else warm_up_seconds, *([seconds] * rounds)]
     found: dict[tuple[int, str], Measured] = {}
-    for number in range(rounds + 1):
+    for number, length in enumerate(lengths):
         for place, cell in enumerate(cells):
             for operation in operations:
                 if operation not in cell.cell.operations:
@@ -34,7 +36,7 @@ def measure(
                 here = found.setdefault(
                     (place, operation), Measured(cell.cell.name, operation, connections, cell.sessions)
                 )
-                _round(cell, here, seconds if number else seconds / 4, keep=number > 0, seed=number * 1_000)
+                _round(cell, here, length, keep=number > 0, seed=number * 1_000)
     return list(found.values())
 
 
