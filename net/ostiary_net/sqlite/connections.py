@@ -23,8 +23,9 @@ _BUSY_TIMEOUT_MS: Final = 10_000
 """Only programs that do not know the writer lock (a shell, a backup) can make a writer wait this way."""
 _STATEMENTS_KEPT: Final = 256
 _CACHE_KIB: Final = 4 * 1024
-_LARGEST_MAPPED_BYTES: Final = 2**40
-"""Address space is all it takes; a file that is larger is read as without."""
+_MOST_MAPPED_BYTES: Final = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+"""Half of the memory there is; what lies further on in the file is read page by page. Of a mapped page that
+is not in memory the system reads the surroundings too, which a file larger than memory has no room for."""
 
 # FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
 # secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
@@ -46,7 +47,7 @@ _WRITER_SETTINGS: Final = f"""
 # cache_size: for what is in the log, and all of it where a file cannot be mapped.
 _READER_SETTINGS: Final = f"""
     PRAGMA query_only = ON;
-    PRAGMA mmap_size = {_LARGEST_MAPPED_BYTES};
+    PRAGMA mmap_size = {_MOST_MAPPED_BYTES};
     PRAGMA cache_size = -{_CACHE_KIB};
 """
 
