@@ -22,8 +22,8 @@ from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from tests.core import asks
 from tests.core.story import START
 from tests.net.sqlite.disk import Disk
+from tests.net.store.stores import FILED_AT_ONCE
 
-A_FEW = 7
 ENTRY = AuditEntry(
     at=START,
     kind=FactKind.PAIR_ROTATED,
@@ -49,7 +49,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def _a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_trail, "FILED_AT_ONCE", A_FEW)
+    monkeypatch.setattr(audit_trail, "FILED_AT_ONCE", FILED_AT_ONCE)
 
 
 @pytest.fixture
@@ -93,11 +93,11 @@ def test_a_turn_files_all_there_is_whenever_there_are_enough(store: SQLiteStore)
 
 @pytest.mark.usefixtures("_a_few_at_once")
 def test_a_turn_that_is_not_committed_files_nothing(store: SQLiteStore) -> None:
-    store.turn([asks.user(f"user{number}") for number in range(A_FEW - 1)], START)
+    store.turn([asks.user(f"user{number}") for number in range(FILED_AT_ONCE - 1)], START)
     store.begin_turn().open([asks.user("late")], START).abandon()
-    assert parts(store) == [0, A_FEW - 1]
+    assert parts(store) == [0, FILED_AT_ONCE - 1]
     store.turn([asks.user("late")], START)
-    assert parts(store) == [A_FEW, 0]
+    assert parts(store) == [FILED_AT_ONCE, 0]
 
 
 @pytest.mark.usefixtures("_a_few_at_once")
@@ -105,7 +105,7 @@ def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
     with SQLiteStore(path) as one, SQLiteStore(path) as other:
         for number in range(20):
             (one if number % 3 else other).turn([asks.user(f"user{number}")], START)
-            assert parts(one)[1] < A_FEW
+            assert parts(one)[1] < FILED_AT_ONCE
         assert numbers(one) == numbers(other) == list(range(1, 21))
 
 
@@ -113,7 +113,7 @@ def test_stores_of_one_file_file_for_one_another(path: Path) -> None:
 @pytest.mark.parametrize("operation", range(1, 12, 3))
 def test_a_disk_that_fails_while_entries_are_filed_loses_none(path: Path, operation: int) -> None:
     with Disk() as disk, SQLiteStore(path) as store:
-        store.turn([asks.user(f"user{number}") for number in range(A_FEW - 1)], START)
+        store.turn([asks.user(f"user{number}") for number in range(FILED_AT_ONCE - 1)], START)
         before = store.audit()
         disk.fail_after(operation)
         with pytest.raises(apsw.Error):
@@ -121,7 +121,7 @@ def test_a_disk_that_fails_while_entries_are_filed_loses_none(path: Path, operat
         disk.fail_after(None)
         assert store.audit() == before
         store.turn([asks.user("late")], START)
-        assert parts(store) == [A_FEW, 0]
+        assert parts(store) == [FILED_AT_ONCE, 0]
 
 
 def test_a_number_is_never_given_twice(store: SQLiteStore) -> None:

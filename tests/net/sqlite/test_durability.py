@@ -93,6 +93,7 @@ from dataclasses import replace
 from ostiary_net.sqlite import SQLiteStore, audit_trail
 from tests.core import asks
 from tests.core.story import START
+audit_trail.FILED_AT_ONCE = 5
 store = SQLiteStore(sys.argv[1])
 for number in itertools.count():
     names = [f"{sys.argv[2]}-{number}-{place}" for place in range(3)]
@@ -123,6 +124,8 @@ def test_every_acknowledged_turn_survives_the_killing_of_its_process(tmp_path: P
         possible |= {f"round{round_number}-{turns}-{place}" for place in range(3)}
         with SQLiteStore(path) as store:
             found = usernames(store)
+            told = store.audit()
+        assert len(told) == len(found), "each has one entry, whether it was filed or not"
         assert expected <= found <= expected | possible
         assert len(found) % 3 == 0, "a part of a turn was kept"
         assert is_sound(path)
