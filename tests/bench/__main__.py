@@ -125,6 +125,7 @@ def _measured(asked: _Asked) -> Findings:
                 rounds=asked.rounds,
                 seconds=asked.seconds,
                 warm_up_seconds=_UNTIL_MAPPED_SECONDS if asked.sizes[-1] == _LARGEST else None,
+                in_memory=True,
             )
             _say(f"{_IDLE_CONNECTIONS:,} idle connections")
             findings.idle = measure_idle(folder / "idle", _IDLE_CONNECTIONS)

@@ -1,7 +1,8 @@
 """Rounds: every cell asked the same for a moment, one after the other, again and again.
 
-A busy machine slows whoever is measured just then. Interleaved rounds share that out, and the CPU that a
-request costs its server hardly depends on it: it is what the ratios are made of.
+A busy machine slows whoever is measured just then. Interleaved rounds share that out, those that are compared
+come right after one another, and the CPU that a request costs its server depends on it less than its time
+does: it is what the ratios are made of.
 """
 
 import os
@@ -24,20 +25,27 @@ def measure(
     rounds: int,
     seconds: float,
     warm_up_seconds: float | None = None,
+    in_memory: bool = False,
 ) -> list[Measured]:
-    """All `operations` of all cells that have them; the first round, a quarter as long, only warms up."""
+    """All `operations` of all cells that have them; the first round, a quarter as long, only warms up.
+
+    `in_memory` has the system read each cell's file before every round.
+    """
     lengths = [seconds / 4 if warm_up_seconds is None else warm_up_seconds, *([seconds] * rounds)]
-    found: dict[tuple[int, str], Measured] = {}
+    found: list[tuple[Running, Measured]] = [
+        (cell, Measured(cell.cell.name, operation, connections, cell.sessions))
+        for cell in cells
+        for operation in operations
+        if operation in cell.cell.operations
+    ]
     for number, length in enumerate(lengths):
-        for place, cell in enumerate(cells):
-            for operation in operations:
-                if operation not in cell.cell.operations:
-                    continue
-                here = found.setdefault(
-                    (place, operation), Measured(cell.cell.name, operation, connections, cell.sessions)
-                )
-                _round(cell, here, length, keep=number > 0, seed=number * 1_000)
-    return list(found.values())
+        for operation in operations:
+            for cell, here in found:
+                if here.operation == operation:
+                    if in_memory:
+                        cell.read_store()
+                    _round(cell, here, length, keep=number > 0, seed=number * 1_000)
+    return [here for _, here in found]
 
 
 def _round(cell: Running, here: Measured, seconds: float, *, keep: bool, seed: int) -> None:

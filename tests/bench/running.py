@@ -82,6 +82,13 @@ class Running:
                 if status != 200 or b'"active":true' not in body.replace(b" ", b""):
                     raise WrongAnswer(f"{self.cell.name} handed out a token that is not good: {body[:200]!r}")
 
+    def read_store(self) -> None:
+        """Have the system keep its file in memory, if it has one: read it from its beginning to its end."""
+        with suppress(FileNotFoundError), (self._folder / STORE).open("rb", buffering=0) as file:
+            part = bytearray(2**20)
+            while file.readinto(part):
+                pass
+
     def cpu_seconds(self) -> float:
         """Of all its processes since they began."""
         return sum(map(_cpu_seconds, self._processes()))
