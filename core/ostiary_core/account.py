@@ -40,7 +40,7 @@ from ostiary_core.events import (
     SignInAttempted,
 )
 from ostiary_core.identifiers import username_key
-from ostiary_core.instant import SECOND_MS, Instant, later
+from ostiary_core.instant import Instant, later
 from ostiary_core.keys import BACKEND_CLIENT
 from ostiary_core.permissions import Permission
 from ostiary_core.policy import Policy
@@ -82,9 +82,9 @@ def sign_in(event: SignInAttempted, snapshot: Snapshot, now: Instant, policy: Po
     client = snapshot.client(BACKEND_CLIENT)
     if user is None or client is None:
         return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
-    wait_ms = _next_sign_in_at(user, policy) - now
-    if wait_ms > 0:
-        return Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=-(-wait_ms // SECOND_MS)))
+    wait_seconds = policy.seconds_to_sign_in(user.failed_sign_ins, user.last_failed_sign_in_at, now)
+    if wait_seconds:
+        return Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait_seconds))
     if event.password_matches and not _is_on_file(event.verified_against, user):
         return refused(Why.CREDENTIAL_MOVED_ON)
     if not event.password_matches or not user.enabled:
@@ -239,15 +239,6 @@ def _is_on_file(verified_against: str | None, user: User) -> bool:
     if verified_against is None or user.password_hash is None:
         return False
     return hmac.compare_digest(digest_of(verified_against), digest_of(user.password_hash))
-
-
-def _next_sign_in_at(user: User, policy: Policy) -> Instant:
-    """When an account may be tried again; at any time while its failures cost nothing, also where another
-    instance, whose clock goes ahead, has counted one."""
-    wait_seconds = policy.sign_in_wait_seconds(user.failed_sign_ins)
-    if user.last_failed_sign_in_at is None or not wait_seconds:
-        return Instant(0)
-    return later(user.last_failed_sign_in_at, wait_seconds)
 
 
 def _login(tokens: TokensIssued, user: User) -> LoginIssued:

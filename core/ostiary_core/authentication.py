@@ -32,13 +32,14 @@ def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now:
         return Why.CLIENT_UNKNOWN
     if client.built_in or client.secret_digest is None:
         return Why.CLIENT_BUILT_IN
-    if client.deleted_at is not None:
-        return Why.CLIENT_DELETED
-    if not client.enabled:
-        return Why.CLIENT_DISABLED
     old_stands = client.old_secret_until is not None and now < client.old_secret_until
     old = client.old_secret_digest if old_stands else None
-    return client if _is_one_of(credentials, client.secret_digest, old) else Why.CLIENT_SECRET_WRONG
+    # First, so that what became of a client is known to whoever has its secret alone (`secret_guesses`).
+    if not _is_one_of(credentials, client.secret_digest, old):
+        return Why.CLIENT_SECRET_WRONG
+    if client.deleted_at is not None:
+        return Why.CLIENT_DELETED
+    return client if client.enabled else Why.CLIENT_DISABLED
 
 
 def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | None) -> bool:

@@ -3,6 +3,7 @@
 Errors here never reach a redirect address; only `code` and `access_denied` do ("Browser behaviour", 7).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -17,7 +18,10 @@ from ostiary_core.decision import (
     Done,
     Fact,
     FactKind,
+    FieldFault,
+    FieldRule,
     Insert,
+    Refused,
     ScopeOffered,
     Update,
     refused,
@@ -64,16 +68,16 @@ class _Request(NamedTuple):
 def check(event: AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Decision:
     """What the consent page shows; nothing is recorded."""
     request = _examined(event.caller, event.parameters, snapshot, now)
-    if isinstance(request, Why):
-        return refused(request)
+    if isinstance(request, Refused):
+        return Decision(request)
     return Decision(_offered(request))
 
 
 def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
     """The user approved: a code, and the consent is remembered where a question was asked."""
     request = _examined(event.caller, event.parameters, snapshot, now)
-    if isinstance(request, Why):
-        return refused(request)
+    if isinstance(request, Refused):
+        return Decision(request)
     if request.unasked:
         return _issued(request, event.entropy, now)
     remembered, fact = _remembered(request, now)
@@ -83,16 +87,16 @@ def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
 def recall(event: ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision:
     """Nobody was asked: a code where nobody needs to be, else the question after all."""
     request = _examined(event.caller, event.parameters, snapshot, now)
-    if isinstance(request, Why):
-        return refused(request)
+    if isinstance(request, Refused):
+        return Decision(request)
     return _issued(request, event.entropy, now) if request.unasked else Decision(_offered(request))
 
 
 def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
     """The user said no: `access_denied` at the redirect address (RFC 6749 §4.1.2.1)."""
     request = _examined(event.caller, event.parameters, snapshot, now)
-    if isinstance(request, Why):
-        return refused(request)
+    if isinstance(request, Refused):
+        return Decision(request)
     return Decision(
         ConsentRefused(_redirect(request, error="access_denied")),
         facts=(_told(FactKind.CONSENT_DENIED, request),),
@@ -134,22 +138,18 @@ def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decis
 
 def _examined(
     caller: SignedIn, asked: AuthorizationParameters, snapshot: Snapshot, now: Instant
-) -> _Request | Why:
+) -> _Request | Refused:
     """The request behind the parameters, or the first thing that is wrong, in the order of `Why`."""
     who = person(caller, snapshot, now)
     if isinstance(who, Why):
-        return who
+        return Refused(who)
     if who.user.must_change_password:
-        return Why.PASSWORD_MUST_CHANGE
+        return Refused(Why.PASSWORD_MUST_CHANGE)
     if asked.repeated:
-        return Why.PARAMETER_REPEATED
-    if (
-        not asked.redirect_uri
-        or asked.code_challenge is None
-        or not is_challenge(asked.code_challenge)
-        or asked.code_challenge_method != CHALLENGE_METHOD
-    ):
-        return Why.PARAMETERS_MALFORMED
+        return Refused(Why.PARAMETER_REPEATED)
+    faults = tuple(_malformed(asked))
+    if faults or not asked.redirect_uri or asked.code_challenge is None:
+        return Refused(Why.PARAMETERS_MALFORMED, faults=faults)
     client = snapshot.client(asked.client_id or "")
     if (
         client is None
@@ -158,14 +158,14 @@ def _examined(
         or client.deleted_at is not None
         or GrantType.AUTHORIZATION_CODE not in client.grant_types
     ):
-        return Why.CLIENT_NOT_AUTHORIZABLE
+        return Refused(Why.CLIENT_NOT_AUTHORIZABLE)
     if asked.redirect_uri not in client.redirect_uris:
-        return Why.REDIRECT_URI_NOT_REGISTERED
+        return Refused(Why.REDIRECT_URI_NOT_REGISTERED)
     if asked.response_type != "code":
-        return Why.RESPONSE_TYPE_UNSUPPORTED
+        return Refused(Why.RESPONSE_TYPE_UNSUPPORTED)
     scopes = client.scopes if asked.scope is None else parse_scope(asked.scope)
     if not scopes or not set(scopes) <= set(client.scopes):
-        return Why.SCOPE_NOT_ALLOWED
+        return Refused(Why.SCOPE_NOT_ALLOWED)
     return _Request(
         who=who,
         client=client,
@@ -175,6 +175,20 @@ def _examined(
         code_challenge=asked.code_challenge,
         state=asked.state or None,
     )
+
+
+def _malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
+    """What is wrong with the form of the parameters ("Consent endpoint errors", `A0401`)."""
+    if not asked.redirect_uri:
+        yield FieldFault("redirect_uri", FieldRule.REQUIRED)
+    if asked.code_challenge is None:
+        yield FieldFault("code_challenge", FieldRule.REQUIRED)
+    elif not is_challenge(asked.code_challenge):
+        yield FieldFault("code_challenge", FieldRule.CODE_CHALLENGE)
+    if asked.code_challenge_method is None:
+        yield FieldFault("code_challenge_method", FieldRule.REQUIRED)
+    elif asked.code_challenge_method != CHALLENGE_METHOD:
+        yield FieldFault("code_challenge_method", FieldRule.CODE_CHALLENGE_METHOD)
 
 
 def _offered(request: _Request) -> AuthorizationOffered:

@@ -185,6 +185,8 @@ class FieldRule(StrEnum):
     TEXT_CODE_PURPOSE = "text-code-purpose"
     PICTURE = "picture"
     PARAMETER = "parameter"
+    CODE_CHALLENGE = "code-challenge"
+    CODE_CHALLENGE_METHOD = "code-challenge-method"
     PAGE = "page"
     PAGE_SIZE = "page-size"
     SORT = "sort"

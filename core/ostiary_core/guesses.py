@@ -16,7 +16,7 @@ exists.
 
 from typing import Final
 
-from ostiary_core.instant import SECOND_MS, Instant
+from ostiary_core.instant import Instant
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.standings import Standings, address_of
 
@@ -76,14 +76,14 @@ class UnknownNames:
     def __init__(self, policy: Policy = SPECIFICATION, *, most_names: int = 20_000) -> None:
         self._policy = policy
         self._most_names = most_names
-        self._failures: dict[str, tuple[int, Instant]] = {}
+        self._failures: dict[str, tuple[int, Instant | None]] = {}
 
     def seconds_to_wait(self, name: str, now: Instant) -> int:
         """0 where a sign-in may fail, which is then counted; else the whole seconds to wait."""
-        failures, last_at = self._failures.get(name, (0, Instant(0)))
-        wait_ms = last_at + self._policy.sign_in_wait_seconds(failures) * SECOND_MS - now
-        if wait_ms > 0:
-            return -(-wait_ms // SECOND_MS)
+        failures, last_at = self._failures.get(name, (0, None))
+        wait_seconds = self._policy.seconds_to_sign_in(failures, last_at, now)
+        if wait_seconds:
+            return wait_seconds
         self._failures.pop(name, None)
         self._failures[name] = failures + 1, now
         if len(self._failures) > self._most_names:

@@ -5,13 +5,14 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 - Disabling, deleting, resetting the password, giving another telephone number and forcing out end every
   session and unredeemed code of the user, login sessions included; enabling brings none back.
 - There is always an enabled super administrator: the role counts its enabled holders.
-- Nobody hands out more than they hold: a role goes only to and from users by someone with its permissions.
+- Nobody hands out more than they hold: a role goes only to and from users by someone with its permissions,
+  and whoever has one is changed by nobody who lacks them.
 - A deleted user's names are free again; the identifier is never used twice.
 """
 
 from typing import Any
 
-from ostiary_core.authentication import Person, allowed, exceeds, is_super_administrator
+from ostiary_core.authentication import Person, allowed, exceeds, roles_of
 from ostiary_core.decision import (
     Change,
     Decision,
@@ -297,9 +298,8 @@ def _found(
     user = snapshot.user(user_id)
     if user is None or user.deleted_at is not None:
         return Why.NOT_FOUND
-    if SUPER_ADMINISTRATOR in user.role_ids and not is_super_administrator(who):
-        return Why.PERMISSION_MISSING
-    return who, user
+    # Whoever sets a password or a telephone number of an account can sign in as it.
+    return Why.PERMISSION_MISSING if exceeds(roles_of(user, snapshot), who, snapshot) else (who, user)
 
 
 def _roles(role_ids: tuple[str, ...], snapshot: Snapshot) -> tuple[Role, ...]:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ostiary_core.instant import SECOND_MS, Instant, later
+
 __all__ = ["SPECIFICATION", "Policy"]
 
 
@@ -41,6 +43,19 @@ class Policy:
             return 0
         doublings = min(failures - self.free_sign_in_failures, 20)
         return min(int(2**doublings), self.longest_sign_in_wait_seconds)
+
+    def seconds_to_sign_in(self, failures: int, last_at: Instant | None, now: Instant) -> int:
+        """The whole seconds until the next try after so many failed sign-ins in a row, the last at `last_at`;
+        0 where it may come now.
+
+        One that lies further ahead than the longest wait was not counted by an instance whose clock goes
+        ahead: the clock was set back, and nobody waits until it is there again.
+        """
+        wait_seconds = self.sign_in_wait_seconds(failures)
+        if last_at is None or not wait_seconds or last_at > later(now, self.longest_sign_in_wait_seconds):
+            return 0
+        wait_ms = later(last_at, wait_seconds) - now
+        return -(-wait_ms // SECOND_MS) if wait_ms > 0 else 0
 
     @property
     def salt_seconds(self) -> int:

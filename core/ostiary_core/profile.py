@@ -19,6 +19,7 @@ def show(event: ProfileRequested, snapshot: Snapshot, now: Instant) -> Decision:
         session is None
         or now >= session.access_expires_at
         or state_of(session, snapshot, now) is not SessionState.ACTIVE
+        or (event.by_cookie and session.kind is not SessionKind.LOGIN)
     ):
         return refused(Why.NOT_SIGNED_IN)
     user = None if session.user_id is None else snapshot.user(session.user_id)

@@ -31,8 +31,10 @@ class Standing:
     """From when a wait is counted."""
 
     def drain(self, now: Instant) -> None:
-        """Forget one failure for each whole minute."""
-        minutes = max(0, now - self.drained_at) // MINUTE_MS
+        """Forget one failure for each whole minute; after a clock was set back, from its new time on."""
+        self.last_at = min(self.last_at, now)
+        self.drained_at = min(self.drained_at, now)
+        minutes = (now - self.drained_at) // MINUTE_MS
         self.failures = max(0, self.failures - minutes)
         self.drained_at = Instant(self.drained_at + minutes * MINUTE_MS)
 

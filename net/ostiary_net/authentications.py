@@ -1,6 +1,6 @@
 """What a process remembers of the secrets that clients presented: which were wrong, and when which was right.
 
-Wrong ones are slowed down before the store is asked (`ostiary_core.secret_guesses`). When a secret was last
+Wrong ones are slowed down (`ostiary_core.secret_guesses`). When a secret was last
 right is written down now and then, beside all requests: not with each of them, as an introspection must not
 wait for a disk; and not read from the audit trail, as introspections are not in it.
 """
@@ -17,7 +17,7 @@ from ostiary_core.events import ClientSecretUsed, ProfileRequested
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.instant import Instant
 from ostiary_core.secret import Digest
-from ostiary_core.secret_guesses import SecretGuesses
+from ostiary_core.secret_guesses import SecretGuesses, is_authenticated
 from ostiary_net.turns import TurnFailed, Turns
 
 __all__ = ["Authentications", "keep_uses", "keep_uses_once"]
@@ -38,20 +38,16 @@ class Authentications:
         self._guesses = SecretGuesses(scale=scale)
         self._uses: dict[tuple[str, Digest], Instant] = {}
 
-    def seconds_to_wait(self, event: Asking, source: str, now: Instant) -> int:
-        """0 where the event may be decided, to be followed by `decided`; else the whole seconds until it
-        may."""
+    def seconds_to_wait(self, event: Asking, source: str, decision: Decision, now: Instant) -> int:
+        """0 where `decision` may be answered; else the whole seconds until the next wrong secret may come.
+        To be asked once for each decision, as its secret is remembered."""
         if isinstance(event, ProfileRequested):
             return 0
-        return self._guesses.seconds_to_wait(event.credentials, source, now)
-
-    def decided(self, event: Asking, source: str, decision: Decision, now: Instant) -> None:
-        """Whether its secret was right, as the decision tells."""
-        if isinstance(event, ProfileRequested):
-            return
         credentials = event.credentials
-        if self._guesses.decided(credentials, decision.reply, source, now):
+        if is_authenticated(decision.reply):
             self._uses[credentials.client_id, credentials.secret.digest] = now
+            return 0
+        return self._guesses.seconds_to_wait(credentials, decision.reply, source, now)
 
     def uses(self) -> list[ClientSecretUsed]:
         """The last use of every secret that was right since this was asked before."""

@@ -20,10 +20,12 @@ from ostiary_core.http.token_service import MINTING
 from ostiary_core.instant import Instant
 from ostiary_core.rate import Operation, RateWindows
 from ostiary_core.secret import Entropy
+from ostiary_core.why import Why
 from ostiary_net.authentications import Authentications
 from ostiary_net.clock import Clock
 from ostiary_net.entropy import EntropySource, draw_trace_id
 from ostiary_net.metrics import Metrics
+from ostiary_net.telling import tell_refused
 from ostiary_net.tracing import Tracing, current_trace_id
 from ostiary_net.turns import Question, TurnFailed, Turns
 
@@ -152,28 +154,33 @@ class Service:
         now = self.clock.now()
         wait_seconds = self.seconds_to_wait(operation, source, now)
         if wait_seconds:
-            return service.too_many_requests(sender.language, self.trace_id(), wait_seconds)
+            trace_id = self.trace_id(now)
+            tell_refused(Why.TOO_MANY_REQUESTS, trace_id, source)
+            return service.too_many_requests(sender.language, trace_id, wait_seconds)
         origin = make_origin(trace_id=self.trace_id(now), source=source, user_agent=sender.user_agent)
         entropy = self.entropy() if operation in MINTING else _UNUSED
         asked = service.read_token_service(operation, sender, body, entropy, origin)
         if isinstance(asked, Answer):
             return asked
-        wait_seconds = self.authentications.seconds_to_wait(asked.event, source, now)
-        if wait_seconds:
-            return service.too_many_requests(sender.language, origin.trace_id, wait_seconds)
         return Begun(asked, now)
 
     def begin_userinfo(self, headers: service.Fields, source: str) -> "Begun | Answer":
         """The same of user-info."""
-        asked = service.read_userinfo(headers, self.origin(headers, source))
-        return asked if isinstance(asked, Answer) else Begun(asked, self.clock.now())
+        origin = self.origin(headers, source)
+        asked = service.read_userinfo(headers, origin)
+        if isinstance(asked, Answer):
+            tell_refused(Why.NOT_SIGNED_IN, origin.trace_id, source)
+            return asked
+        return Begun(asked, self.clock.now())
 
     def answer(self, begun: "Begun", decision: Decision) -> Answer:
         """What of it comes after its decision, which is kept; whether its secret was right is remembered."""
         asked = begun.asked
         self._decided(asked.event, asked.origin, decision)
-        self.authentications.decided(asked.event, asked.origin.source, decision, begun.now)
-        return asked.answer(decision)
+        wait_seconds = self.authentications.seconds_to_wait(
+            asked.event, asked.origin.source, decision, begun.now
+        )
+        return asked.too_early(wait_seconds) if wait_seconds else asked.answer(decision)
 
     def failure(self, begun: "Begun", failure_: TurnFailed) -> Answer:
         """The same where its turn could not be taken; the log then holds the trace id."""

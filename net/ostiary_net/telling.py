@@ -1,4 +1,4 @@
-"""What the log is told of a turn: a line for each fact of a request, before it is answered."""
+"""What the log is told of a request, before it is answered: a line for each fact, or for its refusal."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -7,10 +7,13 @@ from typing import Any
 import structlog
 
 from ostiary_core.audit import Origin
-from ostiary_core.decision import Decision, Fact
+from ostiary_core.decision import BatchRefused, Decision, Fact, Refused
+from ostiary_core.why import Why
 from ostiary_net.log_lines import LINES
 
-__all__ = ["Telling"]
+__all__ = ["Telling", "tell_refused"]
+
+_REFUSED = "refused"
 
 
 class Telling:
@@ -20,16 +23,34 @@ class Telling:
         self._log = structlog.get_logger("ostiary").bind()
 
     def told(self, origins: Sequence[Origin | None], decisions: Iterable[Decision]) -> None:
-        """A line for each fact, in order; none for what no request asked for."""
+        """A line for each fact, in order, or for a refusal without one; none where no request asked."""
         if self._log.is_enabled_for(logging.INFO):
             entries = [
-                _entry(origin, fact)
+                entry
                 for origin, decision in zip(origins, decisions, strict=True)
                 if origin is not None
-                for fact in decision.facts
+                for entry in _entries(origin, decision)
             ]
             if entries:
                 LINES.tell("info", entries)
+
+
+def tell_refused(why: Why, trace_id: str, source: str) -> None:
+    """The line of a request that was refused before there was anything to decide: whoever quotes the trace
+    id of its answer is understood ("Errors")."""
+    structlog.get_logger("ostiary").info(_REFUSED, trace_id=trace_id, source=source, why=why.value)
+
+
+def _entries(origin: Origin, decision: Decision) -> list[dict[str, Any]]:
+    if decision.facts:
+        return [_entry(origin, fact) for fact in decision.facts]
+    reply = decision.reply
+    if isinstance(reply, BatchRefused):
+        reply = reply.refusals[0][1]
+    if not isinstance(reply, Refused):
+        return []
+    refusal = {"trace_id": origin.trace_id, "source": origin.source, "why": reply.why.value}
+    return [{"event": _REFUSED, **refusal}]
 
 
 def _entry(origin: Origin, fact: Fact) -> dict[str, Any]:

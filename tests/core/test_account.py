@@ -107,6 +107,15 @@ def test_failed_sign_ins_slow_an_account_down_and_lock_nobody_out() -> None:
     world.sign_in(password="right").then(LoginIssued)
 
 
+def test_a_clock_that_was_set_back_keeps_nobody_out() -> None:
+    world = given()
+    for _ in range(7):
+        world.sign_in(password="wrong").then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
+        world.wait(10)
+    world.wait(-24 * 60 * 60)
+    world.sign_in(password="right").then(LoginIssued)
+
+
 def test_a_failure_that_costs_nothing_keeps_nobody_out_where_the_clock_is_behind() -> None:
     """Two instances, one of whose clocks goes twenty seconds ahead and counted the failure."""
     world = given()

@@ -129,18 +129,18 @@ def test_disabling_ends_the_old_secret_for_good() -> None:
     world = given()
     old, new = overlapping(world)
     world.given(ClientDisabled(caller=Operator(), client_id="app"))
-    for secret in (old, new):
-        world.when(machine(by(secret))).then_refused(Why.CLIENT_DISABLED)
+    world.when(machine(by(old))).then_refused(Why.CLIENT_SECRET_WRONG)
+    world.when(machine(by(new))).then_refused(Why.CLIENT_DISABLED)
     world.given(ClientEnabled(caller=Operator(), client_id="app"))
     assert (works(world, old), works(world, new)) == (False, True)
 
 
 def test_deleting_ends_both_secrets() -> None:
     world = given()
-    secrets = overlapping(world)
+    old, new = overlapping(world)
     world.given(ClientDeleted(caller=Operator(), client_id="app"))
-    for secret in secrets:
-        world.when(machine(by(secret))).then_refused(Why.CLIENT_DELETED)
+    world.when(machine(by(old))).then_refused(Why.CLIENT_SECRET_WRONG)
+    world.when(machine(by(new))).then_refused(Why.CLIENT_DELETED)
     assert world.client().old_secret_digest is None
 
 

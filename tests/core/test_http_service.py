@@ -11,7 +11,7 @@ import pytest
 from ostiary_core import Decision, Instant, LostRace, MemoryStore
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Insert
-from ostiary_core.events import Event
+from ostiary_core.events import ClientDisabled, Event, Operator
 from ostiary_core.http import Answer
 from ostiary_core.http.service import Asked, Request, answer, read
 from ostiary_core.limits import Limits
@@ -72,8 +72,8 @@ def test_a_request_is_read_whatever_the_case_of_its_field_names_and_keeps_every_
 def test_an_unknown_path_is_not_found_and_a_wrong_method_is_told_the_right_one() -> None:
     assert content_of(asked_of(request("/api/oauth2/other")))["code"] == "A0404"
     refused = asked_of(request(method="GET"))
-    assert content_of(refused)["code"] == "A0405"
     assert isinstance(refused, Answer)
+    assert (refused.status, content_of(refused)["error"]) == (405, "invalid_request")
     assert (b"allow", b"POST") in refused.headers
     refused = asked_of(request("/api/oauth2/userinfo"))
     assert isinstance(refused, Answer)
@@ -90,7 +90,7 @@ def test_past_the_limit_a_request_is_answered_before_it_is_read() -> None:
     assert isinstance(asked_of(request("/api/oauth2/introspect", token="t"), limits), Asked)
 
 
-def test_who_presents_wrong_secrets_is_slowed_down_and_a_right_secret_is_not() -> None:
+def test_who_presents_wrong_secrets_is_slowed_down_and_the_right_one_never() -> None:
     world, store, limits = given(), MemoryStore(), Limits()
     store.write([Insert(world.client())])
 
@@ -99,12 +99,27 @@ def test_who_presents_wrong_secrets_is_slowed_down_and_a_right_secret_is_not() -
         return answer(one, store, limits=limits, now=START, entropy=asks.fresh_entropy(), trace_id="t")
 
     right = world.secrets["app"].reveal()
-    assert ask(right).status == 200
     assert [ask(f"wrong {number}").status for number in range(11)] == [401] * 10 + [429]
     refused = ask("wrong")
     assert (content_of(refused)["code"], content_of(refused)["traceId"]) == ("A0429", "t")
     assert (b"retry-after", b"1") in refused.headers
+    # Though it was never presented before, and all come from one address.
     assert ask(right).status == 200
+
+
+def test_a_client_that_was_disabled_is_told_so_each_time() -> None:
+    world, store = given(), MemoryStore()
+    world.given(ClientDisabled(caller=Operator(), client_id="app"))
+    store.write([Insert(world.client())])
+    one, limits = (
+        request(secret=world.secrets["app"].reveal(), token="t", path="/api/oauth2/introspect"),
+        Limits(),
+    )
+    answers = [
+        answer(one, store, limits=limits, now=START, entropy=asks.fresh_entropy(), trace_id="t")
+        for _ in range(30)
+    ]
+    assert {(each.status, content_of(each)["error"]) for each in answers} == {(401, "invalid_client")}
 
 
 @pytest.mark.parametrize("path", ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"])

@@ -1,117 +1,131 @@
-"""Failed client authentications: what waits, how long, and that nobody can lock a client out."""
+"""Wrong client secrets: what waits, how long, and that nobody can lock a client out."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ostiary_core.decision import Done, Refused, Reply
 from ostiary_core.events import AuthenticationMethod, ClientCredentials
 from ostiary_core.instant import Instant, later
 from ostiary_core.secret import Secret
-from ostiary_core.secret_guesses import SecretGuesses
+from ostiary_core.secret_guesses import SecretGuesses, is_authenticated
+from ostiary_core.why import Why
 
 START = Instant(1_800_000_000_123)
 HERE, ELSEWHERE = "203.0.113.7", "198.51.100.5"
 FREE = 10
 LONGEST_WAIT = 60
+WRONG = Refused(Why.CLIENT_SECRET_WRONG)
 
 
-def presented(secret: str, client_id: str = "app") -> ClientCredentials:
-    return ClientCredentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.BASIC)
+def presented(client_id: str = "app") -> ClientCredentials:
+    return ClientCredentials(
+        client_id=client_id, secret=Secret("presented"), method=AuthenticationMethod.BASIC
+    )
 
 
-RIGHT = presented("right")
-
-
-def tried(guesses: SecretGuesses, credentials: ClientCredentials, source: str, now: Instant) -> int:
-    """How long a wrong secret has to wait; one that has not is found wrong at once."""
-    wait = guesses.seconds_to_wait(credentials, source, now)
-    if wait == 0:
-        guesses.wrong(credentials, source, now)
-    return wait
-
-
-def fail(guesses: SecretGuesses, times: int, now: Instant = START, source: str = HERE) -> list[int]:
-    """Wrong secrets at one instant, each another one; how long each had to wait."""
-    return [tried(guesses, presented(f"guess {number}"), source, now) for number in range(times)]
+def tried(
+    guesses: SecretGuesses,
+    now: Instant = START,
+    reply: Reply = WRONG,
+    source: str = HERE,
+    client_id: str = "app",
+) -> int:
+    """How long a secret has to wait that was found to be `reply`."""
+    return guesses.seconds_to_wait(presented(client_id), reply, source, now)
 
 
 def failed_out(guesses: SecretGuesses, now: Instant = START) -> Instant:
     """Guess as often as one is let, until the longest wait; when the last was let in."""
-    while True:
-        wait = tried(guesses, presented("guess"), HERE, now)
-        if wait == LONGEST_WAIT:
-            return now
+    while (wait := tried(guesses, now)) != LONGEST_WAIT:
         now = later(now, wait)
+    return now
 
 
-def test_ten_failures_cost_nothing_and_each_further_one_doubles_the_wait() -> None:
+def test_ten_wrong_secrets_cost_nothing_and_each_further_one_doubles_the_wait() -> None:
     guesses, now, waits = SecretGuesses(), START, []
-    assert fail(guesses, FREE) == [0] * FREE
+    assert [tried(guesses) for _ in range(FREE)] == [0] * FREE
     for _ in range(6):
-        waits.append(tried(guesses, presented("guess"), HERE, now))
+        waits.append(tried(guesses, now))
         now = later(now, waits[-1])
-        assert tried(guesses, presented("guess"), HERE, now) == 0
+        assert tried(guesses, now) == 0
     assert waits == [1, 2, 4, 8, 16, 32]
 
 
 def test_who_has_to_wait_does_not_lengthen_the_wait_by_trying() -> None:
     guesses = SecretGuesses()
-    fail(guesses, FREE)
-    assert fail(guesses, 100) == [1] * 100
-    assert tried(guesses, presented("guess"), HERE, later(START, 1)) == 0
+    assert [tried(guesses) for _ in range(FREE + 100)] == [0] * FREE + [1] * 100
+    assert tried(guesses, later(START, 1)) == 0
 
 
 def test_the_wait_is_told_in_whole_seconds_that_suffice() -> None:
     guesses = SecretGuesses()
-    fail(guesses, FREE)
-    assert guesses.seconds_to_wait(RIGHT, HERE, Instant(START + 1)) == 1
-    assert guesses.seconds_to_wait(RIGHT, HERE, Instant(START + 999)) == 1
-    assert guesses.seconds_to_wait(RIGHT, HERE, Instant(START + 1_000)) == 0
+    for _ in range(FREE):
+        tried(guesses)
+    assert tried(guesses, Instant(START + 1)) == 1
+    assert tried(guesses, Instant(START + 999)) == 1
+    assert tried(guesses, Instant(START + 1_000)) == 0
 
 
 def test_a_client_at_another_address_and_another_client_at_the_same_do_not_wait() -> None:
     guesses = SecretGuesses()
     now = failed_out(guesses)
-    assert guesses.seconds_to_wait(RIGHT, HERE, now) == LONGEST_WAIT
-    assert guesses.seconds_to_wait(RIGHT, ELSEWHERE, now) == 0
-    assert tried(guesses, presented("right", "other"), HERE, now) == 0
+    assert tried(guesses, now, source=ELSEWHERE) == 0
+    assert tried(guesses, now, client_id="other") == 0
 
 
-def test_a_secret_that_was_right_before_never_waits_wherever_others_guess() -> None:
+@pytest.mark.parametrize(
+    "reply",
+    [Done(), Refused(Why.TOKEN_MISSING), Refused(Why.CLIENT_DISABLED), Refused(Why.CLIENT_DELETED)],
+    ids=str,
+)
+def test_the_right_secret_never_waits_wherever_others_guess_and_is_no_guess(reply: Reply) -> None:
     guesses = SecretGuesses()
-    assert guesses.seconds_to_wait(RIGHT, ELSEWHERE, START) == 0
-    guesses.right(RIGHT)
+    assert [tried(guesses, reply=reply) for _ in range(5 * FREE)] == [0] * (5 * FREE)
+    assert [tried(guesses) for _ in range(FREE)] == [0] * FREE
     now = failed_out(guesses)
-    assert [guesses.seconds_to_wait(RIGHT, HERE, now) for _ in range(100)] == [0] * 100
+    assert [tried(guesses, now, reply) for _ in range(100)] == [0] * 100
 
 
-def test_a_secret_that_is_no_longer_right_waits_like_any_other() -> None:
+@pytest.mark.parametrize("why", [Why.CLIENT_UNKNOWN, Why.CLIENT_BUILT_IN, Why.CLIENT_SECRET_WRONG])
+def test_an_unknown_client_waits_as_one_that_exists(why: Why) -> None:
     guesses = SecretGuesses()
-    guesses.seconds_to_wait(RIGHT, HERE, START)
-    guesses.right(RIGHT)
-    waits = []
-    for _ in range(FREE + 1):
-        waits.append(guesses.seconds_to_wait(RIGHT, HERE, START))
-        guesses.wrong(RIGHT, HERE, START)
-    assert waits == [0] * FREE + [1]
+    assert [tried(guesses, reply=Refused(why)) for _ in range(FREE + 1)] == [0] * FREE + [1]
 
 
-def test_a_client_may_begin_with_any_number_of_requests_at_once() -> None:
-    guesses = SecretGuesses()
-    assert [guesses.seconds_to_wait(RIGHT, HERE, START) for _ in range(5 * FREE)] == [0] * (5 * FREE)
+def test_a_client_proves_itself_whatever_else_is_wrong() -> None:
+    invalid_client = {
+        Why.CLIENT_UNKNOWN,
+        Why.CLIENT_BUILT_IN,
+        Why.CLIENT_DELETED,
+        Why.CLIENT_DISABLED,
+        Why.CLIENT_SECRET_WRONG,
+    }
+    assert {why for why in Why if not is_authenticated(Refused(why))} == invalid_client
+    assert is_authenticated(Done())
 
 
 def test_a_failure_is_forgotten_a_minute() -> None:
     guesses = SecretGuesses()
-    fail(guesses, FREE)
+    for _ in range(FREE):
+        tried(guesses)
     later_on = later(START, 60 * FREE)
-    assert fail(guesses, FREE + 1, later_on) == [0] * FREE + [1]
+    assert [tried(guesses, later_on) for _ in range(FREE + 1)] == [0] * FREE + [1]
+
+
+def test_a_clock_that_was_set_back_makes_no_wait_longer() -> None:
+    guesses = SecretGuesses()
+    failed_out(guesses)
+    yesterday = Instant(START - 24 * 3_600_000)
+    assert tried(guesses, yesterday) == LONGEST_WAIT
+    assert tried(guesses, later(yesterday, LONGEST_WAIT)) == 0
 
 
 def test_a_network_of_ipv6_is_one_address() -> None:
     guesses = SecretGuesses()
     for number in range(FREE):
-        tried(guesses, presented("guess"), f"2001:db8:1:2::{number:x}", START)
-    assert tried(guesses, presented("guess"), "2001:db8:1:2:ffff::1", START) == 1
+        tried(guesses, source=f"2001:db8:1:2::{number:x}")
+    assert tried(guesses, source="2001:db8:1:2:ffff::1") == 1
 
 
 @given(
@@ -121,12 +135,8 @@ def test_a_network_of_ipv6_is_one_address() -> None:
     )
 )
 def test_memory_is_bounded_and_sharing_lets_nobody_through_more_often(tries: list[tuple[str, str]]) -> None:
-    small, large = SecretGuesses(most_standings=2, most_proven=1), SecretGuesses()
+    small, large = SecretGuesses(most_standings=2), SecretGuesses()
     for client_id, source in tries:
-        credentials = presented("guess", client_id)
-        if tried(small, credentials, source, START) == 0:
-            assert tried(large, credentials, source, START) == 0
+        if tried(small, source=source, client_id=client_id) == 0:
+            assert tried(large, source=source, client_id=client_id) == 0
     assert len(small._standings) <= 2
-    for number in range(5):
-        small.right(presented(f"right {number}"))
-    assert len(small._proven) == 1

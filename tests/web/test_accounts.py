@@ -169,6 +169,9 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
             inactive = await api.service("introspect", client, token=value)
             assert inactive.json() == {"active": False}, name
             assert (await api.service("revoke", client, token=value)).status_code == 200
+        cookie = {"Cookie": f"ostiary_access={value}"}
+        shown = await served.api().get("/api/oauth2/userinfo", headers=cookie)
+        assert shown.status_code == (200 if name == "login access" else 401), name
     assert served.records() == before
 
 

@@ -1,5 +1,7 @@
 """`GET` and `POST /api/oauth2/authorize`: what the consent page asks and what it records."""
 
+import json
+
 import pytest
 
 from ostiary_core.events import ClientDisabled, Operator
@@ -142,6 +144,46 @@ async def test_a_wrong_request_is_told_so_by_its_code(
     refused(await api.call("GET", PATH, params=authorization(**asked)), 400, code)
     for approve in (True, False):
         refused(await api.call("POST", PATH, {**authorization(**asked), "approve": approve}), 400, code)
+    assert served.records() == before
+
+
+@pytest.mark.parametrize(
+    "asked, bad",
+    [
+        ({"redirect_uri": None}, {"redirect_uri": "is required"}),
+        (
+            {"code_challenge": ""},
+            {"code_challenge": "must be the 43 base64url characters of a SHA-256 digest"},
+        ),
+        (
+            {"redirect_uri": "", "code_challenge": None, "code_challenge_method": "plain"},
+            {
+                "redirect_uri": "is required",
+                "code_challenge": "is required",
+                "code_challenge_method": "must be S256",
+            },
+        ),
+        ({"code_challenge_method": None}, {"code_challenge_method": "is required"}),
+    ],
+)
+async def test_every_malformed_parameter_is_named(
+    served: Served, asked: dict[str, str | None], bad: dict[str, str]
+) -> None:
+    await served.client()
+    api = await served.administrator()
+    failure = refused(await api.call("GET", PATH, params=authorization(**asked)), 400, "A0401")
+    assert {error["path"]: error["msg"] for error in failure["errors"]} == bad
+
+
+async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served) -> None:
+    await served.client()
+    api = await served.administrator()
+    before = served.records()
+    body = json.dumps({**authorization(), "approve": True}).removesuffix("}") + ', "approve": false}'
+    response = await api.call(
+        "POST", PATH, content=body.encode(), headers={"Content-Type": "application/json"}
+    )
+    assert refused(response, 400, "A0401")["msg"] == "A parameter was sent more than once."
     assert served.records() == before
 
 

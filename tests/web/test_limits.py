@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ostiary_core.http.token_service import PATHS
 from ostiary_core.rate import Operation
 from tests.rows import row
 from tests.web.conftest import Serve
@@ -28,8 +29,10 @@ def over(response: httpx.Response, language: str = "en") -> None:
     """The 429 of a full window."""
     assert response.status_code == 429, response.text
     content = response.json()
-    assert set(content) == {"code", "msg", "data", "traceId"}
-    assert (content["code"], content["data"]) == ("A0429", None)
+    # The token service's own has no `errors` ("Envelope errors"), every other has ("General envelope").
+    of_all = {"code", "msg", "data", "traceId"}
+    assert set(content) == (of_all if response.request.url.path in PATHS else {*of_all, "errors"})
+    assert (content["code"], content["data"], content.get("errors", [])) == ("A0429", None, [])
     message = {"en": "Too many requests. Try again in a moment.", "zh": "请求过于频繁，请稍后再试"}
     assert content["msg"] == message[language]
     assert response.headers["content-type"] == "application/json; charset=utf-8"
@@ -69,6 +72,25 @@ async def test_one_more_than_the_limit_is_429_in_the_envelope(
             assert (await asked(api, other_method, other_path)).status_code != 429
     served.clock.wait(60)
     assert (await asked(api, method, path)).status_code != 429
+
+
+@pytest.mark.parametrize("method, path, operation, limit", LIMITED)
+async def test_the_log_knows_the_trace_id_of_a_refusal(
+    served: Served,
+    capfd: pytest.CaptureFixture[str],
+    method: str,
+    path: str,
+    operation: Operation,
+    limit: int,
+) -> None:
+    counted(served, operation, limit)
+    capfd.readouterr()
+    trace_id = (await asked(served.api(), method, path)).json()["traceId"]
+    told = "".join(capfd.readouterr())
+    [line] = [line for line in told.splitlines() if trace_id in line]
+    assert "refused" in line
+    assert "too_many_requests" in line
+    assert SOURCE in line
 
 
 async def test_the_limit_is_met_by_requests_alone(served: Served) -> None:

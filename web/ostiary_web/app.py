@@ -306,6 +306,9 @@ async def _refused(why: Why) -> Response:
     if is_for_a_person():
         return await problem_page(why)
     here = exchange()
-    if why is Why.INTERNAL_ERROR and request.path in token_service.PATHS:
+    operation = token_service.PATHS.get(request.path)
+    if operation is None:
+        return here.refuse(why)
+    if why is Why.INTERNAL_ERROR:
         return respond(service_failure(why, here.language, here.trace_id))
-    return here.refuse(why)
+    return respond(token_service.refusal(operation, why))

@@ -1,5 +1,6 @@
 """One request and its answer: who asks, in which language, under which trace id, and the way back out."""
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -12,7 +13,7 @@ from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, FieldFault, Refused
 from ostiary_core.events import Event
 from ostiary_core.http.answer import NO_STORE, Answer, Headers
-from ostiary_core.http.envelope import failure, service_failure, success
+from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.service import language_of
@@ -21,6 +22,7 @@ from ostiary_core.secret import Entropy
 from ostiary_core.why import Why
 from ostiary_net.files import Files
 from ostiary_net.service import Service
+from ostiary_net.telling import tell_refused
 from ostiary_web.uploads import left_behind
 
 __all__ = [
@@ -76,7 +78,12 @@ class Exchange:
         return respond(success(data, status=status))
 
     def refuse(self, why: Why, faults: Sequence[FieldFault] = (), headers: Headers = NO_STORE) -> Response:
-        """A failure in the envelope; a 401 says how to authenticate (RFC 9110 §11.6.1)."""
+        """The failure of what need not be decided, in the envelope and in the log."""
+        tell_refused(why, self.trace_id, self.source)
+        return self._failure(why, faults, headers)
+
+    def _failure(self, why: Why, faults: Sequence[FieldFault], headers: Headers) -> Response:
+        """A 401 says how to authenticate (RFC 9110 §11.6.1)."""
         if MEANINGS[why].status == 401:
             headers = (*headers, (b"www-authenticate", b'Bearer realm="ostiary"'))
         return respond(failure(why, self.language, self.trace_id, faults=faults, headers=headers))
@@ -84,9 +91,8 @@ class Exchange:
     def refused(self, reply: Refused) -> Response:
         """The envelope of a refusal that the rules decided; one that passes says when (RFC 9110 §10.2.3)."""
         if reply.wait_seconds is None:
-            return self.refuse(reply.why, reply.faults)
-        wait = (b"retry-after", str(reply.wait_seconds).encode("ascii"))
-        return self.refuse(reply.why, reply.faults, headers=(*NO_STORE, wait))
+            return self._failure(reply.why, reply.faults, NO_STORE)
+        return self._failure(reply.why, reply.faults, _retry_after(reply.wait_seconds))
 
 
 def exchange() -> Exchange:
@@ -128,12 +134,15 @@ def limited(operation: Operation) -> Callable[[Handler], Handler]:
             wait = here.service.seconds_to_wait(operation, here.source)
             if not wait:
                 return await handler()
-            why = Why.TOO_MANY_REQUESTS
-            return respond(service_failure(why, here.language, here.trace_id, retry_after_seconds=wait))
+            return here.refuse(Why.TOO_MANY_REQUESTS, headers=_retry_after(wait))
 
         return view
 
     return within
+
+
+def _retry_after(seconds: int) -> Headers:
+    return (*NO_STORE, (b"retry-after", str(seconds).encode("ascii")))
 
 
 async def body() -> bytes:
@@ -146,8 +155,21 @@ async def json_object() -> dict[str, object] | Why:
     """The request's JSON object; else what is wrong with the body (READINGS 29)."""
     if request.mimetype != JSON_MEDIA_TYPE:
         return Why.MEDIA_TYPE_UNSUPPORTED
+    text = await body()
     try:
-        content = msgspec.json.decode(await body())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        content = msgspec.json.decode(text)
+        json.loads(text, object_pairs_hook=_each_once)
+    except _NamedTwice:
+        return Why.PARAMETER_REPEATED
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return Why.BODY_NOT_JSON
     return content if isinstance(content, dict) else Why.BODY_NOT_JSON
+
+
+class _NamedTwice(Exception):
+    """An object of JSON has two members of one name (RFC 8259 §4): which of them counts, nobody knows."""
+
+
+def _each_once(members: list[tuple[str, object]]) -> None:
+    if len({name for name, _ in members}) != len(members):
+        raise _NamedTwice

@@ -42,7 +42,7 @@ async def show_userinfo() -> Response:
     by_cookie = cookie_caller()
     if "authorization" in request.headers or by_cookie is None:
         return respond(await here.service.answer_userinfo(here.headers, here.source))
-    decision = await here.decide(ProfileRequested(access_token=by_cookie.access_token))
+    decision = await here.decide(ProfileRequested(access_token=by_cookie.access_token, by_cookie=True))
     return respond(userinfo.answer(decision, language=here.language, trace_id=here.trace_id))
 
 

@@ -84,3 +84,5 @@ class ProfileRequested:
     """User-info, by a third party's access token or by a login session's own."""
 
     access_token: Secret
+    by_cookie: bool = False
+    """Whether it came in a browser's cookie, which is the place of a login session's token alone."""

@@ -327,6 +327,11 @@ FIELD_RULES: Final[Mapping[FieldRule, tuple[str, str]]] = MappingProxyType(
         ),
         FieldRule.ROLE: ("is no role, or is named twice", "角色不存在或重复"),
         FieldRule.PARAMETER: ("is no parameter of this request", "未知参数"),
+        FieldRule.CODE_CHALLENGE: (
+            "must be the 43 base64url characters of a SHA-256 digest",
+            "必须是 SHA-256 摘要的 43 个 base64url 字符",
+        ),
+        FieldRule.CODE_CHALLENGE_METHOD: ("must be S256", "必须为 S256"),
         FieldRule.PAGE: ("must be a whole number from 1 to 999999999", "必须是 1 到 999999999 的整数"),
         FieldRule.PAGE_SIZE: ("must be a whole number from 1 to 200", "必须是 1 到 200 的整数"),
         FieldRule.SORT: (

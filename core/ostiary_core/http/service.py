@@ -94,16 +94,21 @@ class Asked:
     event: TokenServiceEvent | ProfileRequested
     origin: Origin
     language: Language
-    heard: Callable[[Decision], None] | None = field(default=None, repr=False)
-    """Is told the decision before it is answered: whoever counts failed authentications."""
+    seconds_to_wait: Callable[[Decision], int] | None = field(default=None, repr=False)
+    """Asks once whoever counts wrong secrets (`SecretGuesses`); None where the runtime does."""
 
     def answer(self, decision: Decision) -> Answer:
         """What to send once the decision is kept."""
-        if self.heard is not None:
-            self.heard(decision)
+        wait_seconds = 0 if self.seconds_to_wait is None else self.seconds_to_wait(decision)
+        if wait_seconds:
+            return self.too_early(wait_seconds)
         if isinstance(self.event, ProfileRequested):
             return userinfo.answer(decision, language=self.language, trace_id=self.origin.trace_id)
         return token_service.answer(self.event, decision)
+
+    def too_early(self, wait_seconds: int) -> Answer:
+        """What to send in place of the answer to a wrong secret that came too early."""
+        return too_many_requests(self.language, self.origin.trace_id, wait_seconds)
 
     def failure(self) -> Answer:
         """What to send when the store failed: the 500 in the envelope, without any detail."""
@@ -127,9 +132,13 @@ def read(
         return envelope.failure(Why.ROUTE_UNKNOWN, language_of(request.headers), trace_id)
     allowed = ("GET", "HEAD") if operation is None else ("POST",)
     if request.method not in allowed:
-        headers = (*NO_STORE, (b"allow", ", ".join(allowed).encode("ascii")))
-        language = language_of(request.headers)
-        return envelope.failure(Why.METHOD_NOT_ALLOWED, language, trace_id, headers=headers)
+        allow = (b"allow", ", ".join(allowed).encode("ascii"))
+        if operation is None:
+            language = language_of(request.headers)
+            headers = (*NO_STORE, allow)
+            return envelope.failure(Why.METHOD_NOT_ALLOWED, language, trace_id, headers=headers)
+        refusal = token_service.refusal(operation, Why.METHOD_NOT_ALLOWED)
+        return replace(refusal, headers=(*refusal.headers, allow))
     if operation is None:
         return read_userinfo(request.headers, origin_of(request.headers, request.source, trace_id))
     wait_seconds = limits.windows.admit(operation, request.source, now)
@@ -138,22 +147,19 @@ def read(
     sender = sender_of(request.headers)
     origin = make_origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
     asked = read_token_service(operation, sender, request.body, entropy, origin)
-    return asked if isinstance(asked, Answer) else _within_guesses(asked, request, limits, now)
+    return asked if isinstance(asked, Answer) else _with_guesses(asked, request, limits, now)
 
 
-def _within_guesses(asked: Asked, request: Request, limits: Limits, now: Instant) -> Asked | Answer:
-    """The same, unless the caller has presented too many wrong secrets; what is decided is remembered."""
+def _with_guesses(asked: Asked, request: Request, limits: Limits, now: Instant) -> Asked:
+    """The same, its decision told to what counts wrong secrets."""
     if isinstance(asked.event, ProfileRequested):
         return asked
     credentials = asked.event.credentials
-    wait_seconds = limits.guesses.seconds_to_wait(credentials, request.source, now)
-    if wait_seconds:
-        return too_many_requests(asked.language, asked.origin.trace_id, wait_seconds)
 
-    def heard(decision: Decision) -> None:
-        limits.guesses.decided(credentials, decision.reply, request.source, now)
+    def seconds_to_wait(decision: Decision) -> int:
+        return limits.guesses.seconds_to_wait(credentials, decision.reply, request.source, now)
 
-    return replace(asked, heard=heard)
+    return replace(asked, seconds_to_wait=seconds_to_wait)
 
 
 def answer(

@@ -166,6 +166,29 @@ async def test_nobody_reaches_above_themselves(served: Served) -> None:
     assert served.records() == before
 
 
+async def test_nobody_takes_over_an_account_that_may_do_more(served: Served) -> None:
+    """Whoever sets the password or the telephone number of an account can sign in as it."""
+    admin = await served.administrator()
+    role = succeeded(
+        await admin.call(
+            "POST", ROLES, {"code": "clients", "name": "Clients", "permissions": ["oauth.client.create"]}
+        ),
+        201,
+    )["id"]
+    big = succeeded(await admin.call("POST", USERS, {**NEW, "roleIds": [role]}), 201)["id"]
+    small = await served.user("small")
+    api = await holder_of(served, Permission.USER_LIST, Permission.USER_UPDATE)
+    before = served.records()
+    for path, body in (
+        (f"{USERS}/{big}", {"phone": "+8613800000001"}),
+        (f"{USERS}/{big}/password", {"password": "now it is mine"}),
+    ):
+        refused(await api.call("PUT", path, body), 403, "A0403")
+    assert served.records() == before
+    succeeded(await api.call("PUT", f"{USERS}/{small}", {"name": "Small"}))
+    assert succeeded(await api.call("GET", f"{USERS}/{big}"))["username"] == NEW["username"]
+
+
 async def test_a_deleted_user_is_gone_and_the_names_are_free(served: Served) -> None:
     api = await served.administrator()
     made = succeeded(await api.call("POST", USERS, NEW), 201)
