@@ -145,6 +145,8 @@ def _examined(
         return Refused(who)
     if who.user.must_change_password:
         return Refused(Why.PASSWORD_MUST_CHANGE)
+    if asked.undecodable:
+        return Refused(Why.QUERY_UNDECODABLE)
     if asked.repeated:
         return Refused(Why.PARAMETER_REPEATED)
     faults = tuple(_malformed(asked))

@@ -65,6 +65,7 @@ class Why(StrEnum):
     REPRESENTS_NO_USER = auto()
     USER_READ_MISSING = auto()
     # The authorization request at `/sso` ("Consent endpoint errors").
+    QUERY_UNDECODABLE = auto()
     PARAMETER_REPEATED = auto()
     PARAMETERS_MALFORMED = auto()
     CLIENT_NOT_AUTHORIZABLE = auto()

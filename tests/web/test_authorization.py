@@ -1,6 +1,7 @@
 """`GET` and `POST /api/oauth2/authorize`: what the consent page asks and what it records."""
 
 import json
+from urllib.parse import urlencode
 
 import pytest
 
@@ -173,6 +174,14 @@ async def test_every_malformed_parameter_is_named(
     api = await served.administrator()
     failure = refused(await api.call("GET", PATH, params=authorization(**asked)), 400, "A0401")
     assert {error["path"]: error["msg"] for error in failure["errors"]} == bad
+
+
+@pytest.mark.parametrize("query", ["state=%ff", "&".join(f"x{number}=" for number in range(101))])
+async def test_a_query_that_cannot_be_read_is_told_so(served: Served, query: str) -> None:
+    await served.client()
+    api = await served.administrator()
+    failure = refused(await api.call("GET", f"{PATH}?{urlencode(authorization())}&{query}"), 400, "A0401")
+    assert (failure["msg"][:28], failure["errors"]) == ("The query cannot be decoded ", [])
 
 
 async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served) -> None:

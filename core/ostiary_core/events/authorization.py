@@ -26,6 +26,8 @@ class AuthorizationParameters:
     code_challenge_method: str | None = None
     scope: str | None = None
     state: str | None = field(default=None, repr=False)
+    undecodable: bool = False
+    """Whether nothing could be read of it."""
     repeated: bool = False
     """Whether any parameter came more than once."""
 

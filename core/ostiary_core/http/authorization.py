@@ -46,13 +46,13 @@ SCOPE_TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 
 def read_query(query: bytes) -> AuthorizationParameters:
-    """The parameters of `/sso`. A query that cannot be decoded reads as one with nothing in it."""
+    """The parameters of `/sso`."""
     try:
         pairs = parse_qsl(
             query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
         )
     except ValueError:
-        return AuthorizationParameters()
+        return AuthorizationParameters(undecodable=True)
     known = [(name, value) for name, value in pairs if name in _NAMES]
     fields = dict(known)
     return _parameters(fields, repeated=len(fields) != len(known))

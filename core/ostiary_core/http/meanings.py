@@ -131,6 +131,12 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.USER_READ_MISSING: _envelope(
             403, "A0430", "The token lacks the scope user.read.", "令牌缺少 user.read 权限范围"
         ),
+        Why.QUERY_UNDECODABLE: _envelope(
+            400,
+            "A0401",
+            "The query cannot be decoded as UTF-8, or has more than 100 fields.",
+            "查询字符串无法按 UTF-8 解码，或参数超过 100 个",
+        ),
         Why.PARAMETER_REPEATED: _envelope(400, "A0401", "A parameter was sent more than once.", "参数重复"),
         Why.PARAMETERS_MALFORMED: _envelope(
             400,
@@ -183,7 +189,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         ),
         Why.FIELDS_INVALID: _envelope(400, "A0401", "Some fields are not valid.", "部分字段无效"),
         Why.NOT_FOUND: _envelope(404, "A0404", "Not found.", "未找到"),
-        Why.ALREADY_TAKEN: _envelope(409, "A0409", "The identifier is already taken.", "该标识已被占用"),
+        Why.ALREADY_TAKEN: _envelope(409, "A0409", "That is already taken.", "该值已被占用"),
         Why.STILL_REFERENCED: _envelope(409, "A0409", "The record is still referenced.", "该记录仍被引用"),
         Why.BUILT_IN_PROTECTED: _envelope(
             422, "B4010", "A built-in client is protected.", "内置客户端受保护，不能修改"
@@ -273,11 +279,13 @@ FIELD_RULES: Final[Mapping[FieldRule, tuple[str, str]]] = MappingProxyType(
         ),
         FieldRule.REDIRECT_URI: (
             (
-                "must begin with https:// (or be http://localhost or http://127.0.0.1) and hold no #, *, "
-                "backslash, white space, user name or password"
+                "must begin with https:// (or be http://localhost or http://127.0.0.1), be at most 2000 "
+                "ASCII characters (a host of other letters as xn--…) with a port from 1 to 65535 if any, and hold "
+                "no #, *, backslash, white space, user name or password"
             ),
             (
                 "必须以 https:// 开头（本地可用 http://localhost 或 http://127.0.0.1），"
+                "最多 2000 个 ASCII 字符（其他文字的主机名用 xn--… 形式），端口为 1 到 65535，"
                 "且不含 #、*、反斜杠、空白、用户名或密码"
             ),
         ),

@@ -70,7 +70,7 @@ def test_a_secret_is_reset_and_a_client_disabled_and_enabled(machine: Machine) -
 def test_the_rules_are_those_of_the_interface(machine: Machine) -> None:
     machine.script(*CLIENT)
 
-    assert machine.run(*CLIENT, "--json").refused("A0409")["msg"] == "The identifier is already taken."
+    assert machine.run(*CLIENT, "--json").refused("A0409")["msg"] == "That is already taken."
     machine.run("client", "disable", "console", "--json").refused("B4010")
     machine.run("client", "reset-secret", "nobody", "--json").refused("A0404")
     bad = machine.run(
