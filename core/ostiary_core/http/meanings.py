@@ -280,8 +280,8 @@ FIELD_RULES: Final[Mapping[FieldRule, tuple[str, str]]] = MappingProxyType(
         FieldRule.REDIRECT_URI: (
             (
                 "must begin with https:// (or be http://localhost or http://127.0.0.1), be at most 2000 "
-                "ASCII characters (a host of other letters as xn--…) with a port from 1 to 65535 if any, and hold "
-                "no #, *, backslash, white space, user name or password"
+                "ASCII characters (a host of other letters as xn--…) with a port from 1 to 65535 if any, "
+                "and hold no #, *, backslash, white space, user name or password"
             ),
             (
                 "必须以 https:// 开头（本地可用 http://localhost 或 http://127.0.0.1），"
