@@ -218,7 +218,11 @@ class Role:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identifier:
-    """A user name or telephone number that is taken, and by whom: uniqueness as a record."""
+    """A user name or telephone number that is taken, and by whom: uniqueness as a record.
+
+    It stays at revision 1 even where it passes from one user to another in one turn: whoever gives a name up
+    does not load it. The revision of that user, who is written with it, guards it.
+    """
 
     table: ClassVar[Table] = Table.IDENTIFIER
 

@@ -20,7 +20,7 @@ from ostiary_core.life import EndingSought, SessionLife, ending_from_above, life
 from ostiary_core.listing import USES, Listing, Page
 from ostiary_core.plain_listing import plain_page
 from ostiary_core.policy import SPECIFICATION, Policy
-from ostiary_core.records import Key, Record, Session, Table
+from ostiary_core.records import Identifier, Key, Record, Session, Table
 from ostiary_core.snapshot import load
 
 __all__ = ["LostRace", "MemoryStore", "Store", "net_changes"]
@@ -49,24 +49,33 @@ class Store(Protocol):
 def net_changes(decisions: Iterable[Decision]) -> list[Change]:
     """One write a record for everything a turn did to it, in the order in which each was first touched.
 
-    A record that was made and unmade inside the turn is not written at all.
+    A record that was made and unmade inside the turn is not written at all, nor is one that was unmade and
+    made again as it was. Made again otherwise, it is an update of what stood, one revision on: a new record
+    counts from 1, and a revision that stood once must not come to stand for something else.
     """
-    touched: dict[Key, Change | None] = {}
+    touched: dict[Key, list[Change]] = {}
     for decision in decisions:
         for change in decision.changes:
-            key = _key(change)
-            earlier = touched.get(key)
-            touched[key] = change if earlier is None else _together(earlier, change)
-    return [net for net in touched.values() if net is not None]
+            touched.setdefault(_key(change), []).append(change)
+    nets = (changes[0] if len(changes) == 1 else _together(changes) for changes in touched.values())
+    return [net for net in nets if net is not None]
 
 
-def _together(earlier: Change, later: Change) -> Change | None:
-    """Two changes of one record as one; None for what came and went."""
-    before, _ = _ends(earlier)
-    _, after = _ends(later)
+def _together(changes: Sequence[Change]) -> Change | None:
+    """Several changes of one record in their order as one; None for what came and went, or went and came."""
+    before, _ = _ends(changes[0])
+    _, after = _ends(changes[-1])
     if before is None:
         return None if after is None else Insert(after)
-    return Delete(before) if after is None else Update(before, after)
+    if after is None:
+        return Delete(before)
+    if any(isinstance(change, Insert) for change in changes):
+        if replace(after, revision=before.revision) == before:
+            return None
+        # Whoever frees a name does so without having read it: `Identifier` has no second revision.
+        if not isinstance(after, Identifier):
+            after = replace(after, revision=before.revision + 1)
+    return Update(before, after)
 
 
 def _ends(change: Change) -> tuple[Record | None, Record | None]:

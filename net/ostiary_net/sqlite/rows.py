@@ -52,13 +52,15 @@ class Layout:
         """Sets the columns at these places; the key and the revision that was read come behind their values.
 
         SQLite rewrites every index that a column of the statement is in, changed or not, so a statement that
-        names them all costs a rotation nine indexes in place of two.
+        names them all costs a rotation nine indexes in place of two. Raises ValueError where none is named.
         """
         return _update(self, changed)
 
 
 @cache
 def _update(layout: Layout, changed: tuple[int, ...]) -> str:
+    if not changed:
+        raise ValueError(f"an update of {layout.name} must change a column: leave it out of the changes")
     values = ", ".join(f"{layout.translation.columns[place]} = ?" for place in changed)
     key = " AND ".join(f"{part} = ?" for part in layout.key)
     return f"UPDATE {layout.name} SET {values} WHERE {key} AND revision = ?"

@@ -12,8 +12,16 @@ import apsw
 import pytest
 
 from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import CodeIssued, LoginIssued, SecretIssued, TextCodeDrawn, TokensIssued
-from ostiary_core.records import Table
+from ostiary_core.decision import (
+    CodeIssued,
+    Insert,
+    LoginIssued,
+    SecretIssued,
+    TextCodeDrawn,
+    TokensIssued,
+    Update,
+)
+from ostiary_core.records import Role, Table
 from ostiary_core.secret import digest_of
 from ostiary_net.columns import TABLES, translation
 from ostiary_net.sqlite import SchemaError, SQLiteStore
@@ -257,3 +265,12 @@ def test_a_fresh_file_is_one_to_work_with(path: Path) -> None:
     connection = apsw.Connection(str(path))
     examine(connection)
     connection.close()
+
+
+def test_an_update_that_changes_nothing_is_refused_in_words(path: Path) -> None:
+    role = Role(role_id="clerk", name="Clerk")
+    with SQLiteStore(path) as store:
+        store.write([Insert(role)])
+        with pytest.raises(ValueError, match="must change a column"):
+            store.write([Update(role, role)])
+        assert store.records(Table.ROLE) == (role,)

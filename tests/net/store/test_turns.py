@@ -1,6 +1,6 @@
 """A turn: atomic, durable, and the same whether its events come together or one by one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
@@ -11,11 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostiary_core import Decision, MemoryStore, Why
+from ostiary_core import Decision, Entropy, MemoryStore, Why
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Refused, TokensIssued, UserKnown
-from ostiary_core.events import READ_ONLY, Event, SignInAttempted
-from ostiary_core.records import RECORD_TABLES, Table
+from ostiary_core.events import (
+    READ_ONLY,
+    Event,
+    Operator,
+    RoleChanged,
+    RoleDeleted,
+    RoleRegistered,
+    SignInAttempted,
+    UserChanged,
+    UserDeleted,
+)
+from ostiary_core.records import RECORD_TABLES, Identifier, Record, Table
 from tests.core import asks, story
 from tests.core.story import START
 from tests.net.store.lives import FIRST_ADMINISTRATOR, a_life, origin_of
@@ -162,6 +172,85 @@ def test_a_user_name_is_given_out_once(store: ContractStore, second: str, togeth
     assert isinstance(refused.reply, Refused)
     assert refused.reply.why is Why.ALREADY_TAKEN
     assert len(store.records(Table.USER)) == 1
+
+
+# --- deleted and made again
+
+
+def _name(username: str, user_id: str, **fields: object) -> Event:
+    return UserChanged(caller=Operator(), user_id=user_id, fields={"username": username, **fields})
+
+
+def _role(name: str) -> Event:
+    return RoleRegistered(caller=Operator(), fields={"code": "clerk", "name": name})
+
+
+_UNMADE: Event = RoleDeleted(caller=Operator(), role_id="clerk")
+_RENAMED: Event = RoleChanged(caller=Operator(), role_id="clerk", fields={"name": "Clerks"})
+
+AGAIN: dict[str, Callable[[str, str], list[Event]]] = {
+    "a name and back": lambda one, _: [_name("bobby", one), _name("alice", one)],
+    "a number off and on": lambda one, _: [
+        _name("alice", one, phone=None),
+        _name("alice", one, phone="+15550100"),
+    ],
+    "a name to another": lambda one, two: [_name("bobby", one), _name("alice", two)],
+    "two names swapped": lambda one, two: [_name("x", one), _name("alice", two), _name("ben", one)],
+    "a user and another of the name": lambda one, _: [
+        UserDeleted(caller=Operator(), user_id=one),
+        replace(asks.user("alice", phone="+15550100"), entropy=Entropy(b"again".ljust(32))),
+    ],
+    "a role as it was": lambda *_: [_UNMADE, _role("Clerk")],
+    "a role otherwise": lambda *_: [_UNMADE, _role("Another")],
+    "a role changed between": lambda *_: [
+        _RENAMED,
+        _UNMADE,
+        _role("Clerk"),
+        _RENAMED,
+        _UNMADE,
+        _role("Clerk"),
+    ],
+    "a role gone in the end": lambda *_: [_UNMADE, _role("Clerk"), _UNMADE],
+}
+"""What happens to two users and a role in one turn."""
+
+
+def _standing(store: ContractStore) -> set[Record]:
+    """What stands, apart from revisions: how often something was written is for the turn to say."""
+    return {replace(record, revision=1) for table in RECORD_TABLES for record in store.records(table)}
+
+
+@pytest.mark.parametrize("again", AGAIN)
+def test_what_is_deleted_and_made_again_in_one_turn_is_there(store: ContractStore, again: str) -> None:
+    """And what comes after finds it as it would after as many turns."""
+    one_by_one = MemoryStore()
+    alice, ben = asks.user("alice", phone="+15550100"), asks.user("ben")
+    known: list[str] = []
+    for each in (store, one_by_one):
+        made = each.turn([FIRST_ADMINISTRATOR, alice, ben, _role("Clerk")], START)
+        known = [decision.reply.user.user_id for decision in made if isinstance(decision.reply, UserKnown)][
+            1:
+        ]
+    events = AGAIN[again](*known)
+    before = {record.key: record for table in RECORD_TABLES for record in store.records(table)}
+    afterwards: list[Event] = [
+        _UNMADE,
+        _role("Last"),
+        *(_name(f"free{at}", id) for at, id in enumerate(known)),
+    ]
+    together = store.turn(events, START)
+    assert [type(each.reply) for each in together] == [
+        type(one_by_one.turn([event], START)[0].reply) for event in events
+    ]
+    assert _standing(store) == _standing(one_by_one)
+    for record in (record for table in RECORD_TABLES for record in store.records(table)):
+        earlier = before.get(record.key, record)
+        if not isinstance(record, Identifier):
+            assert record == earlier or record.revision > earlier.revision
+    for event in afterwards:
+        [found], [expected] = store.turn([event], START), one_by_one.turn([event], START)
+        assert type(found.reply) is type(expected.reply)
+    assert _standing(store) == _standing(one_by_one)
 
 
 def world_on(store: ContractStore) -> story.World:

@@ -387,6 +387,26 @@ async def test_whose_own_row_signs_them_out_has_the_other_rows_imported_too(serv
     assert (await _item(again, USERS, "two"))["phone"] == "+8613600000000"
 
 
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        [["username", "phone"], ["one", None], ["one", "+8613800000000"]],
+        [["username", "phone"], ["one", "+8613800000001"], ["one", "+8613800000000"]],
+        [["username", "phone"], ["one", None], ["two", "+8613800000000"]],
+    ],
+    ids=["off and on", "another and back", "to another"],
+)
+async def test_a_number_that_one_row_frees_another_may_take(served: Served, sheet: list[list[Any]]) -> None:
+    api = await with_three(served, USERS)
+    for _ in range(2):  # whoever has it may be told to give it up again
+        done = succeeded(await imported(api, USERS, sheet))
+        assert (done["created"], done["unchanged"]) == (0, 0)
+        [name, phone] = sheet[-1]
+        assert (await _item(api, USERS, name))["phone"] == phone
+        succeeded(await imported(api, USERS, [sheet[0], [name, None], ["one", phone]]))
+        assert (await _item(api, USERS, "one"))["phone"] == phone
+
+
 async def test_who_may_only_create_cannot_change_by_a_sheet(served: Served) -> None:
     admin = await with_three(served, USERS)
     api = await holder_of(served, Permission.USER_CREATE)
