@@ -13,9 +13,20 @@ from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import events as e
 from ostiary_core.audit import Origin
-from ostiary_core.decision import CodeIssued, LoginIssued, SecretIssued, TokensIssued, UserKnown
+from ostiary_core.decision import (
+    CodeIssued,
+    Done,
+    LoginIssued,
+    Refused,
+    RoleKnown,
+    SecretIssued,
+    TextCodeDrawn,
+    TokensIssued,
+    UserKnown,
+)
 from ostiary_core.instant import Instant, later
-from ostiary_core.records import TextCodePurpose
+from ostiary_core.lapsing import Lapses
+from ostiary_core.records import Key, TextCodePurpose
 from ostiary_core.secret import Entropy, Secret
 from ostiary_core.store import MemoryStore, Store
 
@@ -63,6 +74,7 @@ class Backend:
     store: Store = field(default_factory=MemoryStore)
     now: Instant = _START
     secrets: dict[str, Secret] = field(default_factory=dict)
+    user_ids: dict[str, str] = field(default_factory=dict)
     waves: list[Wave] = field(default_factory=list)
     _events: list[e.Event] = field(default_factory=list)
     _drawn: int = 0
@@ -101,7 +113,8 @@ class Backend:
             registered = e.ClientRegistered(caller=e.Operator(), fields=fields, entropy=self.draw())
             self.secrets[client_id] = self.ask(registered, SecretIssued).secret
         for number, username in enumerate(("alice", "bob")):
-            self.ask(registration_of(username, "life", f"+1555010{number}"), UserKnown)
+            known = self.ask(registration_of(username, "life", f"+1555010{number}"), UserKnown)
+            self.user_ids[username] = known.user.user_id
 
     def by(self, client_id: str) -> e.ClientCredentials:
         return e.ClientCredentials(
@@ -159,6 +172,11 @@ class Backend:
             entropy=self.draw(),
         )
 
+    def recovery(self, phone: str) -> e.TextCodeRequested:
+        return e.TextCodeRequested(
+            caller=None, purpose=TextCodePurpose.RESET_PASSWORD, phone=phone, entropy=self.draw()
+        )
+
     def machine(self) -> e.ClientCredentialsRequested:
         return e.ClientCredentialsRequested(
             credentials=self.by("other"),
@@ -170,19 +188,18 @@ class Backend:
 
 
 def a_life() -> Sequence[Wave]:
-    """Issued, rotated, repeated, replayed, refused, revoked, withdrawn, disabled, deleted, made again."""
-    here = Backend()
+    """Issued, rotated, repeated, replayed, refused, revoked, withdrawn, disabled, lapsed, deleted, made anew.
+
+    Every table is written in every way in which the rules write it.
+    """
+    store = MemoryStore()
+    here = Backend(store)
     here.found()
     here.wait(1)
+    _somebody_long_ago(here, store)
     alice, bob = here.login("alice"), here.login("bob")
     here.ask(here.machine(), TokensIssued)
-    recovery = e.TextCodeRequested(
-        caller=None,
-        purpose=TextCodePurpose.RESET_PASSWORD,
-        phone="+15550100",
-        entropy=here.draw(),
-    )
-    here.ask(recovery, object)
+    here.ask(here.recovery("+15550100"), TextCodeDrawn)
     here.wait(5)
     codes = [here.code(alice), here.code(bob), here.code(alice, "other"), here.code(bob, "other")]
     here.wait(5)
@@ -211,4 +228,85 @@ def a_life() -> Sequence[Wave]:
     here.ask(e.ClientEnabled(caller=e.Operator(), client_id="other"), object)
     here.ask(here.refreshing(pairs[2], client_id="other"), object)
     here.wait(1)
+    _unmade_and_made_again(here)
+    alice, bob = here.login("alice"), here.login("bob")
+    here.wait(1)
+    here.code(alice, "other")
+    here.code(bob)
+    here.wait(1)
     return tuple(here.waves)
+
+
+def _somebody_long_ago(here: Backend, store: MemoryStore) -> None:
+    """A session, a code and a text message of which nothing is left."""
+    alice = here.login("alice")
+    here.ask(here.recovery("+15550101"), TextCodeDrawn)
+    here.wait(5)
+    used = here.code(alice)
+    here.wait(5)
+    here.ask(here.redemption(used), TokensIssued)
+    here.code(alice)
+    here.wait(40 * 24 * 60 * 60)
+    for lapses in Lapses:
+        for identifier in store.lapsed(lapses, b"", here.now, 100).identifiers:
+            here.ask(e.RecordLapsed(key=Key(lapses.table, identifier)), Done)
+    here.wait(1)
+
+
+def _unmade_and_made_again(here: Backend) -> None:
+    """Roles, names, numbers, codes and accounts, each in one wave and in two, as it was and otherwise."""
+    alice, bob = here.user_ids["alice"], here.user_ids["bob"]
+
+    def role(code: str, name: str) -> e.RoleRegistered:
+        return e.RoleRegistered(caller=e.Operator(), fields={"code": code, "name": name})
+
+    def role_deleted(code: str) -> e.RoleDeleted:
+        return e.RoleDeleted(caller=e.Operator(), role_id=code)
+
+    def changed(user_id: str, **fields: object) -> e.UserChanged:
+        return e.UserChanged(caller=e.Operator(), user_id=user_id, fields=fields)
+
+    def role_changed(code: str, name: str) -> e.RoleChanged:
+        return e.RoleChanged(caller=e.Operator(), role_id=code, fields={"name": name})
+
+    def user_deleted(user_id: str) -> e.UserDeleted:
+        return e.UserDeleted(caller=e.Operator(), user_id=user_id)
+
+    def all_of(kind: type[object], *events: e.Event) -> None:
+        for event in events:
+            here.ask(event, kind)
+
+    drawn = here.ask(here.recovery("+15550100"), TextCodeDrawn).code
+    assert drawn is not None
+    all_of(RoleKnown, role("clerk", "a clerk"), role("reader", "a reader"))
+    here.wait(1)
+    all_of(Refused, _recovered(Secret("none")))
+    all_of(Done, _recovered(drawn))
+    drawn = here.ask(here.recovery("+15550100"), TextCodeDrawn).code
+    assert drawn is not None
+    all_of(RoleKnown, role_changed("clerk", "the clerk"))
+    all_of(UserKnown, changed(bob, roleIds=["clerk"]), changed(bob, username="bobby"))
+    all_of(UserKnown, changed(bob, username="bob"), changed(bob, phone=None), changed(bob, phone="+15550101"))
+    all_of(Done, role_deleted("reader"))
+    all_of(RoleKnown, role("reader", "a reader"))
+    here.wait(1)
+    all_of(Done, _recovered(drawn))
+    all_of(UserKnown, changed(bob, roleIds=[]), changed(alice, phone=None), changed(bob, phone="+15550100"))
+    all_of(Done, role_deleted("clerk"))
+    all_of(RoleKnown, role("clerk", "another"), role_changed("clerk", "yet another"))
+    all_of(Done, role_deleted("reader"))
+    here.wait(1)
+    here.ask(here.recovery("+15550100"), TextCodeDrawn)
+    all_of(RoleKnown, role("reader", "a reader"))
+    all_of(UserKnown, changed(alice, phone="+15550101"))
+    all_of(UserKnown, e.UserDisabled(caller=e.Operator(), user_id=bob))
+    all_of(Done, user_deleted(bob))
+    all_of(UserKnown, registration_of("bob", "made again", "+15550100"))
+    all_of(Done, user_deleted(alice))
+    here.wait(1)
+    all_of(UserKnown, registration_of("alice", "made again", "+15550101"))
+    here.wait(1)
+
+
+def _recovered(code: Secret) -> e.PasswordResetByTextMessage:
+    return e.PasswordResetByTextMessage(phone="+15550100", code=code, new_password_hash=_HASH)

@@ -2,23 +2,25 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast, overload
+from typing import Any, Final, cast, overload
 
 from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, difference, require
 from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.instant import Instant
 from ostiary_core.records import (
+    Consent,
     Epochs,
     Identifier,
     IdentifierKind,
     Record,
+    RefreshToken,
     Role,
     Session,
     SessionKind,
     Table,
     revised,
 )
-from ostiary_core.secret import digest_of
+from ostiary_core.secret import Digest, digest_of
 from ostiary_core.store import LostRace
 
 __all__ = ["CHECKS"]
@@ -62,6 +64,30 @@ def _session(number: int) -> Session:
         access_scopes=(),
         access_expires_at=Instant(1),
     )
+
+
+def _consent(user_id: str, client_id: str) -> Consent:
+    return Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0))
+
+
+def _token(digest: bytes) -> RefreshToken:
+    return RefreshToken(digest=Digest(digest), session_id="somebody's", generation=0)
+
+
+_LONGEST = 64
+"""Of the names that people and programs choose."""
+_LONGEST_NAME = 18 * _LONGEST
+"""Of a user name in its canonical form, in which one character may become as many as that."""
+
+_ALIKE: Final[tuple[tuple[Record, Record], ...]] = (
+    (_role("r" * _LONGEST), _role("r" * (_LONGEST - 1) + "s")),
+    (_name("n" * _LONGEST), _name("n" * (_LONGEST - 1) + "m")),
+    (_name("\u0633" * _LONGEST_NAME), _name("\u0633" * (_LONGEST_NAME - 1) + "\u0634")),
+    (_consent("u" * 32, "c" * _LONGEST), _consent("u" * 32, "c" * (_LONGEST - 1) + "d")),
+    (_consent("v" * 31 + "w", "c" * _LONGEST), _consent("v" * 32, "c" * _LONGEST)),
+    (_token(bytes(32)), _token(bytes(31) + b"\x01")),
+)
+"""Records of one table whose keys are as long as the rules let them be and differ only at their end."""
 
 
 def _fetched(store: CheckedStore, *keys: str) -> list[Record]:
@@ -109,6 +135,22 @@ def every_record_is_found_under_its_own_key(bench: Bench) -> None:
     )
 
 
+def keys_that_differ_only_at_their_end_are_two(bench: Bench) -> None:
+    """However long they are: under a key that is cut another record is found."""
+    store = bench.make()
+    for one, other in _ALIKE:
+        table = one.table
+        cut = f"keys of table {table.name} are cut: two that differ only at their end are one"
+        store.write([Insert(one)])
+        require(not list(store.fetch(table, [other.key.id])), cut)
+        try:
+            store.write([Insert(other)])
+        except LostRace:
+            raise Broken(cut) from None
+        found = list(store.fetch(table, [one.key.id, other.key.id]))
+        require(len(found) == 2 and set(found) == {one, other}, cut)
+
+
 def a_session_is_found_by_its_present_access_token(bench: Bench) -> None:
     """From its start to its end, by the token it has and by no other one; no two sessions have the same."""
     store = bench.make()
@@ -154,6 +196,31 @@ def a_write_of_an_older_revision_loses(bench: Bench) -> None:
         change: Change = late(read)
         what = "an update" if isinstance(change, Update) else "a delete"
         _must_lose(store, [change], f"{what} was made without looking at the revision that it replaces")
+
+
+def a_write_of_any_other_revision_loses(bench: Bench) -> None:
+    """Not of an older one only: a record that was deleted and made again counts from the beginning."""
+    for standing, read in ((1, 2), (1, 9), (3, 1), (3, 2), (3, 4)):
+        for late in (lambda before: Update(before, revised(before, name="late")), Delete):
+            store = bench.make()
+            for change in _up_to(9):
+                store.write([change])
+            store.write([Delete(replace(_role("r"), revision=9))])
+            for change in _up_to(standing):
+                store.write([change])
+            change = late(replace(_role("r"), revision=read))
+            what = "an update" if isinstance(change, Update) else "a delete"
+            which = "a later" if read > standing else "an older"
+            _must_lose(store, [change], f"{what} of {which} revision than the one that stands was accepted")
+
+
+def _up_to(revision: int) -> Iterator[Change]:
+    """A role that is made and changed until it is at this revision."""
+    standing = _role("r")
+    yield Insert(standing)
+    while standing.revision < revision:
+        before, standing = standing, revised(standing)
+        yield Update(before, standing)
 
 
 def a_write_to_a_record_that_is_gone_loses(bench: Bench) -> None:
@@ -259,9 +326,11 @@ CHECKS: tuple[Callable[[Bench], None], ...] = (
     two_stores_share_nothing,
     what_is_written_is_read_at_once,
     every_record_is_found_under_its_own_key,
+    keys_that_differ_only_at_their_end_are_two,
     a_session_is_found_by_its_present_access_token,
     an_insert_never_takes_the_place_of_a_record,
     a_write_of_an_older_revision_loses,
+    a_write_of_any_other_revision_loses,
     a_write_to_a_record_that_is_gone_loses,
     one_lost_race_takes_every_write_with_it,
     a_crash_between_writes_leaves_none_of_them,

@@ -8,6 +8,7 @@ from ostiary_core import Decision, Instant, MemoryStore, keys, load, take_turn
 from ostiary_core.audit import Origin, audit_entries
 from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.events import Event
+from ostiary_core.plain_records import identifier_text
 from ostiary_core.records import Key, Record, Session, Table
 from ostiary_core.store import net_changes
 
@@ -56,6 +57,54 @@ class Unguarded(MemoryStore):
                     self._tables[after.table][after.key.id] = after
                 case Delete(before):
                     self._tables[before.table].pop(before.key.id, None)
+
+
+class OlderAccepted(MemoryStore):
+    """Whoever has read a later revision than the one that stands may write: `WHERE revision <= ?`."""
+
+    def write(self, changes: Sequence[Change]) -> None:
+        super().write([self._let_through(change) for change in changes])
+
+    def _let_through(self, change: Change) -> Change:
+        if isinstance(change, Update):
+            standing = self._tables[change.before.table].get(change.before.key.id)
+            if standing is not None and standing.revision <= change.before.revision:
+                return Update(standing, change.after)
+        return change
+
+
+class CutKeys(MemoryStore):
+    """A column of 66 characters for the key, and a database that cuts what is longer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tables = {table: _Cut(table) for table in Table}
+
+
+class _Cut(dict[Any, Record]):
+    """Records by the beginnings of their keys."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__()
+        self._table = table
+
+    def _cut(self, identifier: Any) -> str:
+        return identifier_text(Key(self._table, identifier))[:66]
+
+    def __contains__(self, identifier: object) -> bool:
+        return super().__contains__(self._cut(identifier))
+
+    def __getitem__(self, identifier: Any) -> Record:
+        return super().__getitem__(self._cut(identifier))
+
+    def __setitem__(self, identifier: Any, record: Record) -> None:
+        super().__setitem__(self._cut(identifier), record)
+
+    def __delitem__(self, identifier: Any) -> None:
+        super().__delitem__(self._cut(identifier))
+
+    def get(self, identifier: Any, default: Any = None) -> Any:
+        return super().get(self._cut(identifier), default)
 
 
 class StaleRead(MemoryStore):
@@ -137,6 +186,25 @@ class EachOnItsOwn(MemoryStore):
         return decisions
 
 
+class DeletesLast(MemoryStore):
+    """Writes a turn way by way, and what was deleted and made again is deleted in the end."""
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        made_again: list[Record] = []
+        decisions = super().turn(events, now, origins)
+        deleted: set[Key] = set()
+        for change in (change for decision in decisions for change in decision.changes):
+            if isinstance(change, Delete):
+                deleted.add(change.before.key)
+            elif isinstance(change, Insert) and change.record.key in deleted:
+                made_again.append(change.record)
+        for record in made_again:
+            self._tables[record.table].pop(record.key.id, None)
+        return decisions
+
+
 class Shared(MemoryStore):
     """All stores are one: a connection kept in the class."""
 
@@ -153,6 +221,8 @@ FAULTS: dict[type[MemoryStore], str] = {
     PartialWrite: "a partial write",
     InsertOver: "an insert over an existing record was accepted",
     Unguarded: "an update was made without looking at the revision",
+    OlderAccepted: "an update of a later revision than the one that stands was accepted",
+    CutKeys: "keys of table IDENTIFIER are cut",
     StaleRead: "a stale read",
     ForgottenDelete: "a delete was forgotten",
     DroppedAudit: "the audit trail dropped",
@@ -160,6 +230,7 @@ FAULTS: dict[type[MemoryStore], str] = {
     SpentTokensKept: "a session is found by an access token that it no longer has",
     AuditBesides: "a turn that failed while its audit trail was written left something",
     EachOnItsOwn: "a turn that failed on an event left something",
+    DeletesLast: "an insert was lost",
     Shared: "what is written to one store is found in another one",
 }
 """Each fault with words that the kit must say of it."""

@@ -9,8 +9,8 @@ import pytest
 from ostiary_core import MemoryStore
 from ostiary_core.conformance import check_store
 from ostiary_core.conformance.lives import a_life
-from ostiary_core.decision import Change, Delete, Insert
-from ostiary_core.records import RECORD_TABLES, Record, Table
+from ostiary_core.decision import Change, Delete, Insert, Update
+from ostiary_core.records import RECORD_TABLES, Key, Record, Table
 from tests.core.conformance.faulty import FAULTS
 
 
@@ -94,8 +94,49 @@ def test_a_store_that_raises_where_it_should_not_is_told_without_its_words() -> 
     assert "a secret" not in str(report)
 
 
-def test_the_life_touches_every_table() -> None:
-    store = MemoryStore()
+class Noting(MemoryStore):
+    """Remembers in which ways records were written, and what came of each turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ways: set[tuple[type[Change], Table]] = set()
+
+    def write(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            record = change.record if isinstance(change, Insert) else change.before
+            self.ways.add((type(change), record.table))
+        super().write(changes)
+
+
+def test_the_life_writes_every_table_in_every_way() -> None:
+    store = Noting()
     for wave in a_life():
         store.turn(wave.events, wave.at)
     assert all(store.records(table) for table in RECORD_TABLES)
+    never_changed = {Table.REFRESH_TOKEN}
+    never_deleted = {Table.USER, Table.CLIENT, Table.CONSENT}
+    assert store.ways == {
+        *((Insert, table) for table in RECORD_TABLES),
+        *((Update, table) for table in RECORD_TABLES if table not in never_changed),
+        *((Delete, table) for table in RECORD_TABLES if table not in never_deleted),
+    }
+
+
+def test_the_life_makes_again_what_it_deleted_in_the_same_turn_and_in_later_ones() -> None:
+    store = MemoryStore()
+    at_once: set[Table] = set()
+    later: set[Table] = set()
+    deleted_before: set[Key] = set()
+    for wave in a_life():
+        deleted: set[Key] = set()
+        for decision in store.turn(wave.events, wave.at):
+            for change in decision.changes:
+                if isinstance(change, Delete):
+                    deleted.add(change.before.key)
+                elif isinstance(change, Insert):
+                    if change.record.key in deleted:
+                        at_once.add(change.record.table)
+                    elif change.record.key in deleted_before:
+                        later.add(change.record.table)
+        deleted_before |= deleted
+    assert at_once == later == {Table.IDENTIFIER, Table.ROLE, Table.TEXT_CODE}
