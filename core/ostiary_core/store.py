@@ -173,9 +173,10 @@ class MemoryStore:
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
         """When each of these clients was last given tokens; without those that never were."""
+        # Not the last ones kept: a clock may have been set back.
         return {
             entry.client_id: entry.at
-            for entry in self._audit
+            for entry in sorted(self._audit, key=lambda entry: entry.at)
             if entry.kind in USES and entry.client_id is not None and entry.client_id in client_ids
         }
 
@@ -187,9 +188,12 @@ class MemoryStore:
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
         """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
-        due = [entry for entry in self._audit if entry.at < now - older_than_seconds * SECOND_MS][:limit]
-        del self._audit[: len(due)]
-        return len(due)
+        before = now - older_than_seconds * SECOND_MS
+        due = [entry for entry in self._audit if entry.at < before]
+        due.sort(key=lambda entry: entry.at)
+        gone = {entry.number for entry in due[:limit]}
+        self._audit = [entry for entry in self._audit if entry.number not in gone]
+        return len(gone)
 
     def _ending(self, sought: EndingSought) -> AuditEntry | None:
         endings = [

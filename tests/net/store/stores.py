@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from ostiary_core import MemoryStore
+from ostiary_core import Instant, MemoryStore
 from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import Change
 from ostiary_core.listing import ListingStore
@@ -31,6 +31,8 @@ class ContractStore(Store, ListingStore, Protocol):
     def records(self, table: Table) -> tuple[Record, ...]: ...
 
     def audit(self) -> tuple[AuditEntry, ...]: ...
+
+    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int: ...
 
 
 FILED_AT_ONCE = 7

@@ -1,15 +1,21 @@
 """The audit trail of a store: all that was told, with where it came from, and nothing that was not kept."""
 
-import pytest
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from ostiary_core import Why
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostiary_core import Instant, Why
 from ostiary_core.audit import NOT_KEPT, AuditEntry, Origin
 from ostiary_core.decision import FactKind, TokensIssued
 from ostiary_core.events import ClientDisabled, ClientEnabled, GraceLapsed, Operator, UserForcedOut
+from ostiary_core.instant import SECOND_MS
 from tests.core import asks
 from tests.core.story import START
 from tests.net.store.lives import origin_of
-from tests.net.store.stores import ContractStore
+from tests.net.store.stores import KINDS, ContractStore, opened
 from tests.net.store.test_turns import live, world_on
 
 PHONE = Origin(trace_id="trace of the request", source="2001:db8::1", user_agent="Phone/1.0")
@@ -74,6 +80,35 @@ def test_no_entry_holds_what_a_client_may_present(store: ContractStore) -> None:
     assert secrets
     printed = repr(store.audit())
     assert not [secret for secret in secrets if secret in printed]
+
+
+# --- what is forgotten
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_entries_go_by_their_age_whatever_order_they_were_kept_in(kind: str) -> None:
+    """A clock that is set back makes later entries older than earlier ones."""
+
+    @settings(max_examples=10)
+    @given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.integers(0, 10), st.integers(1, 8))
+    def forgotten(seconds: list[int], older_than: int, limit: int) -> None:
+        with TemporaryDirectory() as folder, opened(kind, Path(folder)) as open_store, open_store() as store:
+            credentials = world_on(store).basic()
+            for second in seconds:
+                store.turn([asks.machine(credentials)], Instant(START + second * SECOND_MS))
+            now = Instant(START + 10 * SECOND_MS)
+            entries = store.audit()
+            kept = [entry for entry in entries if entry.at >= now - older_than * SECOND_MS]
+            due = len(entries) - len(kept)
+            while due:
+                assert store.forget_entries(now, older_than, limit) == min(due, limit)
+                due -= min(due, limit)
+                assert len(store.audit()) == len(kept) + due
+                assert set(kept) <= set(store.audit())
+            assert store.forget_entries(now, older_than, limit) == 0
+            assert list(store.audit()) == kept
+
+    forgotten()
 
 
 # --- the life of one session

@@ -37,5 +37,12 @@ def test_what_is_done_to_a_client_is_no_use_of_it(store: ContractStore, world: W
     assert store.last_used(["app"]) == {"app": used_at}
 
 
+def test_a_clock_that_was_set_back_does_not_hide_a_later_use(store: ContractStore, world: World) -> None:
+    world.wait(LATER_SECONDS).when(asks.machine(world.basic("other"))).then(TokensIssued)
+    used_at = world.now
+    world.wait(-LATER_SECONDS).when(asks.machine(world.basic("other"))).then(TokensIssued)
+    assert store.last_used(["other"]) == {"other": used_at}
+
+
 def test_of_no_clients_nothing_is_asked(store: ContractStore) -> None:
     assert store.last_used([]) == {}
