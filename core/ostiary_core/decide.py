@@ -34,7 +34,13 @@ __all__ = ["decide", "take_turn"]
 def take_turn(
     events: Iterable[e.Event], snapshot: Snapshot, now: Instant, policy: Policy = SPECIFICATION
 ) -> list[Decision]:
-    """Decide many events in order over one snapshot, each seeing what the ones before it changed."""
+    """Decide many events in order over one snapshot, each seeing what the ones before it changed.
+
+    An event that needs a consent and comes with an access token which a sign-in or a login refresh of the
+    same turn makes raises `NotLoaded`: when the snapshot was loaded, nobody knew whose consent that is. No
+    caller has a token before its turn is kept. Whoever foresees one, as a script with entropy of its own may,
+    takes two turns.
+    """
     standing = snapshot.after(())
     decisions = []
     for event in events:

@@ -38,7 +38,10 @@ _Records = dict[Place, Record | None]
 
 
 class NotLoaded(LookupError):
-    """The rules asked for a record that `keys` did not name: a fault of the rules, never of a client."""
+    """The rules asked for a record that `keys` did not name: a fault of the rules, never of a client.
+
+    Or of whoever put an event into the turn that is yet to make its token (`decide.take_turn`).
+    """
 
     def __init__(self, table: Table) -> None:
         super().__init__(f"a record of table {table.name} was read that keys() did not name; add it there")

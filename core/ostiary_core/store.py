@@ -29,11 +29,23 @@ T = TypeVar("T")
 
 
 class LostRace(RuntimeError):
-    """A guarded write found another revision than the one it was decided on: decide the turn again."""
+    """A guarded write did not find the record that it was decided on: decide the turn again.
+
+    That shows in another revision, or in none; where a record was deleted and made again in between, only the
+    store can tell (`Store`).
+    """
 
 
 class Store(Protocol):
-    """Where records live. `turn` is atomic, and its decisions are durable when it returns."""
+    """Where records live. `turn` is atomic, and its decisions are durable when it returns.
+
+    What a turn reads must be of one moment, and no record that it writes may have been written by another
+    turn since. The revisions alone do not tell: a role or a text code that is deleted in one turn and made
+    again in a later one is at revision 1 again, and a write decided on the earlier one would pass its guard.
+    So a store takes one turn at a time, or takes each in a transaction that is serializable, or that has a
+    snapshot of its own and loses where somebody else has written since (`REPEATABLE READ` of PostgreSQL;
+    `READ COMMITTED` is too little).
+    """
 
     def turn(
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()

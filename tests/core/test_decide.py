@@ -20,14 +20,27 @@ from ostiary_core import (
     load,
     take_turn,
 )
-from ostiary_core.decision import Decision, Delete, FieldFault, Insert, Refused, Reply, TokensIssued, Update
+from ostiary_core.decision import (
+    AuthorizationOffered,
+    Decision,
+    Delete,
+    FieldFault,
+    Insert,
+    LoginIssued,
+    Refused,
+    Reply,
+    TokensIssued,
+    Update,
+)
 from ostiary_core.events import (
     READ_ONLY,
     AllOrNothing,
     ClientDeleted,
     ClientDisabled,
     Event,
+    LoginRefreshed,
     Operator,
+    SignInAttempted,
     TextCodeRequested,
     UserDeleted,
     UserDisabled,
@@ -209,3 +222,28 @@ def test_a_key_that_was_not_named_is_refused_by_the_snapshot() -> None:
     assert snapshot.client("app") is None
     with pytest.raises(NotLoaded, match="table USER"):
         snapshot.user("alice")
+
+
+@pytest.mark.parametrize("makes", ["a sign-in", "a login refresh"])
+def test_a_token_that_is_foreseen_is_for_a_later_turn_than_the_one_that_makes_it(makes: str) -> None:
+    """What `take_turn` says of itself: one by one they are fine, in one turn a consent is not loaded."""
+    world = given(client(), user())
+    making: Event = SignInAttempted(
+        username="alice",
+        verified_against=asks.hash_of("right"),
+        password_matches=True,
+        user_agent=asks.BROWSER,
+        source="203.0.113.7",
+        entropy=asks.fresh_entropy(),
+    )
+    if makes == "a login refresh":
+        spent = world.login().tokens.refresh_token
+        assert spent is not None
+        making = LoginRefreshed(refresh_token=spent, user_agent=asks.BROWSER, entropy=asks.fresh_entropy())
+    foreseen = decided(making, world.store, world.now).reply
+    assert isinstance(foreseen, LoginIssued)
+    using = asks.check(foreseen)
+    with pytest.raises(NotLoaded, match="CONSENT"):
+        world.store.turn([making, using], world.now)
+    world.when(making).then(LoginIssued)
+    world.when(using).then(AuthorizationOffered)
