@@ -12,7 +12,10 @@ __all__ = [
     "local_path",
     "onward_origin",
     "origin_of",
+    "other_sign_in_page",
+    "page_address",
     "password_page",
+    "recovery_page",
     "see_other",
     "sign_in_page",
     "this_address",
@@ -36,9 +39,24 @@ def this_address() -> str:
     return local_path(f"{request.path}?{query}" if query else request.path)
 
 
+def page_address() -> str:
+    """The page that this request asks for. What only takes a form is no page: the first one stands for it."""
+    return "/" if request.method == "POST" else this_address()
+
+
 def sign_in_page(onward: str) -> str:
     """The sign-in page, which leads on to `onward`."""
     return f"/login?next={quote(onward, safe='')}"
+
+
+def other_sign_in_page(onward: str) -> str:
+    """The same for somebody else than who is signed in here."""
+    return f"{sign_in_page(onward)}&switch=1"
+
+
+def recovery_page(onward: str) -> str:
+    """The page for a forgotten password, which leads on to `onward` by the sign-in page."""
+    return f"/recover?next={quote(onward, safe='')}"
 
 
 def password_page(onward: str) -> str:

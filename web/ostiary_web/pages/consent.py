@@ -11,6 +11,7 @@ from ostiary_core.why import Why
 from ostiary_web.browser import FORM_FIELD, proves_origin
 from ostiary_web.pages.addresses import (
     origin_of,
+    other_sign_in_page,
     password_page,
     see_other,
     sign_in_page,
@@ -40,6 +41,7 @@ async def show_consent() -> Response:
 async def take_consent() -> Response:
     """The user's yes or no; the browser goes to the client with a 303, so its form stays here."""
     visit = await open_visit()
+    visit.again = this_address()
     if visit.who is None or visit.user is None:
         return visit.keep(see_other(sign_in_page(this_address())))
     parameters = read_query(request.query_string)
@@ -74,7 +76,7 @@ async def _answer(visit: Visit, reply: Reply, redirect_uri: str | None) -> Respo
                 scopes=[scope_text(scope.scope, visit.language) for scope in offered.scopes],
                 destination=urlsplit(redirect_uri or "").netloc,
                 action=this_address(),
-                switch=sign_in_page(this_address()) + "&switch=1",
+                switch=other_sign_in_page(this_address()),
             )
         case Refused(why=Why.PASSWORD_MUST_CHANGE):
             return visit.keep(see_other(password_page(this_address())))

@@ -41,6 +41,7 @@ def turned_away(visit: Visit) -> Response | None:
 async def posted(again: str) -> Posted | Response:
     """The form, or where the browser has to go instead; `again` is the page to start over from."""
     visit = await open_visit()
+    visit.again = again
     away = turned_away(visit)
     if away is not None or visit.who is None or visit.user is None:
         return away or visit.keep(see_other(sign_in_page(again)))

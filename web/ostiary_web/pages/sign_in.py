@@ -14,6 +14,7 @@ from ostiary_web.pages.addresses import (
     local_path,
     onward_origin,
     password_page,
+    recovery_page,
     see_other,
     sign_in_page,
 )
@@ -40,6 +41,7 @@ async def take_sign_in() -> Response:
     visit = await open_visit()
     form = await request.form
     onward = local_path(form.get("next", ""))
+    visit.again = visit.sign_in_page(onward)
     too_many = visit.too_many(Operation.SIGN_IN)
     if too_many is not None:
         return await _sign_in_form(visit, onward, too_many)
@@ -80,7 +82,7 @@ async def show_password() -> Response:
     onward = local_path(request.args.get("next", ""))
     if visit.user is None:
         return visit.keep(see_other(sign_in_page(password_page(onward))))
-    return await page(visit, "password.html", onward=onward, form_origin=onward_origin(onward))
+    return await _password_form(visit, onward)
 
 
 @sign_in_pages.post("/password")
@@ -89,14 +91,15 @@ async def take_password() -> Response:
     visit = await open_visit()
     form = await request.form
     onward = local_path(form.get("next", ""))
+    visit.again = password_page(onward)
     if visit.user is None or visit.who is None:
-        return visit.keep(see_other(sign_in_page(password_page(onward))))
+        return visit.keep(see_other(sign_in_page(visit.again)))
     old, new = form.get("old_password", ""), form.get("new_password", "")
     if not proves_origin(form.get(FORM_FIELD, "")):
         return await _password_form(visit, onward, Refused(Why.ORIGIN_UNPROVEN))
     if new != form.get("new_password_again", ""):
         differ = (visit.text("passwords_differ"),)
-        return await page(visit, "password.html", refused=Why.FIELDS_INVALID, faults=differ, onward=onward)
+        return await _password_form(visit, onward, Refused(Why.FIELDS_INVALID), differ)
     reply = (
         Refused(Why.CURRENT_PASSWORD_WRONG)
         if len(old) > LONGEST_PASSWORD
@@ -116,16 +119,20 @@ async def _sign_in_form(
         refused=reply,
         form_origin=onward_origin(onward),
         onward=onward,
+        forgotten=recovery_page(onward),
         username=username,
         notice=visit.text("recovered") if request.args.get("recovered") else None,
     )
 
 
-async def _password_form(visit: Visit, onward: str, reply: Refused) -> Response:
+async def _password_form(
+    visit: Visit, onward: str, reply: Refused | None = None, faults: tuple[str, ...] | None = None
+) -> Response:
     return await page(
         visit,
         "password.html",
         refused=reply,
+        faults=faults,
         form_origin=onward_origin(onward),
         onward=onward,
     )

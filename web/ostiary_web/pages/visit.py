@@ -5,7 +5,7 @@ signs in again before the session is over.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from markupsafe import Markup
@@ -30,7 +30,7 @@ from ostiary_web.browser import (
     refresh_cookie,
 )
 from ostiary_web.exchange import Exchange, exchange
-from ostiary_web.pages.addresses import this_address
+from ostiary_web.pages.addresses import other_sign_in_page, page_address, sign_in_page
 from ostiary_web.pages.moments import moment
 from ostiary_web.pages.texts import PAGE_TEXTS
 from ostiary_web.zones import zone_for
@@ -65,6 +65,9 @@ class Visit:
     who: SignedIn | None = None
     account: AccountKnown | None = None
     renewed: LoginIssued | None = None
+    again: str = field(default_factory=page_address)
+    """The page that this is, or that the form of this request was on: where one comes back to who goes to
+    another language, or has to sign in, in between."""
 
     def keep(self, response: Response) -> Response:
         """Hand out what this visit made for the browser to keep."""
@@ -90,6 +93,10 @@ class Visit:
         """What to say to an address that asks too often; None where this request is within its limit."""
         wait = self.here.service.seconds_to_wait(operation, self.here.source)
         return Refused(Why.TOO_MANY_REQUESTS, wait_seconds=wait) if wait else None
+
+    def sign_in_page(self, onward: str) -> str:
+        """The sign-in page with its form, also where somebody is signed in here."""
+        return sign_in_page(onward) if self.user is None else other_sign_in_page(onward)
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
@@ -168,7 +175,7 @@ async def page(
         places=visit.places,
         place=place,
         form_token=form_token(visit.here),
-        address=this_address() if request.method == "GET" else "/",
+        address=visit.again,
         problem=None if why is None else text_of(why, visit.language),
         problem_code=None if why is None else MEANINGS[why].code,
         faults=tuple(faults),

@@ -1,0 +1,144 @@
+"""Who was sent to sign in on the way somewhere comes back there ("Browser behaviour" 1), whatever comes in
+between: a wrong password, another language, a forgotten password."""
+
+import re
+from html import unescape
+
+import httpx
+import pytest
+
+from tests.web.account.people import ANNAS_PHONE, outbox, with_phone
+from tests.web.served import ADMIN_PASSWORD, Browser, Served, forms_in, sso
+
+
+def link(page: httpx.Response, beginning: str) -> str:
+    """The address of the one link of a page that begins so."""
+    (found,) = [
+        unescape(each)
+        for each in re.findall(r'<a [^>]*href="([^"]*)"', page.text)
+        if each.startswith(beginning)
+    ]
+    return found
+
+
+async def in_another_language(browser: Browser, page: httpx.Response) -> httpx.Response:
+    """Where the switch of language leads."""
+    switched = await browser.follow(await browser.get(link(page, "/language?to=")))
+    assert switched.status_code == 200, switched.headers.get("location")
+    assert switched.headers["content-language"] != page.headers["content-language"]
+    return switched
+
+
+async def at_sign_in(served: Served) -> tuple[Browser, httpx.Response]:
+    """A browser that a third party's request brought to the sign-in page."""
+    await served.client()
+    browser = served.browser()
+    return browser, await browser.follow(await browser.get(sso()))
+
+
+async def test_another_language_after_a_wrong_password(served: Served) -> None:
+    browser, page = await at_sign_in(served)
+    wrong = await browser.submit(page, {"username": "admin", "password": "wrong"}, to="/login")
+    again = await in_another_language(browser, wrong)
+    values = {"username": "admin", "password": ADMIN_PASSWORD}
+    assert (await browser.submit(again, values, to="/login")).headers["location"] == sso()
+
+
+async def test_another_language_while_another_account_signs_in(served: Served) -> None:
+    """The switch must not lead on as whoever is signed in still."""
+    await served.client()
+    await with_phone(served)
+    browser = served.browser()
+    await browser.sign_in()
+    page = await browser.get(link(await browser.get(sso()), "/login?"))
+    wrong = await browser.submit(page, {"username": "anna", "password": "wrong"}, to="/login")
+    again = await in_another_language(browser, wrong)
+    values = {"username": "anna", "password": "anna password"}
+    assert (await browser.submit(again, values, to="/login")).headers["location"] == sso()
+
+
+async def test_another_language_on_the_way_through_the_first_password(served: Served) -> None:
+    await served.user("anna", must_change=True)
+    browser, page = await at_sign_in(served)
+    values = {"username": "anna", "password": "anna's password"}
+    page = await browser.follow(await browser.submit(page, values, to="/login"))
+    change = {"old_password": "anna's password", "new_password": "a better one"}
+    differ = await browser.submit(page, {**change, "new_password_again": "x"}, to="/password")
+    # Or a browser goes no further than /sso, where that leads straight on to the client.
+    assert differ.headers["content-security-policy"].endswith("form-action 'self' https://app.example")
+    page = await in_another_language(browser, differ)
+    changed = await browser.submit(page, {**change, "new_password_again": "a better one"}, to="/password")
+    assert changed.headers["location"] == sso()
+
+
+async def test_another_language_after_an_answer_that_could_not_be_taken(served: Served) -> None:
+    await served.client()
+    browser = served.browser()
+    await browser.sign_in()
+    consent = await browser.get(sso())
+    odd = await browser.submit(consent, {"decision": "perhaps"}, to="/sso")
+    assert odd.status_code == 400
+    assert "同意并继续" in (await in_another_language(browser, odd)).text
+
+
+@pytest.mark.parametrize(
+    "path, values",
+    [
+        ("/account/language", {"locale": "xx"}),
+        ("/account/phone", {"phone": "1"}),
+        ("/admin/clients/new", {"clientId": ""}),
+        ("/admin/people/new", {}),
+    ],
+)
+async def test_another_language_on_a_form_with_faults(
+    served: Served, path: str, values: dict[str, str]
+) -> None:
+    await served.client()
+    browser = served.browser()
+    await browser.sign_in()
+    page = await browser.get("/account" if path == "/account/language" else path)
+    faulty = await browser.submit(page, values, to=path)
+    assert faulty.status_code in (400, 422)
+    switched = await in_another_language(browser, faulty)
+    assert switched.url.path == page.url.path
+
+
+async def test_a_password_forgotten_on_the_way(served: Served) -> None:
+    await with_phone(served)
+    browser, page = await at_sign_in(served)
+    page = await browser.get(link(page, "/recover"))
+    wrong = await browser.submit(page, {"phone": "1"}, to="/recover")
+    page = await in_another_language(browser, wrong)
+    sent = await browser.submit(page, {"phone": ANNAS_PHONE}, to="/recover")
+    values = {"code": outbox(served)[-1]["code"], "new_password": "a better one"}
+    short = await browser.submit(sent, {**values, "new_password": "short"}, to="/recover/password")
+    page = await in_another_language(browser, short)
+    done = await browser.submit(page, {**values, "phone": ANNAS_PHONE}, to="/recover/password")
+    page = await browser.follow(done)
+    assert "Your new password is set." in page.text
+    values = {"username": "anna", "password": "a better one"}
+    assert (await browser.submit(page, values, to="/login")).headers["location"] == sso()
+
+
+async def test_from_a_forgotten_password_back_to_the_sign_in(served: Served) -> None:
+    browser, page = await at_sign_in(served)
+    page = await browser.get(link(page, "/recover"))
+    page = await browser.get(link(page, "/recover"))
+    page = await browser.get(link(page, "/login"))
+    values = {"username": "admin", "password": ADMIN_PASSWORD}
+    assert (await browser.submit(page, values, to="/login")).headers["location"] == sso()
+
+
+@pytest.mark.parametrize("onward", ["https://evil.example", "//evil.example", "/\\evil.example"])
+async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, onward: str) -> None:
+    """READINGS 27."""
+    await with_phone(served)
+    browser = served.browser()
+    page = await browser.get("/recover", params={"next": onward})
+    assert [form.fields["next"] for form in forms_in(page)] == ["/"]
+    assert link(page, "/login") == "/login?next=%2F"
+    sent = await browser.submit(page, {"phone": ANNAS_PHONE, "next": onward}, to="/recover")
+    assert "evil" not in sent.text
+    values = {"code": outbox(served)[-1]["code"], "new_password": "a better one", "next": onward}
+    done = await browser.submit(sent, values, to="/recover/password")
+    assert "evil" not in done.headers["location"]
