@@ -87,6 +87,7 @@ async def test_another_language_after_an_answer_that_could_not_be_taken(served: 
         ("/account/language", {"locale": "xx"}),
         ("/account/phone", {"phone": "1"}),
         ("/admin/clients/new", {"clientId": ""}),
+        ("/admin/clients/app/edit", {"name": ""}),
         ("/admin/people/new", {}),
     ],
 )
@@ -142,3 +143,50 @@ async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, on
     values = {"code": outbox(served)[-1]["code"], "new_password": "a better one", "next": onward}
     done = await browser.submit(sent, values, to="/recover/password")
     assert "evil" not in done.headers["location"]
+
+
+FORMS = {
+    # the page with the form: where the form goes
+    "/account": "/account/zone",
+    "/account/phone": "/account/phone",
+    "/account/sessions": "/account/sessions/0123/end",
+    "/account/applications/app/withdraw": "/account/applications/app/withdraw",
+    "/admin/clients/new": "/admin/clients/new",
+    "/admin/clients/import": "/admin/clients/import",
+    "/admin/clients/app/edit": "/admin/clients/app/edit",
+    "/admin/clients/app/disable": "/admin/clients/app/disable",
+    "/admin/clients/app": "/admin/clients/app/enable",
+    "/admin/online/0123/end": "/admin/online/0123/end",
+}
+
+
+@pytest.mark.parametrize("shown_on", FORMS)
+async def test_a_session_that_ran_out_while_a_form_was_open(served: Served, shown_on: str) -> None:
+    await served.client()
+    browser = served.browser()
+    page = await browser.follow(await browser.post(FORMS[shown_on]))
+    values = {"username": "admin", "password": ADMIN_PASSWORD}
+    back = await browser.submit(page, values, to="/login")
+    assert back.headers["location"] == shown_on
+    assert (await browser.follow(back)).status_code in (200, 404)
+
+
+@pytest.mark.parametrize("shown_on", FORMS)
+async def test_a_password_that_was_reset_while_a_form_was_open(served: Served, shown_on: str) -> None:
+    await served.user("anna", must_change=True)
+    browser = served.browser()
+    await browser.sign_in("anna", "anna's password")
+    page = await browser.follow(await browser.post(FORMS[shown_on]))
+    change = {"old_password": "anna's password", "new_password": "a better one"}
+    changed = await browser.submit(page, {**change, "new_password_again": "a better one"}, to="/password")
+    assert changed.headers["location"] == shown_on
+    # Anna may see little of it, but it is a page.
+    assert (await browser.follow(changed)).status_code in (200, 403, 404)
+
+
+async def test_a_list_that_somebody_narrowed_is_there_after_the_password(served: Served) -> None:
+    await served.user("anna", must_change=True)
+    browser = served.browser()
+    await browser.sign_in("anna", "anna's password")
+    sent_on = await browser.get("/admin/people?q=li&page=2")
+    assert sent_on.headers["location"] == "/password?next=%2Fadmin%2Fpeople%3Fq%3Dli%26page%3D2"

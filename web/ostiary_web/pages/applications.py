@@ -61,7 +61,7 @@ async def ask_to_withdraw(client_id: str) -> Response:
 @application_pages.post(f"{_PLACE}/<client_id>/withdraw")
 async def withdraw(client_id: str) -> Response:
     """The consent is gone, and the client's sessions of this user with it."""
-    came = await posted(_PLACE)
+    came = await posted(f"{_PLACE}/{client_id}/withdraw")
     if isinstance(came, Response):
         return came
     reply = (await came.visit.here.decide(ConsentWithdrawn(caller=came.who, client_id=client_id))).reply

@@ -31,15 +31,14 @@ class Posted(NamedTuple):
 def turned_away(visit: Visit) -> Response | None:
     """Whoever cannot be here yet, sent to where they have to go first."""
     if visit.user is None or visit.who is None:
-        onward = request.full_path.rstrip("?") if request.method == "GET" else "/"
-        return visit.keep(see_other(sign_in_page(onward)))
+        return visit.keep(see_other(sign_in_page(visit.again)))
     if visit.user.must_change_password:
-        return visit.keep(see_other(password_page(request.path)))
+        return visit.keep(see_other(password_page(visit.again)))
     return None
 
 
 async def posted(again: str) -> Posted | Response:
-    """The form, or where the browser has to go instead; `again` is the page to start over from."""
+    """The form, or where the browser has to go instead; `again` is the page that the form was on."""
     visit = await open_visit()
     visit.again = again
     away = turned_away(visit)

@@ -76,7 +76,7 @@ async def ask_to_end(session_id: str) -> Response:
 @online_pages.post(f"{_PLACE}/<session_id>/end")
 async def end(session_id: str) -> Response:
     """The end of one session; one that has ended meanwhile is what was asked for."""
-    came = await posted(_PLACE)
+    came = await posted(f"{_PLACE}/{session_id}/end")
     if isinstance(came, Response):
         return came
     reply = (await came.visit.here.decide(SessionForcedOut(caller=came.who, session_id=session_id))).reply

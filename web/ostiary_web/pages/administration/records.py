@@ -108,7 +108,7 @@ def pages_of(described: Pages[T, V]) -> Blueprint:
 
     @blueprint.post(f"{single}/edit")
     async def take_edit(item_id: str) -> Response:
-        came = await _came(f"{place}/{item_id}")
+        came = await _came(f"{place}/{item_id}/edit")
         if isinstance(came, Response):
             return came
         sent, call = came
@@ -139,7 +139,8 @@ def _add_deed(blueprint: Blueprint, described: Pages[T, V], deed: Deed[T]) -> No
         return await _question(visit, call, described, deed, item, None)
 
     async def do(item_id: str) -> Response:
-        came = await _came(f"{place}/{item_id}")
+        asked_on = f"{place}/{item_id}" if deed.will is None else f"{place}/{item_id}/{deed.path}"
+        came = await _came(asked_on)
         if isinstance(came, Response):
             return came
         sent, call = came
