@@ -56,6 +56,19 @@ ENDING_TEXTS: Final[Mapping[Why, tuple[str, str]]] = MappingProxyType(
     {
         Why.CLIENT_DISABLED: ("The client was disabled.", "客户端已被停用"),
         Why.CLIENT_DELETED: ("The client was deleted.", "客户端已被删除"),
+        Why.REPLAYED_AFTER_GRACE: (
+            "A used refresh token came again, too late for a safe retry.",
+            "已使用过的刷新令牌再次出现，超过了允许安全重试的时间",
+        ),
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT: (
+            "A used refresh token came again, with a different User-Agent.",
+            "已使用过的刷新令牌以不同的 User-Agent 再次出现",
+        ),
+        Why.REPLAYED_TWO_GENERATIONS_LATE: (
+            "A refresh token came that had been used before the last refresh.",
+            "上一次刷新之前就已使用过的刷新令牌再次出现",
+        ),
     }
 )
-"""Endings that a client is told as a failed authentication, as an administrator reads them."""
+"""Endings that a client is told as a failed authentication or a used token, as an administrator reads
+them."""
