@@ -81,6 +81,58 @@ def test_the_longest_names_make_no_page_wider_than_the_window(visit: Visit, widt
     assert wide == []
 
 
+def test_no_table_breaks_a_short_word(visit: Visit, household: Household) -> None:
+    """Nor a heading, a time, an address or an id with a hyphen, also where long names need the room."""
+    visitor = visit(java_script_enabled=True)
+    visitor.open(request_for(household))
+    visitor.sign_in("alice")
+    if visitor.path == "/sso":
+        visitor.agree()
+    visitor.context.clear_cookies()
+    visitor.sign_in("admin")
+    visitor.open("/admin/clients/new")
+    visitor.page.fill("#clientId", "q" * 64)
+    visitor.page.fill("#name", "Q" * 100)
+    visitor.page.fill("#redirectUris", "https://app.example/")
+    visitor.page.check("input[value=authorization_code]")
+    visitor.page.check("input[name=scopes]")
+    visitor.press("Register")
+    broken: dict[str, list[str]] = {}
+    for path in (
+        "/admin/clients",
+        "/admin/people",
+        "/admin/online",
+        "/admin/audit",
+        "/admin/audit?clientId=demo-shop",
+        f"/admin/audit?clientId={'q' * 64}",
+        "/account/sessions",
+    ):
+        visitor.open(path)
+        found = visitor.page.evaluate(_BROKEN_WORDS)
+        if found or not _fits(visitor):
+            broken[path] = found
+    assert broken == {}
+
+
+_BROKEN_WORDS = """() => {
+  const broken = [];
+  for (const cell of document.querySelectorAll(".table th, .table td:not(.long)")) {
+    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      for (const word of walker.currentNode.data.matchAll(/\\S+/g)) {
+        const range = document.createRange();
+        range.setStart(walker.currentNode, word.index);
+        range.setEnd(walker.currentNode, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map(box => box.top));
+        if (lines.size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""
+"""The words of a page's tables that stand on more than one line, those in cells of long names left out."""
+
+
 def _fits(visitor: Visitor) -> bool:
     main = visitor.page.locator("html")
     fits: bool = main.evaluate("element => element.scrollWidth <= innerWidth")

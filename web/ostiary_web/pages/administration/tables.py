@@ -29,6 +29,11 @@ _CONTROLS: Final = ("page", "sort")
 _IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
 """What the rules draw as identifiers: shown by its beginning, whole on pointing at it."""
 
+_LONG_WORD: Final = re.compile(r"\S{21}")
+"""What may be broken where a table is narrow; a shorter word, as the name of a grant, is read as a whole."""
+_ADDRESS: Final = "ip"
+"""The field that is never broken, as half an address of IPv6 reads like another."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(Generic[T, V]):
@@ -56,6 +61,8 @@ class _Cell:
     label: str
     kind: str
     value: object
+    wrapping: str = ""
+    """How it is broken: `long` within words, `whole` nowhere, else between words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +168,23 @@ def _cell(visit: Visit, table: Table[T, V], field: Field[V], item: V) -> _Cell:
         value = table.words[field.name](value, visit.language)
     label = field.heading.in_language(visit.language)
     if field.kind is Kind.TIME:
-        return _Cell(label, "text", visit.moment(Instant(value)) if isinstance(value, int) else "—")
+        return _Cell(label, "text", visit.moment(Instant(value)) if isinstance(value, int) else "—", "whole")
     if isinstance(value, str) and _IDENTIFIER.fullmatch(value):
         return _Cell(label, "identifier", value)
     if field.kind is Kind.TRUTH:
         return _Cell(label, "truth", bool(value))
     if field.kind in (Kind.TEXTS, Kind.CODES):
-        return _Cell(label, "texts", value if isinstance(value, tuple) else ())
-    return _Cell(label, "text", "—" if value is None or value == "" else value)
+        values = value if isinstance(value, tuple) else ()
+        return _Cell(label, "texts", values, _wrapping(" ".join(map(str, values))))
+    wrapping = "whole" if field.name == _ADDRESS else _wrapping(str(value))
+    return _Cell(label, "text", "—" if value is None or value == "" else value, wrapping)
+
+
+def _wrapping(text: str) -> str:
+    if _LONG_WORD.search(text) is not None:
+        return "long"
+    # One word with a hyphen would be broken there.
+    return "whole" if text.isascii() and " " not in text else ""
 
 
 def _filters(visit: Visit, table: Table[T, V], arguments: Mapping[str, Sequence[str]]) -> list[_Filter]:
