@@ -1,6 +1,6 @@
 """Instants as people read them, and the zones they can choose."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ostiary_core.instant import SECOND_MS, Instant
 
-__all__ = ["moment", "zone_names"]
+__all__ = ["day_bounds", "moment", "zone_names"]
 
 
 @cache
@@ -28,3 +28,14 @@ def moment(instant: Instant, zone: ZoneInfo, *, seconds: bool = False) -> Markup
     exact = at.isoformat().replace("+00:00", "Z")
     shown = at.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
     return Markup('<time datetime="{}">{}</time>').format(exact, shown)
+
+
+def day_bounds(day: date, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """The first and the last moment of a day in a zone, also where the day is longer or shorter than others.
+
+    >>> [each.isoformat() for each in day_bounds(date(2027, 1, 15), ZoneInfo("Asia/Shanghai"))]
+    ['2027-01-15T00:00:00+08:00', '2027-01-15T23:59:59.999999+08:00']
+    """
+    # Where the clocks go back at midnight, the day's last hour comes twice: the second one is the last.
+    last = datetime.combine(day, time.max, zone).replace(fold=1)
+    return datetime.combine(day, time.min, zone), last

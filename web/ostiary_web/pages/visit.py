@@ -7,6 +7,7 @@ signs in again before the session is over.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 from quart import Response, render_template, request
@@ -111,7 +112,12 @@ class Visit:
 
     def moment(self, instant: Instant, *, seconds: bool = False) -> Markup:
         """A time as this visitor reads it."""
-        return moment(instant, zone_for(None, self.user), seconds=seconds)
+        return moment(instant, self.zone, seconds=seconds)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone of every time that this visitor reads or enters."""
+        return zone_for(None, self.user)
 
     def text(self, name: str, /, **values: object) -> str:
         """A text of the page in the visitor's language."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from ostiary_core.http.language import Language
 from ostiary_core.instant import Instant
 from ostiary_core.listing import Listing, ListingStore, Match, Sort
 from ostiary_core.why import Why
+from ostiary_web.pages.moments import day_bounds
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Field, Kind, Listed
@@ -29,6 +31,7 @@ _CONTROLS: Final = ("page", "sort")
 _IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
 """What the rules draw as identifiers: shown by its beginning, whole on pointing at it."""
 
+_DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONG_WORD: Final = re.compile(r"\S{21}")
 """What may be broken where a table is narrow; a shorter word, as the name of a grant, is read as a whole."""
 _ADDRESS: Final = "ip"
@@ -92,7 +95,7 @@ async def show_table(
     """The page of the list that the request's query asks for."""
     arguments = {name: values for name, values in query_arguments().items() if values != [""]}
     arguments.pop("done", None)
-    asked = read_query(table.listed, arguments)
+    asked = read_query(table.listed, _days_of_the_visitor(visit, table, arguments))
     faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
     listing = Listing(resource=table.listed.resource) if isinstance(asked, tuple) else asked
     following = listing.page * DEFAULT_PAGE_SIZE
@@ -120,6 +123,27 @@ async def show_table(
         after=_address(table, arguments, page=str(listing.page + 1)) if following < total else None,
         tools=tools,
     )
+
+
+def _days_of_the_visitor(
+    visit: Visit, table: Table[T, V], arguments: Mapping[str, Sequence[str]]
+) -> dict[str, Sequence[str]]:
+    """The query with the bounds of days in the zone in which the page tells its times, not in UTC."""
+    found = dict(arguments)
+    for name in table.filters:
+        for number, end in enumerate(("From", "To")):
+            values = arguments.get(f"{name}{end}", ())
+            found[f"{name}{end}"] = [_bound(visit, value, number) for value in values]
+    return {name: values for name, values in found.items() if values}
+
+
+def _bound(visit: Visit, text: str, number: int) -> str:
+    """The beginning (0) or end (1) of a day; what is no day is left for the list to judge."""
+    try:
+        day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        day = None
+    return text if day is None else day_bounds(day, visit.zone)[number].isoformat()
 
 
 def _question(
