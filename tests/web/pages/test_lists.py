@@ -96,3 +96,37 @@ async def test_what_is_no_day_is_named(served: Served, day: str) -> None:
     found = await people(await at_desk(served), createdAtFrom=day)
     assert found.status_code == 400
     assert "createdAtFrom:" in found.text
+
+
+# --- pages with nothing on them
+
+
+async def test_past_the_last_page_there_is_a_way_back(served: Served) -> None:
+    for number in range(21):
+        await served.user(f"anna{number}")
+    browser = await at_desk(served)
+    beyond = await people(browser, page=99, q="anna", sort="-username")
+    assert (beyond.status_code, names_on(beyond)) == (200, [])
+    assert "Nothing is on this page" in beyond.text
+    assert "There are no accounts yet" not in beyond.text
+    assert "Nothing fits" not in beyond.text
+    (last,) = [link for link in links_on(beyond) if link.startswith("/admin/people?") and "page=2" in link]
+    assert names_on(await browser.get(last)) == ["anna0"]
+
+
+@pytest.mark.parametrize("query", [{"sort": "bogus"}, {"page": "x"}, {"nonsense": "1"}])
+async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(
+    served: Served, query: dict[str, str]
+) -> None:
+    found = await people(await at_desk(served), **query)
+    assert found.status_code == 400
+    assert "Nothing is on this page" in found.text
+    assert "There are no accounts yet" not in found.text
+    assert "Nothing fits" not in found.text
+    assert re.search('<a href="/admin/people">Show all</a>', found.text)
+
+
+async def test_what_does_not_fit_is_still_told_from_what_is_not_there(served: Served) -> None:
+    browser = await at_desk(served)
+    assert "Nothing fits" in (await people(browser, q="nobody")).text
+    assert "Nothing fits" in (await people(browser, q="nobody", page=2)).text

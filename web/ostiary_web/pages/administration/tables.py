@@ -100,6 +100,7 @@ async def show_table(
     listing = Listing(resource=table.listed.resource) if isinstance(asked, tuple) else asked
     following = listing.page * DEFAULT_PAGE_SIZE
     items, total = await call.look(_question(table, listing)) if not faults else ((), 0)
+    pages = max(1, -(-total // DEFAULT_PAGE_SIZE))
     shown = [_field(table.listed, name) for name in table.columns]
     return await page(
         visit,
@@ -118,7 +119,8 @@ async def show_table(
         sort=_first(arguments, "sort"),
         narrowed=bool(arguments.keys() - set(_CONTROLS)),
         number=listing.page,
-        pages=max(1, -(-total // DEFAULT_PAGE_SIZE)),
+        pages=pages,
+        last=_address(table, arguments, page=str(pages)) if total else None,
         before=_address(table, arguments, page=str(listing.page - 1)) if listing.page > 1 else None,
         after=_address(table, arguments, page=str(listing.page + 1)) if following < total else None,
         tools=tools,
