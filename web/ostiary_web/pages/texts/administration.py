@@ -72,6 +72,10 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "{least} to {most}; {default} if left empty",
             "{least} 到 {most}，留空为 {default}",
         ),
+        "client_hint_seconds_kept": (
+            "{least} to {most}; unchanged if left empty",
+            "{least} 到 {most}，留空则不变",
+        ),
         "client_built_in": ("Built in; it cannot be changed.", "内置客户端，不能修改。"),
         "client_secret": ("Secret", "密钥"),
         "client_secret_once": (
