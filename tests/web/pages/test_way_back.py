@@ -190,3 +190,23 @@ async def test_a_list_that_somebody_narrowed_is_there_after_the_password(served:
     await browser.sign_in("anna", "anna's password")
     sent_on = await browser.get("/admin/people?q=li&page=2")
     assert sent_on.headers["location"] == "/password?next=%2Fadmin%2Fpeople%3Fq%3Dli%26page%3D2"
+
+
+async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(served: Served) -> None:
+    await served.user("anna")
+    browser = served.browser()
+    await browser.sign_in("anna", "anna's password")
+    page = await browser.get("/password?next=/account")
+    values = {"old_password": "wrong", "new_password": "a better one", "new_password_again": "a better one"}
+    for _ in range(5):
+        page_after = await browser.submit(page, values, to="/password")
+    assert page_after.status_code == 401
+    assert "you have been signed out" in page_after.text
+    assert [form.action for form in forms_in(page_after)] == ["/login"]
+    assert forms_in(page_after)[0].fields["username"] == "anna"
+    switched = await in_another_language(browser, page_after)
+    for sign_in in (page_after, switched):
+        signed_in = await browser.submit(
+            sign_in, {"username": "anna", "password": "anna's password"}, to="/login"
+        )
+        assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/account")

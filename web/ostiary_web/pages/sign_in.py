@@ -94,6 +94,7 @@ async def take_password() -> Response:
     visit.again = password_page(onward)
     if visit.user is None or visit.who is None:
         return visit.keep(see_other(sign_in_page(visit.again)))
+    username = visit.user.username
     old, new = form.get("old_password", ""), form.get("new_password", "")
     if not proves_origin(form.get(FORM_FIELD, "")):
         return await _password_form(visit, onward, Refused(Why.ORIGIN_UNPROVEN))
@@ -105,6 +106,11 @@ async def take_password() -> Response:
         if len(old) > LONGEST_PASSWORD
         else await change_password(visit.here, visit.who, old, new)
     )
+    if reply is not None and reply.why is Why.CURRENT_PASSWORD_WRONG_REPEATEDLY:
+        # Nobody is signed in here any more, so there is no password to change.
+        visit.who = visit.account = None
+        visit.again = sign_in_page(onward)
+        return await _sign_in_form(visit, onward, reply, username)
     if reply is not None:
         return await _password_form(visit, onward, reply)
     return visit.keep(see_other(onward))
