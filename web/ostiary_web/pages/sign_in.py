@@ -9,7 +9,14 @@ from ostiary_core.passwords import LONGEST_PASSWORD
 from ostiary_core.rate import Operation
 from ostiary_core.why import Why
 from ostiary_web.auth import LONGEST_USERNAME, change_password, sign_in
-from ostiary_web.browser import FORM_FIELD, forget_login, proves_origin, renew_form_cookie
+from ostiary_web.browser import (
+    FORM_FIELD,
+    comes_from_elsewhere,
+    forget_login,
+    own_origin,
+    proves_origin,
+    renew_form_cookie,
+)
 from ostiary_web.pages.addresses import (
     local_path,
     onward_origin,
@@ -45,9 +52,13 @@ async def take_sign_in() -> Response:
     too_many = visit.too_many(Operation.SIGN_IN)
     if too_many is not None:
         return await _sign_in_form(visit, onward, too_many)
-    if not proves_origin(form.get(FORM_FIELD, "")):
-        return await _sign_in_form(visit, onward, Refused(Why.ORIGIN_UNPROVEN))
     username, password = form.get("username", "").strip(), form.get("password", "")
+    if not proves_origin(form.get(FORM_FIELD, "")):
+        unproven = Refused(Why.ORIGIN_UNPROVEN)
+        if comes_from_elsewhere(own_origin()):
+            return await _sign_in_form(visit, onward, unproven)
+        known = username if len(username) <= LONGEST_USERNAME else ""
+        return await _sign_in_form(visit, onward, unproven, known, visit.text("sign_in_stale"))
     if not username or not password or max(len(username), len(password)) > LONGEST_USERNAME:
         return await _sign_in_form(visit, onward, Refused(Why.SIGN_IN_WRONG))
     reply = await sign_in(visit.here, username, password)
@@ -117,7 +128,11 @@ async def take_password() -> Response:
 
 
 async def _sign_in_form(
-    visit: Visit, onward: str, reply: Refused | None = None, username: str = ""
+    visit: Visit,
+    onward: str,
+    reply: Refused | None = None,
+    username: str = "",
+    trouble: str | None = None,
 ) -> Response:
     return await page(
         visit,
@@ -127,6 +142,7 @@ async def _sign_in_form(
         onward=onward,
         forgotten=recovery_page(onward),
         username=username,
+        trouble=trouble,
         notice=visit.text("recovered") if request.args.get("recovered") else None,
     )
 

@@ -11,6 +11,10 @@ SIGN_IN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         # name: (English, Chinese)
         "sign_in": ("Sign in", "登录"),
         "sign_in_lead": ("Use your account of the administration backend.", "使用您的管理后台账号登录。"),
+        "sign_in_stale": (
+            "This page was open for too long. Please sign in again.",
+            "页面打开时间过久，请重新登录。",
+        ),
         "username": ("User name", "用户名"),
         "password": ("Password", "密码"),
         "forgot": ("Forgot your password?", "忘记密码？"),
