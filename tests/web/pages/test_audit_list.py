@@ -1,9 +1,12 @@
 """The audit trail as a page: what an administrator reads there."""
 
+import re
 from html import unescape
 
 import pytest
 
+from ostiary_core.permissions import Permission
+from tests.web.holders import holder_of
 from tests.web.served import Registered, Served
 
 
@@ -48,3 +51,26 @@ async def test_each_replay_that_ended_a_session_can_be_told_from_the_others(
         ),
     }[language]:
         assert page.count(text) == 1, text
+
+
+@pytest.mark.parametrize("sees_machines", [False, True])
+async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: bool) -> None:
+    """Sessions of no user are for super administrators, the others for whoever may read the trail."""
+    app = await served.client()
+    await served.user("anna")
+    tokens = await served.tokens(app, "anna", "anna's password")
+    await refresh(served, app, await refresh(served, app, tokens["refresh_token"]))
+    machine = await served.api().service("token", app, grant_type="client_credentials")
+    await served.api().service("revoke", app, token=machine.json()["access_token"])
+    await holder_of(served, Permission.AUDIT_READ)
+    browser = served.browser()
+    if sees_machines:
+        await browser.sign_in()
+    else:
+        await browser.sign_in("holder", "the holder's")
+
+    page = await browser.get("/admin/audit?clientId=app")
+
+    lives = re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)"', page.text)
+    assert [(await browser.get(life)).status_code for life in lives] == [200] * len(lives)
+    assert len(set(lives)) == (2 if sees_machines else 1)

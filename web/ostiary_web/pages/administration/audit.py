@@ -1,7 +1,5 @@
 """The audit trail, and a session's life as a timeline."""
 
-from typing import Final
-
 from quart import Blueprint, Response
 
 from ostiary_core.audit import AuditEntry
@@ -22,6 +20,7 @@ from ostiary_web.pages.administration.tables import Table, show_table
 from ostiary_web.pages.problem import problem
 from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
 from ostiary_web.pages.visit import Visit, page
+from ostiary_web.resources.access import Call
 from ostiary_web.resources.audit import AUDIT_EVENTS
 
 __all__ = ["audit_pages"]
@@ -29,12 +28,6 @@ __all__ = ["audit_pages"]
 audit_pages = Blueprint("audit_pages", __name__)
 
 _PLACE = "/admin/audit"
-
-
-def _actions(entry: AuditEntry) -> list[tuple[str, str]]:
-    if entry.session_id is None:
-        return []
-    return [(f"{_PLACE}/sessions/{entry.session_id}", "online_life")]
 
 
 def _kind_in_words(kind: str, language: Language) -> str:
@@ -49,15 +42,22 @@ def _why_in_words(why: str, language: Language) -> str:
     return text_of(Why(why), language)
 
 
-_TABLE: Final = Table(
-    listed=AUDIT_EVENTS,
-    place=_PLACE,
-    heading="audit",
-    columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
-    words={"kind": _kind_in_words, "why": _why_in_words},
-    filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
-    actions=_actions,
-)
+def _table(call: Call) -> Table[AuditEntry, AuditEntry]:
+    def actions(entry: AuditEntry) -> list[tuple[str, str]]:
+        # A session of no user is shown to super administrators alone ("Session (grant)").
+        if entry.session_id is None or (entry.user_id is None and not call.is_super_administrator):
+            return []
+        return [(f"{_PLACE}/sessions/{entry.session_id}", "online_life")]
+
+    return Table(
+        listed=AUDIT_EVENTS,
+        place=_PLACE,
+        heading="audit",
+        columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
+        words={"kind": _kind_in_words, "why": _why_in_words},
+        filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
+        actions=actions,
+    )
 
 
 @audit_pages.get(_PLACE)
@@ -66,7 +66,8 @@ async def show_audit() -> Response:
     found = await admitted(Permission.AUDIT_READ)
     if isinstance(found, Response):
         return found
-    return await show_table(*found, _TABLE)
+    visit, call = found
+    return await show_table(visit, call, _table(call))
 
 
 @audit_pages.get(f"{_PLACE}/sessions/<session_id>")
