@@ -146,7 +146,8 @@ def _registered(fields: ClientFields, who: Person | Operator, entropy: Entropy, 
 
 
 def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
-    """Other fields for a client; issued tokens keep what they were granted (READINGS 34)."""
+    """Other fields for a client; issued tokens keep what they were granted (READINGS 34), and what stands
+    already changes nothing."""
     found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -154,6 +155,8 @@ def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
     fields = read_client_fields(event.fields, client)
     if isinstance(fields, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, fields))
+    if fields == read_client_fields({}, client):
+        return Decision(ClientKnown(client))
     changed = revised(
         client,
         name=fields.name,

@@ -114,7 +114,8 @@ def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decisio
 
 
 def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
-    """Other values for an account; another telephone number ends what the user has open."""
+    """Other values for an account; another telephone number ends what the user has open, and what stands
+    already changes nothing."""
     found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -122,6 +123,8 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     fields = _read(event.fields, user, event.faults, snapshot)
     if isinstance(fields, Refused):
         return Decision(fields)
+    if fields == read_user_fields({}, user, ()):
+        return Decision(UserKnown(user))
     moved = set(user.role_ids) ^ set(fields.role_ids)
     if exceeds(_roles(tuple(moved), snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)

@@ -104,6 +104,8 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
     changed = revised(role, name=fields.name, permissions=fields.permissions)
     if exceeds((role, changed), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
+    if fields == _read({}, role):
+        return Decision(RoleKnown(role))
     return Decision(RoleKnown(changed), (Update(role, changed),), (_told(FactKind.ROLE_CHANGED, role, who),))
 
 

@@ -123,12 +123,17 @@ async def test_a_record_is_made_shown_changed_and_deleted(served: Served, kind: 
 
 
 @every_resource
-async def test_a_record_may_be_sent_back_as_it_was_shown(served: Served, kind: Kind) -> None:
+@pytest.mark.parametrize("sent", ["nothing", "all of it"])
+async def test_what_stands_already_is_no_change(served: Served, kind: Kind, sent: str) -> None:
+    """A record may be sent back as it was shown."""
     api = await served.administrator()
     made = await kind.made(api, "one")
     shown = succeeded(await api.call("GET", f"{kind.path}/{made['id']}"))
-    again = succeeded(await api.call("PUT", f"{kind.path}/{made['id']}", shown))
-    assert again == shown
+    before, told = served.records(), served.audit()
+    served.clock.wait(5)
+    body = {} if sent == "nothing" else shown
+    assert succeeded(await api.call("PUT", f"{kind.path}/{made['id']}", body)) == shown
+    assert (served.records(), served.audit()) == (before, told)
 
 
 @every_resource
