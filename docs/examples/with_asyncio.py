@@ -32,13 +32,12 @@ def make_application(store: Store, clock: Callable[[], Instant] = now) -> Applic
             await answer_lifespan(receive, send)
         if scope["type"] != "http":
             return
-        request = Request.of(
-            scope["method"],
-            scope["path"],
-            scope["headers"],
-            await whole_body(receive),
-            source=scope["client"][0],
-        )
+        body = await whole_body(receive)
+        if body is None:
+            return  # nobody is there any more, and half a request is not to be decided
+        # Whoever comes through a Unix socket has no address.
+        source, _ = scope.get("client") or ("", None)
+        request = Request.of(scope["method"], scope["path"], scope["headers"], body, source=source)
         trace_id = entropy()[:16].hex()
         try:
             told = answer(request, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
@@ -52,11 +51,13 @@ def make_application(store: Store, clock: Callable[[], Instant] = now) -> Applic
     return application
 
 
-async def whole_body(receive: Any) -> bytes:
-    """The body, read no further than it may be long."""
+async def whole_body(receive: Any) -> bytes | None:
+    """The body, read no further than it may be long; None where it was torn off."""
     body, more = b"", True
     while more and len(body) <= LONGEST_FORM:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         body += message.get("body", b"")
         more = message.get("more_body", False)
     return body

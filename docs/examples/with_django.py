@@ -47,12 +47,16 @@ def make_application(clock: Callable[[], Instant] = now) -> Any:
 
     def token_service(request: HttpRequest) -> HttpResponse:
         trace_id = entropy()[:16].hex()
+        body = request.read(LONGEST_FORM + 1)
+        length = request.META.get("CONTENT_LENGTH", "")
+        if len(body) < min(int(length) if length.isdecimal() else 0, LONGEST_FORM + 1):
+            return HttpResponse(status=400)  # torn off: half a request is not to be decided
         asked = Request.of(
             request.method,
             request.path,
             request.headers.items(),
-            request.read(LONGEST_FORM + 1),
-            source=request.META["REMOTE_ADDR"],
+            body,
+            source=request.META.get("REMOTE_ADDR", ""),
         )
         try:
             told = answer(asked, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
@@ -60,7 +64,8 @@ def make_application(clock: Callable[[], Instant] = now) -> Any:
             # Never the text of the error: it may quote a token.
             logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
             told = failure(asked, trace_id)
-        response = HttpResponse(told.body, status=told.status)
+        # An answer to HEAD has no body, and not every server of WSGI drops it.
+        response = HttpResponse(b"" if request.method == "HEAD" else told.body, status=told.status)
         for name, value in told.headers:
             response[name.decode("latin-1")] = value.decode("latin-1")
         return response

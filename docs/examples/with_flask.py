@@ -8,6 +8,7 @@ from threading import Lock
 
 from first_records import entropy, make_first_records, now
 from flask import Flask, Response, request
+from werkzeug.exceptions import ClientDisconnected
 
 from ostiary_core import Instant, MemoryStore, Store
 from ostiary_core.http.form import LONGEST_FORM
@@ -16,6 +17,7 @@ from ostiary_core.limits import Limits
 
 PATHS = "/api/oauth2/<operation>"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+"""Every method: what is not allowed is the core's to say, in the envelope."""
 
 
 def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
@@ -23,17 +25,17 @@ def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
     application = Flask(__name__)
     limits, lock = Limits(), Lock()
 
-    # Every method: what is not allowed is the core's to say, in the envelope.
-    @application.route(
-        PATHS, methods=["GET", "POST", "PUT", "PATCH", "DELETE"], provide_automatic_options=False
-    )
+    @application.route(PATHS, methods=METHODS, provide_automatic_options=False)
     def token_service(operation: str) -> Response:
         trace_id = entropy()[:16].hex()
+        body = request.stream.read(LONGEST_FORM + 1)
+        if len(body) < min(request.content_length or 0, LONGEST_FORM + 1):
+            raise ClientDisconnected  # half a request is not to be decided
         asked = Request.of(
             request.method,
             request.path,
             request.headers.items(),
-            request.stream.read(LONGEST_FORM + 1),
+            body,
             source=request.remote_addr or "",
         )
         try:

@@ -48,8 +48,8 @@ async def serve(
 async def handle(answered: Callable[[Request], Answer], stream: trio.SocketStream) -> None:
     """One connection, request after request."""
     http = h11.Connection(h11.SERVER)
-    source = stream.socket.getpeername()[0]
     try:
+        source = stream.socket.getpeername()[0]
         while http.states == {h11.CLIENT: h11.IDLE, h11.SERVER: h11.IDLE}:
             with trio.fail_after(PATIENCE_SECONDS):
                 request = await next_request(http, stream, source)
@@ -60,7 +60,7 @@ async def handle(answered: Callable[[Request], Answer], stream: trio.SocketStrea
             await stream.send_all((http.send(head) or b"") + body_of(http, request, told))
             if http.our_state is h11.DONE and http.their_state is h11.DONE:
                 http.start_next_cycle()
-    except (h11.RemoteProtocolError, trio.TooSlowError, trio.BrokenResourceError):
+    except (h11.RemoteProtocolError, trio.TooSlowError, trio.BrokenResourceError, OSError):
         pass  # not HTTP, or nobody there any more: the connection is closed
     finally:
         with trio.move_on_after(1):

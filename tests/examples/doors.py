@@ -22,7 +22,7 @@ from ostiary_core import MemoryStore, Store
 from tests.examples.suite import Door, Fields, Told
 from tests.net.rooms import HandClock
 
-__all__ = ["EXAMPLES", "django_store", "opened", "over_sockets"]
+__all__ = ["EXAMPLES", "django_store", "opened", "opened_on_unix_socket", "over_sockets"]
 
 Ask = Callable[[str, str, Fields, bytes], Told]
 
@@ -38,31 +38,56 @@ def opened(example: str, folder: Path) -> Iterator[Door]:
         match example:
             case "asyncio":
                 application = with_asyncio.make_application(store, clock.now)
-                ask = stack.enter_context(_on_uvicorn(application))
+                port = stack.enter_context(_on_uvicorn(application))
             case "flask":
-                ask = stack.enter_context(_on_wsgi(with_flask.make_application(store, clock.now)))
+                port = stack.enter_context(_on_wsgi(with_flask.make_application(store, clock.now)))
             case "django":
                 store, application = stack.enter_context(_django(folder, clock))
-                ask = stack.enter_context(_on_wsgi(application))
+                port = stack.enter_context(_on_wsgi(application))
             case "trio":
-                ask = stack.enter_context(_on_trio(store, clock))
+                port = stack.enter_context(_on_trio(store, clock))
             case "batch":
-                ask = _in_batches(batch.Batch(store, "a seed"), clock)
+                port = 0
             case _:
                 raise ValueError(f"there is no example called {example}")
-        yield _door_over(store, clock, ask)
+        if port:
+            ask = stack.enter_context(over_sockets(port))
+        else:
+            ask = _in_batches(batch.Batch(store, "a seed"), clock)
+        yield _door_over(store, clock, ask, port)
 
 
-def _door_over(store: Store, clock: HandClock, ask: Ask) -> Door:
+@contextmanager
+def opened_on_unix_socket(path: Path) -> Iterator[Door]:
+    """The asyncio example where callers have no address."""
+    clock, store = HandClock(), MemoryStore()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        with _run_uvicorn(with_asyncio.make_application(store, clock.now), listening):
+            connection = HTTPConnection("localhost", timeout=10)
+            connection.sock = socket.socket(socket.AF_UNIX)
+            connection.sock.connect(str(path))
+            with _over(connection) as ask:
+                yield _door_over(store, clock, ask)
+
+
+def _door_over(store: Store, clock: HandClock, ask: Ask, port: int = 0) -> Door:
     """A door whose records and codes are made by events, beside it."""
     records = make_first_records(store, clock.now())
-    return Door(ask=ask, records=records, code=lambda: records.code(store, clock.now()), wait=clock.wait)
+    return Door(
+        ask=ask, records=records, code=lambda: records.code(store, clock.now()), wait=clock.wait, port=port
+    )
 
 
 @contextmanager
 def over_sockets(port: int) -> Iterator[Ask]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    with _over(HTTPConnection("127.0.0.1", port, timeout=10)) as ask:
+        yield ask
 
+
+@contextmanager
+def _over(connection: HTTPConnection) -> Iterator[Ask]:
     def ask(method: str, path: str, fields: Fields, body: bytes) -> Told:
         connection.putrequest(method, path, skip_accept_encoding=True)
         for name, value in [*fields, ("Content-Length", str(len(body)))]:
@@ -81,19 +106,24 @@ def over_sockets(port: int) -> Iterator[Ask]:
 
 
 @contextmanager
-def _on_uvicorn(application: Any) -> Iterator[Ask]:
-    server = uvicorn.Server(uvicorn.Config(application, port=0, log_config=None, ws="none"))
+def _on_uvicorn(application: Any) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         # asyncio sets it on sockets that it made; head and body are sent apart.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            with over_sockets(listening.getsockname()[1]) as ask:
-                yield ask
-        finally:
-            server.should_exit = True
-            thread.join(10)
+        with _run_uvicorn(application, listening):
+            yield listening.getsockname()[1]
+
+
+@contextmanager
+def _run_uvicorn(application: Any, listening: socket.socket) -> Iterator[None]:
+    server = uvicorn.Server(uvicorn.Config(application, port=0, log_config=None, ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(10)
 
 
 class _Quiet(WSGIRequestHandler):
@@ -106,20 +136,19 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def _on_wsgi(application: Any) -> Iterator[Ask]:
+def _on_wsgi(application: Any) -> Iterator[int]:
     with make_server("127.0.0.1", 0, application, WSGIServer, _Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            with over_sockets(server.server_port) as ask:
-                yield ask
+            yield server.server_port
         finally:
             server.shutdown()
             thread.join(10)
 
 
 @contextmanager
-def _on_trio(store: Store, clock: HandClock) -> Iterator[Ask]:
+def _on_trio(store: Store, clock: HandClock) -> Iterator[int]:
     ports: list[int] = []
     ready, over = threading.Event(), trio.Event()
     tokens: list[trio.lowlevel.TrioToken] = []
@@ -137,8 +166,7 @@ def _on_trio(store: Store, clock: HandClock) -> Iterator[Ask]:
     thread.start()
     try:
         assert ready.wait(10)
-        with over_sockets(ports[0]) as ask:
-            yield ask
+        yield ports[0]
     finally:
         tokens[0].run_sync_soon(over.set)
         thread.join(10)

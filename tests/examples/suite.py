@@ -47,6 +47,8 @@ class Door:
     code: Callable[[], str]
     """A fresh code of Anna's for `app`."""
     wait: Callable[[float], None]
+    port: int = 0
+    """Where it listens on 127.0.0.1; 0 where it does not."""
 
     def basic(self, client_id: str = "app") -> tuple[str, str]:
         pair = f"{client_id}:{self.records.secrets[client_id]}"

@@ -1,8 +1,10 @@
 """The examples of docs/examples pass, file by file as they are, the suite that the server passes too."""
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import batch
 import pytest
@@ -11,7 +13,7 @@ from first_records import make_first_records
 
 from ostiary_core import MemoryStore, Store
 from ostiary_core.conformance import check_store
-from tests.examples.doors import EXAMPLES, django_store, opened, over_sockets
+from tests.examples.doors import EXAMPLES, django_store, opened, opened_on_unix_socket, over_sockets
 from tests.examples.listening import SocketDoor, listening
 from tests.examples.suite import Case, Door, Fields, Told, every_case
 from tests.web.served import serving
@@ -29,6 +31,51 @@ def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_an_example_answers_as_the_specification_says(door: Door, case: Case) -> None:
     door.wait(60)
     case(door)
+
+
+_ON_SOCKETS = pytest.mark.parametrize("example", [name for name in EXAMPLES if name != "batch"])
+
+
+@_ON_SOCKETS
+def test_an_answer_to_head_has_no_body(example: str, tmp_path: Path) -> None:
+    request = b"HEAD /api/oauth2/userinfo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with opened(example, tmp_path) as door, _connection(door) as connection:
+        connection.sendall(request)
+        head, _, body = _rest(connection).partition(b"\r\n\r\n")
+    assert b" 401 " in head.partition(b"\r\n")[0]
+    assert body == b""
+
+
+@_ON_SOCKETS
+def test_a_request_that_is_torn_off_is_not_decided(example: str, tmp_path: Path) -> None:
+    with opened(example, tmp_path) as door:
+        code = door.code()
+        form = {"grant_type": "authorization_code", "client_id": "app", "code": code}
+        body = urlencode(form | {"client_secret": door.records.secrets["app"]}).encode()
+        head = (
+            b"POST /api/oauth2/token HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n"
+        )
+        with _connection(door) as torn:
+            # What was to come after it: redirect_uri and code_verifier.
+            torn.sendall(head % (len(body) + 100) + body)
+            torn.shutdown(socket.SHUT_WR)
+            _rest(torn)
+        assert door.redeem(code).status == 200
+
+
+def _connection(door: Door) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", door.port), timeout=10)
+
+
+def _rest(connection: socket.socket) -> bytes:
+    """All that comes until the other side closes."""
+    return b"".join(iter(lambda: connection.recv(4096), b""))
+
+
+def test_a_caller_through_a_unix_socket_is_answered(tmp_path: Path) -> None:
+    with opened_on_unix_socket(tmp_path / "socket") as door:
+        assert len(door.machine_token()) == 43
 
 
 @every_case
