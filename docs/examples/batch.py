@@ -4,20 +4,21 @@
 
 A line is one request, `{"at": milliseconds, "method", "path", "headers", "body"}`; neighbours of one instant
 are decided in one turn, so what one of them changes the next one sees, and all of them are kept or none.
-The times are the file's, so the same file gives the same answers whenever it is run.
+The times are the file's and all randomness comes from a seed, so the same file gives the same answers
+whenever it is run. The secrets of the first records, the same in every run too, and a code that is good for
+the first 300,000 milliseconds are told on standard error.
 """
 
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from first_records import make_first_records
+from first_records import drawn_from, make_first_records
 
-from ostiary_core import Entropy, Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Store
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.service import Asked, Request, read
 from ostiary_core.limits import Limits
@@ -29,8 +30,7 @@ class Batch:
     def __init__(self, store: Store, seed: str) -> None:
         """`seed` stands for randomness: whoever knows it can work out every token, so keep it secret."""
         self._store = store
-        self._seed = seed
-        self._drawn = 0
+        self._draw = drawn_from(seed)
         self._limits = Limits()
 
     def run(self, lines: Iterable[str]) -> Iterator[str]:
@@ -68,15 +68,12 @@ class Batch:
             trace_id=self._draw()[:16].hex(),
         )
 
-    def _draw(self) -> Entropy:
-        self._drawn += 1
-        return Entropy(sha256(f"{self._seed} {self._drawn}".encode()).digest())
-
 
 if __name__ == "__main__":
     kept = MemoryStore()
-    records = make_first_records(kept, Instant(0))
-    print(records.secrets, records.code(kept, Instant(0)), file=sys.stderr)
+    records = make_first_records(kept, Instant(0), drawn_from("another seed that is no secret"))
+    first = {"secrets": records.secrets, "code": records.code(kept, Instant(0))}
+    print(json.dumps(first), file=sys.stderr)
     with open(sys.argv[1], encoding="utf-8") as file:
         for answer_line in Batch(kept, "a seed that is no secret").run(file):
             print(answer_line)

@@ -6,8 +6,10 @@ In a program of your own the same events come from your administration and your 
 import os
 import time
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import Entropy, Instant, Store
@@ -39,11 +41,18 @@ def entropy() -> Entropy:
     return Entropy(os.urandom(32))
 
 
+def drawn_from(seed: str) -> Callable[[], Entropy]:
+    """The same draws in every run. Whoever knows `seed` can work out every token, so keep it secret."""
+    numbers = count()
+    return lambda: Entropy(sha256(f"{seed} {next(numbers)}".encode()).digest())
+
+
 @dataclass(frozen=True)
 class Records:
     """Two clients with their secrets, and a user who can approve."""
 
     secrets: dict[str, str]
+    draw: Callable[[], Entropy]
 
     def code(self, store: Store, at: Instant) -> str:
         """Anna signs in and lets `app` read her profile; the code is what her browser brings to the app."""
@@ -53,7 +62,7 @@ class Records:
             password_matches=True,
             user_agent="a browser",
             source="198.51.100.7",
-            entropy=entropy(),
+            entropy=self.draw(),
         )
         [signed_in] = store.turn([attempt], at)
         assert isinstance(signed_in.reply, LoginIssued)
@@ -67,24 +76,24 @@ class Records:
                 code_challenge=challenge,
                 code_challenge_method="S256",
             ),
-            entropy=entropy(),
+            entropy=self.draw(),
         )
         [approved] = store.turn([approval], at)
         assert isinstance(approved.reply, CodeIssued)
         return parse_qs(urlsplit(approved.reply.redirect_to.reveal()).query)["code"][0]
 
 
-def make_first_records(store: Store, at: Instant) -> Records:
+def make_first_records(store: Store, at: Instant, draw: Callable[[], Entropy] = entropy) -> Records:
     """An administrator, the user Anna, and the clients `app` and `other`, in one turn."""
     people: list[Event] = [
         FirstAdministratorCreated(
-            username="admin", password_hash=_HASH, must_change_password=False, entropy=entropy()
+            username="admin", password_hash=_HASH, must_change_password=False, entropy=draw()
         ),
         UserRegistered(
             caller=Operator(),
             fields={"username": "anna", "name": "Anna", "mustChangePassword": False},
             password_hash=_HASH,
-            entropy=entropy(),
+            entropy=draw(),
         ),
     ]
     clients: list[Event] = [
@@ -97,10 +106,10 @@ def make_first_records(store: Store, at: Instant) -> Records:
                 "grantTypes": ["authorization_code", "refresh_token", "client_credentials"],
                 "scopes": ["user.read"],
             },
-            entropy=entropy(),
+            entropy=draw(),
         )
         for client_id in ("app", "other")
     ]
     replies = [decision.reply for decision in store.turn([*people, *clients], at)]
     made = [reply for reply in replies if isinstance(reply, SecretIssued)]
-    return Records({issued.client.client_id: issued.secret.reveal() for issued in made})
+    return Records({issued.client.client_id: issued.secret.reveal() for issued in made}, draw)

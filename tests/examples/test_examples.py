@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -9,7 +11,7 @@ from urllib.parse import urlencode
 import batch
 import pytest
 import trio
-from first_records import make_first_records
+from first_records import REDIRECT_URI, VERIFIER, make_first_records
 
 from ostiary_core import MemoryStore, Store
 from ostiary_core.conformance import check_store
@@ -136,6 +138,40 @@ def test_lines_of_one_instant_are_one_turn_and_the_same_file_gives_the_same_answ
 
     assert run() == run()
     assert [json.loads(line)["status"] for line in run()] == [401, 401, 401]
+
+
+def test_the_batch_program_gives_the_same_answers_to_the_same_file_in_every_run(tmp_path: Path) -> None:
+    def run(lines: list[dict[str, object]]) -> tuple[str, str]:
+        (tmp_path / "requests.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        command = [sys.executable, str(FOLDER / "batch.py"), str(tmp_path / "requests.jsonl")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout, done.stderr
+
+    _, told = run([])
+    first = json.loads(told)
+    credentials = {"client_id": "app", "client_secret": first["secrets"]["app"]}
+    forms = [
+        {"grant_type": "client_credentials"},
+        {
+            "grant_type": "authorization_code",
+            "code": first["code"],
+            "redirect_uri": REDIRECT_URI,
+            "code_verifier": VERIFIER,
+        },
+    ]
+    lines: list[dict[str, object]] = [
+        {
+            "at": 1000,
+            "method": "POST",
+            "path": "/api/oauth2/token",
+            "headers": [["Content-Type", "application/x-www-form-urlencoded"]],
+            "body": urlencode(form | credentials),
+        }
+        for form in forms
+    ]
+    answers, _ = run(lines)
+    assert [json.loads(line)["status"] for line in answers.splitlines()] == [200, 200]
+    assert run(lines) == (answers, told)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)
