@@ -27,9 +27,13 @@ Digest = NewType("Digest", bytes)
 """The SHA-256 of a bearer value: the only thing of it that is ever stored."""
 
 Entropy = NewType("Entropy", bytes)
-"""32 random bytes that came with an event. The core draws nothing itself."""
+"""32 random bytes that came with an event. The core draws nothing itself.
+
+Whatever is drawn from fewer or more raises `ValueError`: that is a fault of the program, as `NotLoaded` is.
+"""
 
 TOKEN_LENGTH: Final = 43
+_ENTROPY_BYTES: Final = 32
 _LETTERS_AND_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -89,6 +93,9 @@ def _expand(entropy: Entropy, purpose: str) -> bytes:
 
     BLAKE2s with a key (RFC 7693 §2.9): what HMAC does, in one pass.
     """
+    # With none at all everybody would get the same token.
+    if len(entropy) != _ENTROPY_BYTES:
+        raise ValueError(f"expected {_ENTROPY_BYTES} random bytes as entropy, got {len(entropy)}")
     return blake2s(purpose.encode(), key=entropy).digest()
 
 

@@ -136,7 +136,7 @@ def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
         type(None): st.none(),
         Secret: _secrets(pool),
         Instant: instants(),
-        Entropy: st.binary(max_size=33).map(Entropy),
+        Entropy: st.binary(min_size=32, max_size=32).map(Entropy),
         Digest: _secrets(pool).map(lambda secret: secret.digest),
         Key: _keys(pool),
         Epochs: st.builds(Epochs, *(st.integers(0, 2),) * 3),

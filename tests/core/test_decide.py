@@ -52,6 +52,14 @@ from tests.core.hostile import EVENTS, Pool, any_store, copy_of, events, instant
 from tests.core.story import World, client, given, user
 
 
+@pytest.mark.parametrize("length", [0, 31, 33, 64])
+def test_entropy_of_another_length_than_32_bytes_is_a_fault_of_the_program(length: int) -> None:
+    world = given()
+    event = replace(asks.machine(world.basic()), entropy=Entropy(bytes(length)))
+    with pytest.raises(ValueError, match=f"expected 32 random bytes as entropy, got {length}"):
+        decide(event, load([keys(event)], world.store.fetch), world.now)
+
+
 def lived_in() -> tuple[World, Pool]:
     """A world in which there is one of everything, and what a caller may know of it."""
     world = given(

@@ -1,8 +1,9 @@
 """Everything that can be asked of the rules or happen to them: one frozen class each.
 
-An event is complete in itself. One that may mint anything carries 32 bytes of entropy; one that needs a
-password checked carries the outcome of the check and the hash it was made against, because hashing is not
-the core's to do. What an event holds in secret never shows in its printed form.
+An event is complete in itself. One that may mint anything carries 32 bytes of entropy, and deciding it with
+fewer or more raises `ValueError`, a fault of the program; one that needs a password checked carries the
+outcome of the check and the hash it was made against, because hashing is not the core's to do. What an event
+holds in secret never shows in its printed form.
 """
 
 from dataclasses import dataclass
