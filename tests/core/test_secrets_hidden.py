@@ -34,7 +34,8 @@ SECRET_TEXT_FIELDS = frozenset(
 )
 """Fields that hold a secret, or what is nobody else's business, as plain text."""
 
-SECRET_BYTES = frozenset({Entropy, Digest, bytes})
+SECRET_TYPES = frozenset({Entropy, Digest, bytes, object})
+"""`object` is whatever JSON came: somebody may have put a secret anywhere in it."""
 
 PRINTED = [*EVENTS, *RECORDS, *typing.get_args(Reply)]
 
@@ -45,7 +46,7 @@ def secret_fields(kind: type) -> set[str]:
     return {
         field.name
         for field in dataclasses.fields(kind)
-        if _holds(hints[field.name], SECRET_BYTES)
+        if _holds(hints[field.name], SECRET_TYPES)
         or (field.name in SECRET_TEXT_FIELDS and not _holds(hints[field.name], {Secret}))
     }
 

@@ -3,7 +3,7 @@
 An event is complete in itself. One that may mint anything carries 32 bytes of entropy, and deciding it with
 fewer or more raises `ValueError`, a fault of the program; one that needs a password checked carries the
 outcome of the check and the hash it was made against, because hashing is not the core's to do. What an event
-holds in secret never shows in its printed form.
+holds in secret never shows in its printed form, nor does an object of JSON, which may hold anything.
 """
 
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ class ClientRegistered:
     """A new client; `fields` is the JSON object as it came, checked here and nowhere else."""
 
     caller: Caller
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
     entropy: Entropy = field(repr=False)
 
 
@@ -36,7 +36,7 @@ class ClientChanged:
 
     caller: Caller
     client_id: str
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class ClientImported:
     """A row of a sheet of clients: a new client or, with `replace`, new values for the one there is."""
 
     caller: Caller
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
     replace: bool
     entropy: Entropy = field(repr=False)
 
@@ -90,7 +90,7 @@ class ClientSecretReset:
 
     caller: Caller
     client_id: str
-    fields: Mapping[str, object] = field(default_factory=dict)
+    fields: Mapping[str, object] = field(default_factory=dict, repr=False)
     entropy: Entropy = field(repr=False)
 
 

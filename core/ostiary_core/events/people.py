@@ -40,7 +40,7 @@ class UserRegistered:
     """A new account; `fields` is the JSON object as it came, without the password."""
 
     caller: Caller
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
     password_hash: str | None = field(repr=False)
     """None for an account that nobody can sign in to until it is given a password."""
     faults: tuple[FieldFault, ...] = ()
@@ -54,7 +54,7 @@ class UserChanged:
 
     caller: Caller
     user_id: str
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
     faults: tuple[FieldFault, ...] = ()
 
 
@@ -63,7 +63,7 @@ class UserImported:
     """A row of a sheet of accounts, found by its user name: a new account or, with `replace`, new values."""
 
     caller: Caller
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
     replace: bool
     password_hash: str | None = field(repr=False)
     faults: tuple[FieldFault, ...] = ()
@@ -125,7 +125,7 @@ class RoleRegistered:
     """A new role."""
 
     caller: Caller
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class RoleChanged:
 
     caller: Caller
     role_id: str
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ class RoleImported:
     """A row of a sheet of roles, found by its code: a new role or, with `replace`, new values."""
 
     caller: Caller
-    fields: Mapping[str, object]
+    fields: Mapping[str, object] = field(repr=False)
     replace: bool
 
 
