@@ -6,6 +6,7 @@ the revision it replaces, in one transaction. `with_django.py` serves it.
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from django.db import IntegrityError, models, transaction
@@ -22,7 +23,7 @@ from ostiary_core.store import net_changes
 class StoredRecord(models.Model):  # type: ignore[misc]
     """One record, whole; its revision beside it, as guarded writes ask for it."""
 
-    place = models.CharField(max_length=400, primary_key=True)
+    place = models.CharField(max_length=80, primary_key=True)
     table = models.IntegerField(db_index=True)
     access_token = models.CharField(max_length=64, null=True, unique=True)
     """The digest of a session's access token, by which it is found as well."""
@@ -43,8 +44,8 @@ class StoredEntry(models.Model):  # type: ignore[misc]
 
 
 def place_of(key: Key) -> str:
-    """A record's primary key."""
-    return f"{key.table.value} {identifier_text(key)}"
+    """A record's primary key, by digest: the identifier of a name may have thousands of characters."""
+    return f"{key.table.value} {sha256(identifier_text(key).encode()).hexdigest()}"
 
 
 def columns_of(record: Record) -> dict[str, Any]:

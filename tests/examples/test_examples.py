@@ -13,8 +13,11 @@ import pytest
 import trio
 from first_records import REDIRECT_URI, VERIFIER, make_first_records
 
-from ostiary_core import MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Store
 from ostiary_core.conformance import check_store
+from ostiary_core.decision import Refused, UserKnown
+from ostiary_core.records import Table
+from tests.core import asks
 from tests.examples.doors import EXAMPLES, django_store, opened, opened_on_unix_socket, over_sockets
 from tests.examples.listening import SocketDoor, listening
 from tests.examples.suite import Case, Door, Fields, Told, every_case
@@ -183,6 +186,21 @@ def test_the_django_store_passes_the_kit_of_the_core(tmp_path: Path) -> None:
     """All but one check: the example has one file, so two stores of it are one."""
     report = check_store(lambda: django_store(tmp_path), reopen=_opened_again)
     assert [finding.check for finding in report.findings] == ["two stores share nothing"], str(report)
+
+
+@pytest.mark.parametrize("letter", ["a", "名", "😀", "\ufdfa"])
+def test_the_longest_names_fit_into_the_columns_of_the_django_store(tmp_path: Path, letter: str) -> None:
+    """SQLite keeps what is too long as well; other databases do not."""
+    store = django_store(tmp_path)
+    from django_store import StoredRecord
+
+    registered = asks.user(letter * 64)
+    for expected in (UserKnown, Refused):
+        [decision] = store.turn([registered], Instant(0))
+        assert isinstance(decision.reply, expected)
+    for row in StoredRecord.objects.all():
+        row.clean_fields(exclude=["access_token"])
+    assert {Table.USER.value, Table.IDENTIFIER.value} == {row.table for row in StoredRecord.objects.all()}
 
 
 def _opened_again(store: Store) -> Store:
