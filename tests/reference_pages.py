@@ -117,9 +117,10 @@ def _allowed(name: str) -> str:
 
 def _errors() -> Iterator[str]:
     yield from _head("Errors", "`ostiary_core.http.meanings`")
-    yield "Every reason of a refusal or an ending, in the order in which they win. `why` is the word of the"
-    yield "audit trail; a client sees the status with `error` (token service) or `code` (everything else)."
-    yield "Switch on those and never on the text. `invalid_client` by form fields at `/token` is a 400."
+    yield "Every reason of a refusal or an ending, by what it is about; those of the token service in the"
+    yield "order of its checks. `why` is the word of the audit trail; a client sees the status with `error`"
+    yield "(token service) or `code` (everything else). Switch on those and never on the text."
+    yield "`invalid_client` by form fields at `/token` is a 400."
     yield ""
     rows = (
         (

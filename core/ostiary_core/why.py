@@ -1,4 +1,4 @@
-"""Every reason of a refusal and of an ending: one list, in the order in which they win.
+"""Every reason of a refusal and of an ending, in one list.
 
 The rules name a reason and nothing else; what a reason means to an HTTP client stands in one table,
 `ostiary_core.http.meanings`. Sessions, codes, users and clients keep the reason of their ending, because
@@ -11,7 +11,11 @@ __all__ = ["Why"]
 
 
 class Why(StrEnum):
-    """In order of precedence: a request that is wrong in two ways is refused for the one named first."""
+    """By what they are about, and for the token service in the order of its checks (READINGS 13).
+
+    What is looked at first elsewhere stands in the rules of each event. Where one answer has to speak for
+    several refusals, those of a batch, it gives the one that is named first here.
+    """
 
     # The shape of a token-service request (READINGS 13-15).
     REQUEST_MALFORMED = auto()
@@ -46,7 +50,9 @@ class Why(StrEnum):
     REDIRECT_URI_DIFFERENT = auto()
     VERIFIER_MISSING = auto()
     VERIFIER_WRONG = auto()
+    # What the client registers, as it stands by now.
     REDIRECT_URI_UNREGISTERED = auto()
+    NO_SCOPE_REGISTERED = auto()
     SCOPE_UNREGISTERED = auto()
     # The session and its tokens.
     TOKEN_UNKNOWN = auto()
@@ -57,7 +63,6 @@ class Why(StrEnum):
     REPLAYED_AFTER_GRACE = auto()
     REPLAYED_BY_ANOTHER_USER_AGENT = auto()
     SCOPE_TOO_WIDE = auto()
-    NO_SCOPE_REGISTERED = auto()
     # Who calls the backend's own interface.
     NOT_SIGNED_IN = auto()
     PASSWORD_MUST_CHANGE = auto()
