@@ -65,11 +65,32 @@ TRANSITIONS = (
         refusal=(Why.CODE_EXPIRED,),
     ),
     Transition(
-        name="user-wide, client-wide or consent ending",
+        name="user's codes end",
         source="issued",
-        trigger="as in the session's table",
+        trigger="password, telephone, reset, disabled, deleted, wrong passwords, forced out",
         target="void",
         told=FactKind.USER_SESSIONS_ENDED,
+    ),
+    Transition(
+        name="client disabled",
+        source="issued",
+        trigger="administrator disables the client",
+        target="void",
+        told=FactKind.CLIENT_DISABLED,
+    ),
+    Transition(
+        name="client deleted",
+        source="issued",
+        trigger="administrator deletes the client",
+        target="void",
+        told=FactKind.CLIENT_DELETED,
+    ),
+    Transition(
+        name="consent withdrawn",
+        source="issued",
+        trigger="user withdraws the client's consent",
+        target="void",
+        told=FactKind.CONSENT_WITHDRAWN,
     ),
     Transition(
         name="used code refused",
@@ -86,7 +107,7 @@ TRANSITIONS = (
         refusal=(Why.CODE_VOID,),
     ),
 )
-"""The code's state table, in the order of the specification's."""
+"""The code's state table, in the order of the specification's; endings from above as the session has them."""
 
 
 def state_of(code: AuthorizationCode, snapshot: Snapshot, now: Instant, policy: Policy) -> CodeState:

@@ -13,8 +13,9 @@ class Transition:
     """One row of a state table: what it is called, where it leads, and how a decision shows it.
 
     `told` and `why` are what a decision that took the transition tells among its facts; `refusal` is what
-    it answers, for the rows that refuse. A row whose `told` and `refusal` are both None is the passing of
-    time or an ending from above, which no single decision performs.
+    it answers, for the rows that refuse. An ending from above is told once, by the decision that ends a user,
+    client or consent, however many records it takes along. A row whose `told` is None and that refuses
+    nothing is the passing of time, which no decision performs.
     """
 
     name: str

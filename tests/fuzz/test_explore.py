@@ -1,11 +1,13 @@
 """Exploration: everything holds to a small depth, a planted fault is found by its shortest history, and
 states are one only where nothing can tell them apart."""
 
+from functools import partial
+
 import pytest
 
 from fuzz.beginnings import fixed
 from fuzz.calls import Verb
-from fuzz.coverage import TABLES
+from fuzz.coverage import TABLES, Coverage, states
 from fuzz.driver import with_more_scopes
 from fuzz.explore import OPENING, explore
 from fuzz.faults import FAULTS
@@ -85,4 +87,25 @@ def test_a_branch_leaves_the_world_it_came_from_as_it_was() -> None:
 
 
 def test_the_tables_that_coverage_is_asked_for_are_both_whole() -> None:
-    assert {len(table) for table in TABLES.values()} == {8, 19}
+    assert {len(table) for table in TABLES.values()} == {11, 19}
+
+
+@pytest.mark.parametrize(
+    "ending, row",
+    [
+        (Step(number=5, at=0, verb=Verb.FORCE_OUT_USER, user="ann"), "code: user's codes end"),
+        (Step(number=5, at=0, verb=Verb.DISABLE_CLIENT, client="app"), "code: client disabled"),
+        (Step(number=5, at=0, verb=Verb.DELETE_CLIENT, client="app"), "code: client deleted"),
+        (
+            Step(number=5, at=0, verb=Verb.WITHDRAW, client="app", by=Ref(Kind.ACCESS, 1)),
+            "code: consent withdrawn",
+        ),
+    ],
+)
+def test_coverage_sees_by_which_ending_from_above_a_code_went_void(ending: Step, row: str) -> None:
+    world = opened(Step(number=4, at=0, verb=Verb.APPROVE, client="app", by=Ref(Kind.ACCESS, 1)))
+    coverage, before = Coverage(), states(world, 0)
+    with with_more_scopes():
+        world.run([ending])
+    coverage.note(world.decisions, before, partial(states, world, 0))
+    assert [taken for taken in coverage.taken if taken.startswith("code: ")] == [row]
