@@ -10,6 +10,7 @@ from pathlib import Path
 from fuzz import campaign, corpus, explore, report, selftest, trace
 from fuzz.crashes import command as crashes
 from fuzz.driver import with_more_scopes
+from fuzz.options import at_least, read_file
 from fuzz.parsers import command as parsers
 from fuzz.races import command as races
 from fuzz.simulation import command as simulation
@@ -27,12 +28,12 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command")
     sequences = commands.add_parser("sequences", help="random lives of clients and people against the model")
     sequences.add_argument("--seed", type=int, default=None, help="decides everything; drawn if not given")
-    sequences.add_argument("--steps", type=int, default=100_000)
-    sequences.add_argument("--world", type=int, default=None, help="only this world of the seed")
-    sequences.add_argument("--jobs", type=int, default=1, help="processes; 0 is one for each core")
-    sequences.add_argument("--failures", type=int, default=1, help="stop after so many")
+    sequences.add_argument("--steps", type=at_least(1), default=100_000)
+    sequences.add_argument("--world", type=at_least(0), default=None, help="only this world of the seed")
+    sequences.add_argument("--jobs", type=at_least(0), default=1, help="processes; 0 is one for each core")
+    sequences.add_argument("--failures", type=at_least(1), default=1, help="stop after so many")
     exploration = commands.add_parser("explore", help="every event at every state, to a depth")
-    exploration.add_argument("--depth", type=int, default=3)
+    exploration.add_argument("--depth", type=at_least(1), default=3)
     replayed = commands.add_parser("replay", help="run a trace again")
     replayed.add_argument("file", type=Path)
     commands.add_parser("corpus", help="run the committed traces")
@@ -91,7 +92,10 @@ def _told(failures: Sequence[campaign.Failure]) -> int:
 
 
 def _replay(file: Path) -> int:
-    world, steps = trace.read(file.read_text(encoding="utf-8"))
+    read = read_file(file, trace.read)
+    if read is None:
+        return 2
+    world, steps = read
     with with_more_scopes():
         result = trace.replay(world, steps)
     print(trace.write(world, result.steps, result.told), end="")

@@ -21,9 +21,9 @@ server around the rules. [proving.md](proving.md) says how to run them.
 FAULTS_HEAD = """
 # What would be noticed
 
-Known mistakes of authorization servers. `python -m fuzz --selftest` plants each of them in the core from
-outside, one at a time, and fails where one is not caught; it prints which invariants caught it, and after
-how many steps.
+Known mistakes of authorization servers. `.venv/bin/python -m fuzz --selftest` plants each of them in the core
+from outside, one at a time, and fails where one is not caught; it prints which invariants caught it, and
+after how many steps.
 
 | Name | The mistake |
 |---|---|

@@ -21,6 +21,7 @@ from fuzz.folding import fold
 from fuzz.forking import Fork
 from fuzz.invariants import OF_THE_RULES, Violation
 from fuzz.meaning import call_of
+from fuzz.options import command
 from fuzz.steps import Kind, Ref, Step
 from fuzz.trace import FIXED, FIXED_STRICT, beginning_of, write
 from fuzz.world import Stillborn, World
@@ -176,5 +177,5 @@ def run(depth: int) -> int:
         return 1 if missing and depth >= DEPTH_OF_ALL_ROWS else 0
     remarks = [str(violation) for violation in seen.violations]
     print(f"\nFAILED; the shortest history there is:\n\n{write(seen.world, seen.path, remarks=remarks)}")
-    print("Save it to a file to run it again: python -m fuzz replay FILE")
+    print(f"Save it to a file to run it again: {command('replay', 'FILE')}")
     return 1

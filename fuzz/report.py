@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fuzz.campaign import Campaign, Failure
+from fuzz.options import command
 from fuzz.shrinking import shrink
 from fuzz.trace import Replay, write
 from ostiary_core.code import TRANSITIONS as CODE_TRANSITIONS
@@ -69,6 +70,6 @@ def story(failure: Failure, folder: Path | None = None) -> str:
     return (
         f"FAILED in world {failure.world} after {len(failure.steps)} steps; "
         f"the shortest history found has {len(shortest.steps)}:\n\n{text}\n"
-        f"replay it:        python -m fuzz replay {path}\n"
-        f"the whole world:  python -m fuzz sequences --seed {seed} --world {number}"
+        f"replay it:        {command('replay', path)}\n"
+        f"the whole world:  {command('sequences', '--seed', seed, '--world', number)}"
     )

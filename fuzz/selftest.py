@@ -1,5 +1,6 @@
 """Plants the known mistakes one at a time: each must be caught, by what is said, and after how many steps."""
 
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -43,6 +44,10 @@ def run(only: str = "", faults: Iterable[Fault] = FAULTS) -> int:
     """Plant every fault; 0 where none survives."""
     began = time.monotonic()
     chosen = [fault for fault in faults if only in fault.name]
+    if not chosen:
+        names = ", ".join(fault.name for fault in faults)
+        print(f"--only: no fault's name has {only!r}; there are {names}", file=sys.stderr)
+        return 2
     survivors = 0
     by: set[int] = set()
     for fault in chosen:

@@ -5,12 +5,30 @@ Tokens are named by where they came from (`refresh@9` is the refresh token that 
 nonsense, and the step still stands.
 """
 
+import re
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
+from fuzz.beginnings import BATCHES, CHANGES, KEEP_SECONDS, PERMISSIONS, USER_CHANGES
 from fuzz.calls import Verb
 
-__all__ = ["Kind", "Ref", "Step", "Twist"]
+__all__ = ["Kind", "Ref", "Step", "Twist", "after"]
+
+_HEAD: Final = re.compile(r"([0-9]+)(\+?)\s+([0-9]+(?:\.[0-9]+)?)\s+s\s+(\S+)(.*)")
+_REF: Final = re.compile(r"([a-z]+)@([0-9]+)(?:~([0-9]+))?")
+
+_WAYS: Final[Mapping[Verb, Iterable[str]]] = {
+    Verb.CHANGE_CLIENT: CHANGES,
+    Verb.CHANGE_USER: USER_CHANGES,
+    Verb.RESET_SECRET: KEEP_SECONDS,
+    Verb.REGISTER_ROLE: PERMISSIONS,
+    Verb.CHANGE_ROLE: PERMISSIONS,
+    Verb.BATCH: BATCHES,
+}
+"""What `change` may say of a verb."""
+
+E = TypeVar("E", bound=StrEnum)
 
 
 class Kind(StrEnum):
@@ -34,9 +52,10 @@ class Ref(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "Ref":
         """The reference that prints as `text`."""
-        kind, _, place = text.partition("@")
-        number, _, back = place.partition("~")
-        return cls(Kind(kind), int(number), int(back or 0))
+        parts = _REF.fullmatch(text)
+        if parts is None or parts[1] not in set(Kind):
+            raise ValueError(f"expected access@NUMBER, refresh@NUMBER~BACK or code@NUMBER, got {text!r}")
+        return cls(Kind(parts[1]), int(parts[2]), int(parts[3] or 0))
 
 
 class Twist(StrEnum):
@@ -120,29 +139,74 @@ class Step(NamedTuple):
 
     @classmethod
     def parse(cls, line: str) -> "Step":
-        """The step that prints as `line`; whatever stands behind `#` is a remark."""
-        number, seconds, unit, verb, *words = line.partition("#")[0].split()
-        joined = number.endswith("+")
-        if unit != "s":
-            raise ValueError(f"expected 'number seconds s verb ...', got {line!r}")
-        values = dict(word.partition("=")[::2] for word in words)
-        by, token, twist = values.get("by"), values.get("token"), values.get("twist")
-        return cls(
-            number=int(number.rstrip("+")),
+        """The step that prints as `line`; whatever stands behind `#` is a remark.
+
+        Raises `ValueError` for a word that no step prints: a story of which a part is overlooked is another.
+        """
+        head = _HEAD.fullmatch(line.partition("#")[0].strip())
+        if head is None:
+            raise ValueError(f"expected 'NUMBER SECONDS s VERB ...', got {line.strip()!r}")
+        number, joined, seconds, verb, words = head.groups()
+        step = cls(
+            number=int(number),
             at=round(float(seconds) * 1000),
-            verb=Verb(verb),
-            client=values.get("client"),
-            user=values.get("user"),
-            other=values.get("other"),
-            role=values.get("role"),
-            by=Ref.parse(by) if by else None,
-            token=Ref.parse(token) if token else None,
-            scope=values.get("scope"),
-            agent=values.get("agent"),
-            uri=int(values.get("uri", 0)),
-            change=values.get("change"),
-            twist=Twist(twist) if twist else None,
-            joined=joined,
-            crash="crash" in values,
-            restart="restart" in values,
-        )
+            verb=_one_of(Verb)(verb),
+            joined=bool(joined),
+        )._replace(**_values(words.split()))
+        ways = _WAYS.get(step.verb, ())
+        if step.change is not None and step.change not in ways:
+            expected = f"change={'|'.join(dict.fromkeys(ways))}" if ways else "no change="
+            raise ValueError(f"expected {expected} with {verb}, got {step.change!r}")
+        return step
+
+
+def after(before: Step | None, step: Step) -> Step:
+    """`step`, if it may stand behind `before`; raises `ValueError`."""
+    if before is not None and step.at < before.at:
+        raise ValueError(f"expected {before.at / 1000:.3f} s or later, got {step.at / 1000:.3f} s")
+    if before is not None and step.number <= before.number:
+        raise ValueError(f"expected a number above {before.number}, got {step.number}")
+    return step
+
+
+# --- reading words
+
+
+def _one_of(kind: type[E]) -> Callable[[str], E]:
+    def member(text: str) -> E:
+        if text not in set(kind):
+            raise ValueError(f"expected one of {', '.join(kind)}, got {text!r}")
+        return kind(text)
+
+    return member
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"expected a number, got {text!r}")
+    return int(text)
+
+
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    **dict.fromkeys(("client", "user", "other", "role", "scope", "agent", "change"), str),
+    **dict.fromkeys(("by", "token"), Ref.parse),
+    "uri": _number,
+    "twist": _one_of(Twist),
+}
+_FLAGS: Final = ("crash", "restart")
+
+
+def _values(words: Iterable[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if name in values:
+            raise ValueError(f"expected {name} once, got {word!r} too")
+        if word in _FLAGS:
+            values[word] = True
+        elif equals and name in _READERS:
+            values[name] = _READERS[name](text)
+        else:
+            known = [*(f"{known}=" for known in _READERS), *_FLAGS]
+            raise ValueError(f"expected one of {', '.join(known)}, got {word!r}")
+    return values

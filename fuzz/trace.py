@@ -3,18 +3,20 @@
 The first line names the world, which decides clients, people, policy and entropy; `#` begins a remark.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fuzz.beginnings import Beginning, begin, fixed
 from fuzz.invariants import Violation
 from fuzz.seeds import choices
-from fuzz.steps import Step
+from fuzz.steps import Step, after
 from fuzz.world import Stillborn, World
 
 __all__ = ["FIXED", "FIXED_STRICT", "Replay", "beginning_of", "read", "replay", "turns_of", "write"]
 
 FIXED, FIXED_STRICT = "fixed", "fixed-strict"
+_WORLD = re.compile(r"-?[0-9]+/[0-9]+|fixed|fixed-strict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +75,28 @@ def write(world: str, steps: Sequence[Step], told: Sequence[str] = (), remarks: 
 
 
 def read(text: str) -> tuple[str, list[Step]]:
-    """The world and the steps of a trace."""
+    """The world and the steps of a trace; raises `ValueError`, which names the line."""
     world = None
-    steps = []
-    for line in text.splitlines():
+    steps: list[Step] = []
+    for place, line in enumerate(text.splitlines(), 1):
         said = line.partition("#")[0].strip()
         if not said:
             continue
-        if said.startswith("world "):
-            world = said.removeprefix("world ")
-        else:
-            steps.append(Step.parse(said))
+        try:
+            if world is None:
+                world = _world(said)
+            else:
+                steps.append(after(steps[-1] if steps else None, Step.parse(said)))
+        except ValueError as error:
+            raise ValueError(f"line {place}: {error}") from None
     if world is None:
-        raise ValueError("expected a line 'world SEED/NUMBER' (or 'world fixed') before the steps")
+        raise ValueError("expected a line 'world SEED/NUMBER' (or 'world fixed') and steps, got nothing")
+    # Without any step it is the story of a world that could not begin.
     return world, steps
+
+
+def _world(line: str) -> str:
+    word, _, name = line.partition(" ")
+    if word != "world" or _WORLD.fullmatch(name.strip()) is None:
+        raise ValueError(f"expected 'world SEED/NUMBER', 'world {FIXED}' or '{FIXED_STRICT}', got {line!r}")
+    return name.strip()

@@ -28,6 +28,7 @@ from fuzz.crashes.known import Tally, Violation
 from fuzz.crashes.line import Line, Lost
 from fuzz.crashes.scan import told_in_file
 from fuzz.crashes.server import ADMIN_PASSWORD, NotServing, Server, Warmth
+from fuzz.options import command
 
 __all__ = ["Campaign", "World", "run"]
 
@@ -238,7 +239,7 @@ def run(
             if failures:
                 _tell(f"FAILED in world {number} after {campaign.kills:,} kills: {'; '.join(failures)}")
                 _tell(f"its files:  {home}")
-                _tell(f"once more:  python -m fuzz crash --seed {seed} --world {number}")
+                _tell(f"once more:  {command('crash', '--seed', seed, '--world', number)}")
                 return 1
             campaign.worlds += 1
             shutil.rmtree(home)

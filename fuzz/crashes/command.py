@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from fuzz.crashes import campaign
+from fuzz.options import at_least, seconds
 
 __all__ = ["add_command"]
 
@@ -12,10 +13,10 @@ __all__ = ["add_command"]
 def add_command(commands: "argparse._SubParsersAction[Any]") -> None:
     """Say what may be asked for."""
     crash = commands.add_parser("crash", help="kill the real server under load, again and again")
-    crash.add_argument("--kills", type=int, default=20)
+    crash.add_argument("--kills", type=at_least(1), default=20)
     crash.add_argument("--seed", type=int, default=None, help="what is asked, and when it is killed")
-    crash.add_argument("--seconds", type=float, default=None, help="stop after so many")
-    crash.add_argument("--world", type=int, default=None, help="only this world of the seed")
+    crash.add_argument("--seconds", type=seconds, default=None, help="stop after so many")
+    crash.add_argument("--world", type=at_least(0), default=None, help="only this world of the seed")
     crash.add_argument(
         "--warm", action="store_true", help="fork servers from one that has imported everything"
     )

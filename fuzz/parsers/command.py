@@ -2,7 +2,10 @@
 
 import argparse
 import os
+import sys
 from typing import Any
+
+from fuzz.options import seconds
 
 __all__ = ["add_command"]
 
@@ -10,7 +13,7 @@ __all__ = ["add_command"]
 def add_command(commands: "argparse._SubParsersAction[Any]") -> None:
     """Say what may be asked for."""
     parsers = commands.add_parser("parsers", help="what strangers send, judged by readers of another kind")
-    parsers.add_argument("--seconds", type=float, default=20.0, help="over all targets")
+    parsers.add_argument("--seconds", type=seconds, default=20.0, help="over all targets")
     parsers.add_argument("--target", action="append", default=[], metavar="NAME", help="only this one")
     parsers.add_argument("--seed", type=int, default=None)
     parsers.set_defaults(run=_run)
@@ -19,5 +22,11 @@ def add_command(commands: "argparse._SubParsersAction[Any]") -> None:
 def _run(asked: argparse.Namespace) -> int:
     from fuzz.parsers import running  # the server's faces are imported where they are fuzzed
 
+    try:
+        for name in asked.target:
+            running.target_named(name)
+    except LookupError as unknown:
+        print(f"--target: {unknown}", file=sys.stderr)
+        return 2
     seed = int.from_bytes(os.urandom(4)) if asked.seed is None else asked.seed
     return running.run(asked.target, seed, asked.seconds)

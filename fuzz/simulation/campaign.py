@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Final
 
 from fuzz.coverage import TABLES
+from fuzz.options import command
 from fuzz.simulation.life import Run, live
 from fuzz.simulation.plan import Line, write
 
@@ -118,8 +119,8 @@ def story(failure: Run, path: str) -> str:
     return (
         f"FAILED with seed {failure.seed} after {len(failure.lines)} steps; "
         f"the shortest plan found has {len(shortest.lines)}:\n\n{text}\n"
-        f"replay it:      python -m fuzz simulate --replay {path}\n"
-        f"the whole seed: python -m fuzz simulate --seed {failure.seed}"
+        f"replay it:      {command('simulate', '--replay', path)}\n"
+        f"the whole seed: {command('simulate', '--seed', failure.seed)}"
     )
 
 

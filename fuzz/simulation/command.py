@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fuzz.options import at_least, read_file
+
 if TYPE_CHECKING:
     from fuzz.simulation.life import Run
 
@@ -21,9 +23,9 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     parser.set_defaults(run=simulate)
     parser.add_argument("--seed", type=int, default=None, help="decides everything; drawn if not given")
-    parser.add_argument("--seeds", type=int, default=1, help="so many, from --seed on")
-    parser.add_argument("--jobs", type=int, default=1, help="processes; 0 is one for each core")
-    parser.add_argument("--failures", type=int, default=1, help="stop after so many")
+    parser.add_argument("--seeds", type=at_least(1), default=1, help="so many, from --seed on")
+    parser.add_argument("--jobs", type=at_least(0), default=1, help="processes; 0 is one for each core")
+    parser.add_argument("--failures", type=at_least(1), default=1, help="stop after so many")
     parser.add_argument("--trace", type=Path, help="write the plan and the story of one seed into this file")
     parser.add_argument("--replay", type=Path, help="run the plan in this file")
     parser.add_argument("--selftest", action="store_true", help="plant known faults in the server")
@@ -40,7 +42,10 @@ def simulate(asked: argparse.Namespace) -> int:
     if asked.selftest:
         return selftest.run(asked.only)
     if asked.replay is not None:
-        name, lines = plan.read(asked.replay.read_text(encoding="utf-8"))
+        read = read_file(asked.replay, plan.read)
+        if read is None:
+            return 2
+        name, lines = read
         return _told(live(name, lines), None)
     seed = int.from_bytes(os.urandom(4)) if asked.seed is None else asked.seed
     if asked.seeds == 1:

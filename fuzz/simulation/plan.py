@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from fuzz.simulation.storage import AT_THE_STORE
-from fuzz.steps import Step
+from fuzz.steps import Step, after
 
 __all__ = ["CUT_BEFORE", "CUT_IN", "LOST", "Line", "Mishap", "Swarm", "read", "swarm_of", "write"]
 
@@ -77,14 +77,15 @@ class Mishap:
         values: dict[str, object] = {}
         for word in words.split():
             name, equals, value = word.partition("=")
-            if equals:
+            if equals and name in ("instance", *NUMBERS) and value.removeprefix("-").isdecimal():
                 values[name] = int(value)
             elif word in FATES:
                 values["fate"] = word
             elif word in FLAGS:
                 values[word] = True
             else:
-                raise ValueError(f"{word!r} is no mishap; known are {', '.join((*FATES, *FLAGS, *NUMBERS))}")
+                known = (*FATES, *FLAGS, *(f"{number}=N" for number in ("instance", *NUMBERS)))
+                raise ValueError(f"expected one of {', '.join(known)}, got {word!r}")
         return cls(**values)  # type: ignore[arg-type]
 
 
@@ -133,11 +134,32 @@ def write(seed: str, lines: Iterable[Line], remarks: Iterable[str] = ()) -> str:
 
 
 def read(text: str) -> tuple[str, list[Line]]:
-    """The seed and the lines of a plan."""
-    said = [line for line in text.splitlines() if line.partition("#")[0].strip()]
-    if not said or not said[0].startswith("seed "):
-        raise ValueError("expected a line 'seed N' before the steps")
-    return said[0].removeprefix("seed ").strip(), [Line.parse(line) for line in said[1:]]
+    """The seed and the lines of a plan; raises `ValueError`, which names the line."""
+    seed = None
+    lines: list[Line] = []
+    for place, content in enumerate(text.splitlines(), 1):
+        said = content.partition("#")[0].strip()
+        if not said:
+            continue
+        try:
+            if seed is None:
+                seed = _seed(said)
+            else:
+                line = Line.parse(said)
+                after(lines[-1].step if lines else None, line.step)
+                lines.append(line)
+        except ValueError as error:
+            raise ValueError(f"line {place}: {error}") from None
+    if seed is None:
+        raise ValueError("expected a line 'seed N' and steps, got nothing")
+    return seed, lines
+
+
+def _seed(line: str) -> str:
+    word, _, seed = line.partition(" ")
+    if word != "seed" or not seed.strip():
+        raise ValueError(f"expected 'seed N', got {line!r}")
+    return seed.strip()
 
 
 # --- what a seed is like

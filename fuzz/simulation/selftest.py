@@ -1,6 +1,7 @@
 """Plants the known mistakes one at a time: each must be caught, by what is said, and after how many seeds."""
 
 import gc
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -49,6 +50,10 @@ def run(only: str = "", faults: Iterable[Fault] = FAULTS) -> int:
     """Plant every fault; 0 where none survives."""
     began = time.monotonic()
     chosen = [fault for fault in faults if only in fault.name]
+    if not chosen:
+        names = ", ".join(fault.name for fault in faults)
+        print(f"--only: no fault's name has {only!r}; there are {names}", file=sys.stderr)
+        return 2
     survivors = 0
     for fault in chosen:
         found = catch(fault)
