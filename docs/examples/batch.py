@@ -1,6 +1,6 @@
 """The rules with no server at all: requests of a file decided in order, answers written to another.
 
-    python docs/examples/batch.py REQUESTS.jsonl > ANSWERS.jsonl
+    .venv/bin/python docs/examples/batch.py REQUESTS.jsonl > ANSWERS.jsonl
 
 A line is one request, `{"at": milliseconds, "method", "path", "headers", "body"}`; neighbours of one instant
 are decided in one turn, so what one of them changes the next one sees, and all of them are kept or none.

@@ -1,6 +1,6 @@
 """The token service on asyncio: a bare ASGI application, served here by uvicorn.
 
-    python docs/examples/with_asyncio.py
+    .venv/bin/python docs/examples/with_asyncio.py
 
 A turn of the in-memory store takes microseconds, so it is taken where the request is. A store that waits
 for a disk belongs into `asyncio.to_thread`, one call at a time.

@@ -1,6 +1,6 @@
 """The token service in a Django project, with Django's ORM as the store (`django_store.py`).
 
-    python docs/examples/with_django.py NEW-FILE.sqlite3
+    .venv/bin/python docs/examples/with_django.py NEW-FILE.sqlite3
 
 In a project of your own, the settings are the project's and the models are in an app of it.
 """

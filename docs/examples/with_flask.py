@@ -1,6 +1,6 @@
 """The token service in a WSGI application: Flask, synchronous, with the one-call form of the core.
 
-python docs/examples/with_flask.py
+.venv/bin/python docs/examples/with_flask.py
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The token service on bare Trio with h11: sockets in, the core's answers out, nothing between.
 
-python docs/examples/with_trio.py
+.venv/bin/python docs/examples/with_trio.py
 """
 
 import logging

@@ -3,11 +3,12 @@
     asked = read(request, limits=limits, now=now, entropy=entropy, trace_id=trace_id)
     if isinstance(asked, Answer):                     # refused before there was anything to decide
         return asked
-    [decision] = store.turn([asked.event], now, [asked.origin])
+    [decision] = store.turn([asked.event], now, [asked.origin])  # once more where it raises LostRace
     return asked.answer(decision)
 
-`answer` is that in one call, for a store that answers where it is called. What a store raises is the
-runtime's to log, under the trace id; `Asked.failure` is what to send then, and nothing was kept.
+`answer` is that in one call, lost races included, for a store that answers where it is called. What else a
+store raises is the runtime's to log, under the trace id; `Asked.failure` is what to send then, and nothing
+was kept.
 """
 
 from collections.abc import Callable, Iterable
@@ -57,6 +58,7 @@ class Request:
     path: str
     """Without the query, which no operation of the token service has."""
     headers: Fields = field(repr=False)
+    """Names in lower case, as `Request.of` makes them; any other is not found."""
     body: bytes = field(default=b"", repr=False)
     """A runtime need not read more than `form.LONGEST_FORM` and one byte; longer is refused."""
     source: str
