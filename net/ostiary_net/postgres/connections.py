@@ -36,7 +36,8 @@ class Connections:
         self._conninfo = conninfo
         self._pool = ConnectionPool(
             conninfo,
-            kwargs={"autocommit": True, "connect_timeout": _CONNECT_SECONDS},
+            # The encoding, as the environment, the role or the address may name one without Chinese.
+            kwargs={"autocommit": True, "connect_timeout": _CONNECT_SECONDS, "client_encoding": "UTF8"},
             min_size=1,
             max_size=most,
             timeout=wait_seconds,

@@ -17,7 +17,7 @@ from psycopg import Connection, errors
 from ostiary_core.instant import Instant
 from ostiary_net.migrations import Migration, SchemaError, check, read_migrations
 
-__all__ = ["SchemaError", "bring_up_to_date", "is_current", "known_migrations"]
+__all__ = ["SchemaError", "bring_up_to_date", "examine_encoding", "is_current", "known_migrations"]
 
 _MOST_ATTEMPTS: Final = 50
 
@@ -43,6 +43,16 @@ _BOOKS: Final = """
 def known_migrations() -> tuple[Migration, ...]:
     """All steps in order."""
     return read_migrations(files("ostiary_net.postgres").joinpath("migrations"))
+
+
+def examine_encoding(connection: Connection[Any]) -> None:
+    """Raise `SchemaError` unless the database can hold every name there is. It is chosen when one is made."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise SchemaError(
+            f"its encoding is {encoding}, in which not every name can be written: make another one, with "
+            "CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8'"
+        )
 
 
 def bring_up_to_date(

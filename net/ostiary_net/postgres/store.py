@@ -39,7 +39,7 @@ from ostiary_net.paging import Execute, Pager
 from ostiary_net.postgres.access import fetch, holds, write
 from ostiary_net.postgres.connections import Connections
 from ostiary_net.postgres.dialect import PostgreSQLDialect
-from ostiary_net.postgres.schema import SchemaError, bring_up_to_date, is_current
+from ostiary_net.postgres.schema import SchemaError, bring_up_to_date, examine_encoding, is_current
 from ostiary_net.postgres.statements import ALL_ENTRIES, AUDIT, LAYOUTS
 
 __all__ = ["PostgreSQLStore"]
@@ -70,7 +70,8 @@ class PostgreSQLStore:
         """Connect, waiting up to `start_seconds` for the database, and bring its schema up to date.
 
         With `keeps_time` the instants that callers hand in give way to the database's own; a simulation
-        turns it off. Raises `SchemaError` for a database of a newer or different Ostiary.
+        turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, or one whose
+        encoding has no room for every name.
         """
         self.policy = policy
         self._keeps_time = keeps_time
@@ -81,6 +82,7 @@ class PostgreSQLStore:
         try:
             self._connections.open(start_seconds)
             with self._connections.taken() as connection:
+                examine_encoding(connection)
                 [[now]] = connection.execute(_TIME).fetchall()
                 bring_up_to_date(connection, Instant(now))
         except BaseException:

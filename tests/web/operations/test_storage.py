@@ -6,9 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
+import psycopg
 import pytest
 
 from ostiary_web import storage
@@ -16,6 +20,7 @@ from ostiary_web.commands import desk
 from ostiary_web.database import PostgreSQLDatabase, read_database
 from ostiary_web.settings import SettingError, Settings
 from ostiary_web.storage import open_store
+from tests.net.store.stores import POSTGRESQL
 from tests.web.command_line.machine import Machine
 
 
@@ -51,6 +56,43 @@ async def test_a_file_of_another_program_is_named_as_such(tmp_path: Path) -> Non
     with pytest.raises(SettingError, match="not a SQLite file"):
         async with open_store(settings):
             pass
+
+
+@pytest.mark.skipif(
+    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
+)
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_has_no_room_for_every_name_is_left_alone(encoding: str, tmp_path: Path) -> None:
+    with made_database(f"TEMPLATE template0 LOCALE 'C' ENCODING '{encoding}'") as url:
+        for words in ("migrate", "serve"):
+            ran = Machine(tmp_path, DATABASE_URL=url).run(words)
+            assert (ran.exit_code, ran.out) == (1, "")
+            [line] = ran.err.splitlines()
+            assert line.startswith("ostiary: DATABASE_URL: ")
+            assert f"its encoding is {encoding}," in line
+            assert "ENCODING 'UTF8'" in line
+        assert relations_in(url) == set()
+
+
+@contextmanager
+def made_database(how: str) -> Iterator[str]:
+    """A database of the test's own; its address."""
+    assert POSTGRESQL is not None
+    name = f"ostiary_test_{os.getpid()}"
+    with psycopg.connect(POSTGRESQL, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name} {how}".encode())
+        try:
+            parts = urlsplit(POSTGRESQL)
+            yield urlunsplit(parts._replace(path=f"/{name}"))
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def relations_in(url: str) -> set[str]:
+    """The tables, indexes and views that are there."""
+    named = "SELECT relname::text::bytea FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+    with psycopg.connect(url) as connection:
+        return {bytes(name).decode() for (name,) in connection.execute(named)}
 
 
 def test_the_password_of_a_database_is_in_no_printed_form() -> None:
