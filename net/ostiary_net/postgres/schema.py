@@ -40,6 +40,21 @@ _BOOKS: Final = """
 """
 
 
+_NAMES_OF_BOOKS: Final = {"schema_lock", "schema_migrations"}
+"""Both, as other programs keep a `schema_migrations` too."""
+
+# Without what extensions brought along (pg_depend), as pg_stat_statements does.
+_TABLES: Final = """
+    SELECT relname FROM pg_class
+    WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+        AND relkind IN ('r', 'p', 'v', 'm', 'f')
+        AND NOT EXISTS (
+            SELECT FROM pg_depend
+            WHERE pg_depend.classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e'
+        )
+"""
+
+
 def known_migrations() -> tuple[Migration, ...]:
     """All steps in order."""
     return read_migrations(files("ostiary_net.postgres").joinpath("migrations"))
@@ -60,9 +75,11 @@ def bring_up_to_date(
 ) -> None:
     """Take the steps that are missing, all or none; wait while another instance takes them.
 
-    Raises `SchemaError` for a database that a newer or a different Ostiary has written.
+    Raises `SchemaError` for a database that a newer or a different Ostiary or another program has written,
+    which stays as it is.
     """
     steps = known_migrations() if steps is None else steps
+    _examine_tables(connection)
     _open_books(connection)
     with connection.transaction():
         # Taking the steps may last, and waiting for whoever takes them lasts as long.
@@ -85,6 +102,18 @@ def is_current(connection: Connection[Any]) -> bool:
     known = [(step.version, step.name) for step in known_migrations()]
     rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
     return [(int(version), str(name)) for version, name in rows][: len(known)] == known
+
+
+def _examine_tables(connection: Connection[Any]) -> None:
+    """Raise `SchemaError` for a schema that has tables and not our books, which are made at one moment.
+
+    One search of the catalogue, so that it sees all or nothing of what another instance makes meanwhile.
+    """
+    names = {str(name) for (name,) in connection.execute(_TABLES).fetchall()}
+    if names and not names >= _NAMES_OF_BOOKS:
+        raise SchemaError(
+            "the database belongs to another program; name one of Ostiary's own, or one that is empty"
+        )
 
 
 def _open_books(connection: Connection[Any]) -> None:

@@ -74,6 +74,33 @@ def test_a_database_that_has_no_room_for_every_name_is_left_alone(encoding: str,
         assert relations_in(url) == set()
 
 
+@pytest.mark.skipif(
+    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
+)
+@pytest.mark.parametrize("table", ["users", "schema_migrations"])
+def test_a_database_of_another_program_is_left_alone(table: str, tmp_path: Path) -> None:
+    with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
+        with psycopg.connect(url) as connection:
+            connection.execute(f"CREATE TABLE {table} (version VARCHAR)".encode())
+        ran = Machine(tmp_path, DATABASE_URL=url).run("migrate")
+        assert (ran.exit_code, ran.out) == (1, "")
+        [line] = ran.err.splitlines()
+        assert line.startswith("ostiary: DATABASE_URL: ")
+        assert "belongs to another program" in line
+        assert relations_in(url) == {table}
+
+
+@pytest.mark.skipif(
+    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
+)
+def test_what_an_extension_brought_along_is_no_other_program(tmp_path: Path) -> None:
+    with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE of_an_extension (version VARCHAR)")
+            connection.execute("ALTER EXTENSION plpgsql ADD TABLE of_an_extension")
+        assert Machine(tmp_path, DATABASE_URL=url).run("migrate").exit_code == 0
+
+
 @contextmanager
 def made_database(how: str) -> Iterator[str]:
     """A database of the test's own; its address."""
