@@ -24,6 +24,8 @@ WRONG = [
     ("DATABASE_URL", "postgresql://"),
     ("DATABASE_URL", "postgresql://db"),
     ("DATABASE_URL", "postgresql://root:hunter22@db:port/x"),
+    ("DATABASE_URL", "postgresql://root:hunter22@db:65536/x"),
+    ("DATABASE_URL", "postgresql://root:hunter22@db:5432,db2:0/x"),
     ("DATABASE_URL", "postgresql://root:hunter2/2@db/x"),
     ("DATABASE_URL", "postgresql://root:hunter22@db/x y"),
     ("DATABASE_URL", "postgresql://root:hunter22@db/x?hunter23=1"),

@@ -4,16 +4,17 @@ import faulthandler
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from typing import Final, TypeVar
 
 import click
 import structlog
 import trio
 
-from ostiary_net.front_door import AddressError, ServerFailed, supervise
+from ostiary_net.front_door import AddressError, ServerFailed, supervise, until_signal
 from ostiary_net.front_door import serve as serve_http
 from ostiary_net.lane import open_lane
 from ostiary_web.app import Backing, open_backing
@@ -37,7 +38,9 @@ from ostiary_web.settings import SettingError, Settings
 
 __all__ = ["main"]
 
-_GRACEFUL_SECONDS = 10.0
+T = TypeVar("T")
+
+_GRACEFUL_SECONDS: Final = 10.0
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,7 +58,15 @@ def serve(plain: bool) -> None:
         _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
         return
     # The store is made ready once, so that no two workers make the first administrator.
-    administrator = _made_ready(settings)
+    made_ready: list[NewAdministrator | None] = []
+
+    async def make_ready() -> None:
+        made_ready.append(await _make_ready(settings))
+
+    _run_or_exit(partial(until_signal, make_ready))
+    if not made_ready:
+        return
+    [administrator] = made_ready
     sys.exit(
         supervise(
             [sys.executable, "-m", "ostiary_web", "work", *(["--plain"] if plain else [])],
@@ -78,7 +89,7 @@ def work(bind: str, plain: bool) -> None:
 @main.command()
 def migrate() -> None:
     """Bring the store's schema up to date, and make the first administrator where there is none."""
-    administrator = _made_ready(_prepared())
+    administrator = _run_or_exit(partial(_make_ready, _prepared()))
     if administrator is not None:
         click.echo(first_password_line(administrator))
 
@@ -103,17 +114,18 @@ def _prepared() -> Settings:
     return settings
 
 
-def _made_ready(settings: Settings) -> NewAdministrator | None:
-    """The store with its schema and an administrator; one that cannot be used ends it with one line."""
+async def _make_ready(settings: Settings) -> NewAdministrator | None:
+    """The store gets its schema and, where there is none, an administrator."""
+    # A server that runs beside it has the address of the metrics, and nobody asks anything here.
+    quiet = replace(settings, metrics_bind=None, otel_exporter_otlp_endpoint=None)
+    async with open_backing(quiet) as backing:
+        return backing.new_administrator
 
-    async def make_ready() -> NewAdministrator | None:
-        # A server that runs beside it has the address of the metrics, and nobody asks anything here.
-        quiet = replace(settings, metrics_bind=None, otel_exporter_otlp_endpoint=None)
-        async with open_backing(quiet) as backing:
-            return backing.new_administrator
 
+def _run_or_exit(work: Callable[[], Awaitable[T]]) -> T:
+    """A store that cannot be used ends it with one line."""
     try:
-        return trio.run(make_ready)
+        return trio.run(work)
     except SettingError as error:
         sys.exit(f"ostiary: {error}")
 

@@ -69,6 +69,8 @@ def _postgresql(value: str) -> PostgreSQLDatabase:
     hosts, ports = str(parts.get("host", "")), str(parts.get("port", ""))
     if any(mark in value for mark in "\x00\r\n") or not re.fullmatch(r"[0-9,]*", ports, re.ASCII):
         raise ValueError("is no address of a PostgreSQL database")
+    if any(port and not (len(port) <= 5 and 1 <= int(port) <= 65_535) for port in ports.split(",")):
+        raise ValueError("names a port that is not one of 1 to 65535")
     if not hosts or not parts.get("dbname"):
         raise ValueError("names no host or no database")
     place = f"{hosts}:{ports}" if ports else hosts

@@ -1,12 +1,13 @@
 """The store that the settings name, opened; one that cannot be used ends the start with one line."""
 
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol, assert_never
 
 import apsw
+import structlog
 import trio
 
 from ostiary_core.instant import Instant
@@ -20,6 +21,8 @@ from ostiary_web.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.settings import SettingError, Settings
 
 __all__ = ["DAY_SECONDS", "ServerStore", "first_line", "open_store", "policy_of"]
+
+_log = structlog.get_logger("ostiary")
 
 DAY_SECONDS: Final = 24 * 60 * 60
 
@@ -67,8 +70,15 @@ def policy_of(settings: Settings) -> Policy:
 
 @asynccontextmanager
 async def open_store(settings: Settings, *, start_seconds: float | None = None) -> AsyncIterator[ServerStore]:
-    """The store, its schema brought up to date. Raises `SettingError` where it cannot be had."""
-    opening = partial(_opened, settings, _START_SECONDS if start_seconds is None else start_seconds)
+    """The store, its schema brought up to date. Raises `SettingError` where it cannot be had.
+
+    Without `start_seconds` it is patient, and the log says so: somebody may look at a server that does not
+    start.
+    """
+    if start_seconds is None:
+        opening = partial(_opened, settings, _START_SECONDS, partial(_log_waiting, settings))
+    else:
+        opening = partial(_opened, settings, start_seconds, lambda: None)
     # In a thread, as a database that is not there yet is waited for.
     store: ServerStore = await trio.to_thread.run_sync(opening, abandon_on_cancel=True)
     try:
@@ -77,7 +87,7 @@ async def open_store(settings: Settings, *, start_seconds: float | None = None) 
         store.close()
 
 
-def _opened(settings: Settings, start_seconds: float) -> ServerStore:
+def _opened(settings: Settings, start_seconds: float, tell_waiting: Callable[[], None]) -> ServerStore:
     policy = policy_of(settings)
     match settings.database:
         case SQLiteFile(path):
@@ -92,11 +102,17 @@ def _opened(settings: Settings, start_seconds: float) -> ServerStore:
             from ostiary_net.postgres import PostgreSQLStore
 
             try:
-                return PostgreSQLStore(url.reveal(), policy=policy, start_seconds=start_seconds)
+                return PostgreSQLStore(
+                    url.reveal(), policy=policy, start_seconds=start_seconds, tell_waiting=tell_waiting
+                )
             except (OSError, psycopg.Error, SchemaError) as error:
                 raise _unusable(settings, error) from error
         case _:
             assert_never(settings.database)
+
+
+def _log_waiting(settings: Settings) -> None:
+    _log.warning("waiting for the database", database=str(settings.database), most_seconds=_START_SECONDS)
 
 
 def _unusable(settings: Settings, error: Exception) -> SettingError:

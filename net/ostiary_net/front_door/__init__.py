@@ -4,7 +4,7 @@ from ostiary_net.front_door.guard import Guard, guard
 from ostiary_net.front_door.listening import AddressError
 from ostiary_net.front_door.rules import DoorRules
 from ostiary_net.front_door.seam import install_seam
-from ostiary_net.front_door.serving import ServerFailed, serve
+from ostiary_net.front_door.serving import ServerFailed, serve, until_signal
 from ostiary_net.front_door.supervising import supervise
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "install_seam",
     "serve",
     "supervise",
+    "until_signal",
 ]

@@ -11,7 +11,7 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, Final, cast
@@ -29,7 +29,7 @@ from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline
 from ostiary_net.front_door.listening import AddressError, address_of, listening
 from ostiary_net.front_door.seam import install_seam
 
-__all__ = ["HARD_END_SECONDS", "ServerFailed", "heed_signals", "serve", "serve_until"]
+__all__ = ["HARD_END_SECONDS", "ServerFailed", "heed_signals", "serve", "serve_until", "until_signal"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -53,7 +53,8 @@ class ServerFailed(RuntimeError):
 
 
 async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Started) -> None:
-    """Serve until SIGTERM or SIGINT; a second one does not wait for running requests.
+    """Serve until SIGTERM or SIGINT; a second one does not wait for running requests. One that comes while
+    the application still starts ends that.
 
     `started` is called with the addresses once they are listened on. Raises `AddressError` where the
     address cannot be had, `ServerFailed` where the application could not start or has ended.
@@ -81,6 +82,22 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Star
         raise failure
 
 
+async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
+    """Do `work`, and give it up on SIGTERM or SIGINT. Raises what it does."""
+    stop = trio.Event()
+    failure: Exception | None = None
+    async with trio.open_nursery() as nursery:
+        await nursery.start(heed_signals, stop)
+        nursery.start_soon(_cancel_a_start, nursery.cancel_scope, stop, trio.Event())
+        try:
+            await work()
+        except Exception as error:
+            failure = error  # raised out of here, it would come in a group
+        nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
 async def serve_until(
     stop: trio.Event, app: Guard, *, bind: str, graceful_seconds: float, started: Started
 ) -> None:
@@ -88,8 +105,10 @@ async def serve_until(
     install_seam()
     raise_file_limit(app.rules.most_connections)
     failures: list[BaseException] = []
+    serving = trio.Event()
 
     def tell(listeners: list[socket.socket]) -> None:
+        serving.set()
         if app.failure is None:  # Hypercorn goes on for a moment when the application could not start
             started([address_of(each) for each in listeners])
 
@@ -98,6 +117,7 @@ async def serve_until(
         config = _config(app, graceful_seconds)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_stop_when_broken, app, stop)
+            nursery.start_soon(_cancel_a_start, nursery.cancel_scope, stop, serving)
             try:
                 await worker_serve(
                     ASGIWrapper(cast(Any, app)),
@@ -162,6 +182,14 @@ async def _wait_for_stop(
 async def _stop_when_broken(app: Guard, stop: trio.Event) -> None:
     await app.broken.wait()
     stop.set()
+
+
+async def _cancel_a_start(start: trio.CancelScope, stop: trio.Event, serving: trio.Event) -> None:
+    """Hypercorn looks whether it is to stop only once the application has started, which may wait for its
+    database."""
+    await stop.wait()
+    if not serving.is_set():
+        start.cancel()
 
 
 async def _stop_without_parent(lifeline: Lifeline, stop: trio.Event) -> None:

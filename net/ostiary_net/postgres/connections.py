@@ -1,7 +1,7 @@
 """Connections to the database: a pool that replaces broken ones, for as long as somebody asks for them."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -50,10 +50,13 @@ class Connections:
             open=False,
         )
 
-    def open(self, within_seconds: float) -> None:
-        """Begin; waits for a database that is not there yet, then raises what the last attempt raised."""
+    def open(self, within_seconds: float, tell_waiting: Callable[[], None]) -> None:
+        """Begin; waits for a database that is not there yet, then raises what the last attempt raised.
+
+        `tell_waiting` is called where the first attempt failed.
+        """
         until = time.monotonic() + within_seconds
-        pause = 0.05
+        pause = first_pause = 0.05
         while True:
             try:
                 psycopg.connect(self._conninfo, connect_timeout=_CONNECT_SECONDS).close()
@@ -61,6 +64,8 @@ class Connections:
             except psycopg.OperationalError:
                 if time.monotonic() + pause > until:
                     raise
+            if pause == first_pause:
+                tell_waiting()
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         self._pool.open(wait=True, timeout=within_seconds)

@@ -66,8 +66,11 @@ class PostgreSQLStore:
         most_connections: int = 8,
         wait_seconds: float = 5.0,
         start_seconds: float = 30.0,
+        tell_waiting: Callable[[], None] = lambda: None,
     ) -> None:
         """Connect, waiting up to `start_seconds` for the database, and bring its schema up to date.
+
+        Where it has to wait, `tell_waiting` is called once, in the same thread.
 
         With `keeps_time` the instants that callers hand in give way to the database's own; a simulation
         turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, or one whose
@@ -80,7 +83,7 @@ class PostgreSQLStore:
         self._pager = Pager(PostgreSQLDialect())
         self._connections = Connections(url, most=most_connections, wait_seconds=wait_seconds)
         try:
-            self._connections.open(start_seconds)
+            self._connections.open(start_seconds, tell_waiting)
             with self._connections.taken() as connection:
                 examine_encoding(connection)
                 [[now]] = connection.execute(_TIME).fetchall()

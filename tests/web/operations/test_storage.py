@@ -44,10 +44,37 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     url = f"sqlite:///{in_the_way}/ostiary.db" if kind == "sqlite" else nobody_there
     ran = Machine(tmp_path, DATABASE_URL=url).run(*words)
     assert (ran.exit_code, ran.out) == (1, "")
-    [line] = ran.err.splitlines()
+    *before, line = ran.err.splitlines()
+    assert all("waiting for the database" in each for each in before)
+    assert len(before) == (kind == "postgresql" and words != ("client", "list"))
     assert line.startswith("ostiary: DATABASE_URL: ")
     assert "; allowed: " in line
-    assert "hunter22" not in line
+    assert "hunter22" not in ran.err
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
+    how: signal.Signals, workers: str, nobody_there: str, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, DATABASE_URL=nobody_there, WORKERS=workers)
+    with subprocess.Popen(
+        [sys.executable, "-m", "ostiary_web", "serve"],
+        env=os.environ | machine.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            assert server.stderr is not None
+            said = server.stderr.readline()
+            assert "waiting for the database" in said
+            assert urlsplit(nobody_there).netloc.rpartition("@")[2] in said
+            server.send_signal(how)
+            out, err = server.communicate(timeout=30)
+        finally:
+            server.kill()
+    assert (server.returncode, out, err) == (0, "", "")
 
 
 async def test_a_file_of_another_program_is_named_as_such(tmp_path: Path) -> None:
