@@ -16,6 +16,7 @@ __all__ = [
     "connect_writer",
     "create_file",
     "make_writer",
+    "refuse_unwritable",
     "set_patience",
 ]
 
@@ -70,6 +71,17 @@ def create_file(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raise `PermissionError` unless the file, what lies beside it and its folder can be written.
+
+    SQLite would open such a file for reading, and leave beside it what nobody can write either.
+    """
+    beside = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    for each in (path.parent, path, *(each for each in beside if each.exists())):
+        if not os.access(each, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(f"{each} cannot be written")
 
 
 def connect(path: Path) -> apsw.Connection:

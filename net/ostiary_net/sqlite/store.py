@@ -32,7 +32,13 @@ from ostiary_net.lives import read_life
 from ostiary_net.paging import Execute, Pager
 from ostiary_net.sqlite.access import fetch, write
 from ostiary_net.sqlite.audit_trail import ALL_ENTRIES, AUDIT, OF_A_SESSION, PARTS
-from ostiary_net.sqlite.connections import ReaderPool, StoreClosed, create_file, make_writer
+from ostiary_net.sqlite.connections import (
+    ReaderPool,
+    StoreClosed,
+    create_file,
+    make_writer,
+    refuse_unwritable,
+)
 from ostiary_net.sqlite.dialect import SQLiteDialect
 from ostiary_net.sqlite.rows import LAYOUTS
 from ostiary_net.sqlite.schema import SchemaError, bring_up_to_date, examine, is_current
@@ -53,12 +59,13 @@ class SQLiteStore:
         """Open the file, or make one that only its owner can read, and bring its schema up to date.
 
         `clock` only dates the schema's steps. Raises `SchemaError` for a file of a newer Ostiary or of
-        another program.
+        another program, `PermissionError` for one that cannot be written.
         """
         self.policy = policy
         # Whoever names the file by another link must meet the same lock beside it.
         self.path = Path(path).resolve()
         create_file(self.path)
+        refuse_unwritable(self.path)
         self._writer = Writer(self.path)
         self._readers = ReaderPool(self.path)
         self._pager = Pager(SQLiteDialect())

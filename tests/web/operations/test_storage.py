@@ -2,10 +2,12 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +24,8 @@ from ostiary_web.settings import SettingError, Settings
 from ostiary_web.storage import open_store
 from tests.net.store.stores import POSTGRESQL
 from tests.web.command_line.machine import Machine
+
+_NOBODY = 65_534
 
 
 @pytest.fixture
@@ -147,6 +151,42 @@ def relations_in(url: str) -> set[str]:
     named = "SELECT relname::text::bytea FROM pg_class WHERE relnamespace = 'public'::regnamespace"
     with psycopg.connect(url) as connection:
         return {bytes(name).decode() for (name,) in connection.execute(named)}
+
+
+@pytest.mark.parametrize("name, mode", [("ostiary.db", 0o444), ("ostiary.db-shm", 0o444), (".", 0o555)])
+def test_a_file_that_cannot_be_written_stops_the_start(name: str, mode: int) -> None:
+    with of_nobody() as folder:
+        machine = Machine(folder)
+        assert machine.run("migrate").exit_code == 0
+        (folder / name).touch()
+        (folder / name).chmod(mode)
+        before = sorted(folder.iterdir())
+        for words in ("serve", "migrate"):
+            ran = machine.run(words)
+            assert (ran.exit_code, ran.out) == (1, "")
+            [line] = ran.err.splitlines()
+            assert line.startswith("ostiary: DATABASE_URL: ")
+            assert f"{folder / name} cannot be written" in line
+        assert sorted(folder.iterdir()) == before
+        (folder / name).chmod(0o700)
+        assert machine.run("migrate").exit_code == 0
+
+
+@contextmanager
+def of_nobody() -> Iterator[Path]:
+    """A folder in which this process is a user whom modes of files hold for."""
+    folder = Path(tempfile.mkdtemp(prefix="ostiary-"))
+    is_root = os.geteuid() == 0
+    try:
+        if is_root:
+            os.chown(folder, _NOBODY, -1)
+            os.seteuid(_NOBODY)
+        yield folder
+    finally:
+        if is_root:
+            os.seteuid(0)
+        folder.chmod(0o700)
+        shutil.rmtree(folder)
 
 
 def test_the_password_of_a_database_is_in_no_printed_form() -> None:
