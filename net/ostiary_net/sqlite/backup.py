@@ -30,6 +30,9 @@ def back_up(source: Path, target: Path) -> int:
         raise BackupError(f"there is no database at {source}")
     if target.exists():
         raise BackupError(f"{target} is there already; name another file, or move it away")
+    if not target.parent.is_dir():
+        # Not made: under a disk that is not mounted it would hold the copy in the disk's place.
+        raise BackupError(f"there is no folder {target.parent}; make it, or mount what it is on")
     unfinished = target.with_name(target.name + ".unfinished")
     with suppress(FileNotFoundError):
         unfinished.unlink()
@@ -41,11 +44,11 @@ def back_up(source: Path, target: Path) -> int:
     except FileExistsError as error:
         raise BackupError(f"{target} is there already; name another file, or move it away") from error
     except (OSError, apsw.Error) as error:
-        raise BackupError(f"{source} could not be copied to {target}: {error}") from error
+        raise BackupError(f"{source} could not be copied to {target}: {_words(error)}") from error
     finally:
-        for each in (unfinished, *(unfinished.with_name(unfinished.name + end) for end in ("-wal", "-shm"))):
+        for end in ("", "-wal", "-shm", "-journal"):
             with suppress(FileNotFoundError):
-                each.unlink()
+                unfinished.with_name(unfinished.name + end).unlink()
     _flush(target.parent)
     return target.stat().st_size
 
@@ -63,13 +66,25 @@ def restore(backup: Path, database: Path) -> int:
     return back_up(backup, database)
 
 
+def _words(error: OSError | apsw.Error) -> str:
+    """What went wrong. Of a step of a copy, SQLite keeps the kind and no text."""
+    if isinstance(error, apsw.FullError):
+        return "the disk is full"
+    if isinstance(error, apsw.Error) and str(error) == "not an error":
+        return f"SQLite says {type(error).__name__}"
+    return str(error)
+
+
 def _copy(source: Path, target: Path) -> None:
     reading, writing = connect(source), connect(target)
     try:
         examine(reading)
-        with writing.backup("main", reading, "main") as copying:
+        copying = writing.backup("main", reading, "main")
+        try:
             while not copying.done:
                 copying.step(_PAGES_A_STEP)
+        finally:
+            copying.close(force=True)  # what a step raised it would raise once more
         # One file, with nothing beside it.
         writing.execute("PRAGMA journal_mode = DELETE").fetchall()
         found = [str(line) for (line,) in writing.execute("PRAGMA integrity_check")]

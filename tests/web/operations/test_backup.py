@@ -8,6 +8,7 @@ import apsw
 import httpx
 import pytest
 
+from tests.net.sqlite.disk import Disk
 from tests.web.command_line.machine import Machine
 
 
@@ -109,6 +110,40 @@ def test_a_backup_that_is_not_whole_is_not_restored(machine: Machine, tmp_path: 
     assert ran.exit_code == 1
     assert len(ran.err.splitlines()) == 1
     assert [path for path in (tmp_path / "there").iterdir() if path.suffix == ".db"] == []
+
+
+class FullDisk(Disk):
+    """It has room for so many writes; to cut files off and to flush them needs none."""
+
+    def operate(self, what: str) -> None:
+        if what == "write":
+            super().operate(what)
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2, 5, 20])
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_a_full_disk_is_called_one_and_has_nothing_of_the_copy(
+    machine: Machine, tmp_path: Path, command: str, writes: int
+) -> None:
+    machine.script("backup", str(tmp_path / "whole.db"))
+    target = tmp_path / "full"
+    target.mkdir()
+    with FullDisk() as disk:
+        disk.fail_after(writes)
+        if command == "backup":
+            ran = machine.run("backup", str(target / "backup.db"))
+        else:
+            ran = Machine(target).run("restore", str(tmp_path / "whole.db"))
+    assert (ran.exit_code, ran.out) == (1, "")
+    assert ran.err.endswith(": the disk is full\n")
+    assert list(target.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_not_made(machine: Machine, tmp_path: Path) -> None:
+    ran = machine.run("backup", str(tmp_path / "not-mounted" / "backup.db"))
+    assert (ran.exit_code, ran.out) == (1, "")
+    assert f"there is no folder {tmp_path / 'not-mounted'}" in ran.err
+    assert not (tmp_path / "not-mounted").exists()
 
 
 def test_a_backup_is_one_file_that_sqlite_itself_reads(machine: Machine, tmp_path: Path) -> None:
