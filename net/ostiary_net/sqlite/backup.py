@@ -71,7 +71,7 @@ def _words(error: OSError | apsw.Error) -> str:
     if isinstance(error, apsw.FullError):
         return "the disk is full"
     if isinstance(error, apsw.Error) and str(error) == "not an error":
-        return f"SQLite says {type(error).__name__}"
+        return f"SQLite says {apsw.mapping_extended_result_codes[error.extendedresult]}"
     return str(error)
 
 
