@@ -71,7 +71,8 @@ def _words(error: OSError | apsw.Error) -> str:
     if isinstance(error, apsw.FullError):
         return "the disk is full"
     if isinstance(error, apsw.Error) and str(error) == "not an error":
-        return f"SQLite says {apsw.mapping_extended_result_codes[error.extendedresult]}"
+        code = getattr(error, "extendedresult", None)
+        return f"SQLite says {apsw.mapping_extended_result_codes.get(code, type(error).__name__)}"
     return str(error)
 
 
