@@ -52,7 +52,7 @@ def main() -> None:
 @main.command()
 @click.option("--plain", is_flag=True, help="Serve everything through ASGI, without the token lane.")
 def serve(plain: bool) -> None:
-    """Serve HTTP until SIGTERM or SIGINT."""
+    """Serve HTTP until SIGTERM, SIGINT or SIGHUP."""
     settings = _prepared()
     if settings.workers == 1:
         _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)

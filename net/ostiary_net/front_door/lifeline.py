@@ -7,6 +7,7 @@ whatever way a process ends: so no worker lives on, holding the address, after i
 import os
 import socket
 from collections.abc import MutableMapping
+from contextlib import suppress
 from typing import Final
 
 import trio
@@ -36,8 +37,9 @@ class Lifeline:
         self._end.close()
 
     def tell(self) -> None:
-        """In a worker: this process serves."""
-        self._end.send(_SERVES)
+        """In a worker: this process serves. Of a parent that has gone, `heard` tells."""
+        with suppress(ConnectionError):
+            self._end.send(_SERVES)
 
     async def heard(self) -> bool:
         """Wait for the other end. False when it has gone."""

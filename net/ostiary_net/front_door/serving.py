@@ -29,7 +29,15 @@ from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline
 from ostiary_net.front_door.listening import AddressError, address_of, listening
 from ostiary_net.front_door.seam import install_seam
 
-__all__ = ["HARD_END_SECONDS", "ServerFailed", "heed_signals", "serve", "serve_until", "until_signal"]
+__all__ = [
+    "HARD_END_SECONDS",
+    "STOPPING",
+    "ServerFailed",
+    "heed_signals",
+    "serve",
+    "serve_until",
+    "until_signal",
+]
 
 _log = structlog.get_logger("ostiary")
 
@@ -38,6 +46,9 @@ Started = Callable[[list[str]], None]
 HARD_END_SECONDS: Final = 3.0
 """After the graceful seconds, until the process ends itself: time to close what stands behind the
 application."""
+
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""The signals that stop a server. Nothing is read anew on SIGHUP, and a terminal that goes sends it."""
 
 _LETTING_IN_SECONDS: Final = 1.0
 """At most, where connections come faster than they are let in."""
@@ -53,7 +64,7 @@ class ServerFailed(RuntimeError):
 
 
 async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Started) -> None:
-    """Serve until SIGTERM or SIGINT; a second one does not wait for running requests. One that comes while
+    """Serve until one of `STOPPING`; a second one does not wait for running requests. One that comes while
     the application still starts ends that.
 
     `started` is called with the addresses once they are listened on. Raises `AddressError` where the
@@ -83,7 +94,7 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Star
 
 
 async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
-    """Do `work`, and give it up on SIGTERM or SIGINT. Raises what it does."""
+    """Do `work`, and give it up on one of `STOPPING`. Raises what it does."""
     stop = trio.Event()
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -199,8 +210,8 @@ async def _stop_without_parent(lifeline: Lifeline, stop: trio.Event) -> None:
 
 
 async def heed_signals(stop: trio.Event, task_status: trio.TaskStatus[None]) -> None:
-    """Set `stop` on SIGTERM or SIGINT; a second one ends the process."""
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    """Set `stop` on one of `STOPPING`; a second one ends the process."""
+    with trio.open_signal_receiver(*STOPPING) as signals:
         task_status.started()
         async for _ in signals:
             if stop.is_set():

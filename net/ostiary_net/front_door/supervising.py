@@ -20,7 +20,7 @@ import trio
 
 from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline
 from ostiary_net.front_door.listening import AddressError, address_of, listening
-from ostiary_net.front_door.serving import HARD_END_SECONDS
+from ostiary_net.front_door.serving import HARD_END_SECONDS, STOPPING
 
 __all__ = ["supervise"]
 
@@ -39,7 +39,7 @@ _KILL_SECONDS: Final = HARD_END_SECONDS + 1.0
 def supervise(
     argv: Sequence[str], *, bind: str, workers: int, graceful_seconds: float, started: Started
 ) -> int:
-    """Run `workers` processes until SIGTERM or SIGINT; the exit code of this one.
+    """Run `workers` processes until one of `STOPPING`; the exit code of this one.
 
     Each is started as `argv` with the address of the inherited socket, `fd://N`, behind it. `started` is
     called with the addresses when the first worker serves. 0 when all stopped in time.
@@ -155,7 +155,7 @@ class _Supervisor:
         self._stop.set()
 
     async def _heed_signals(self, task_status: trio.TaskStatus[None]) -> None:
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with trio.open_signal_receiver(*STOPPING) as signals:
             task_status.started()
             async for _ in signals:
                 if self._stop.is_set():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ostiary_net.front_door.lifeline import VARIABLE, Lifeline
 from ostiary_net.front_door.listening import AddressError, address_of, listening
 
 ROOT = Path(__file__).parents[3]
@@ -41,11 +42,37 @@ def start() -> Iterator[Start]:
         process.communicate(timeout=PATIENCE_SECONDS)
 
 
-def test_sigterm_ends_a_server_with_0(start: Start) -> None:
-    server = start("serve")
-    assert ask(port_of(server)) == server.pid
-    server.send_signal(signal.SIGTERM)
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("kind", ["serve", "supervise"])
+def test_a_signal_ends_a_server_with_0(start: Start, kind: str, how: signal.Signals) -> None:
+    server = start(kind)
+    assert (ask(port_of(server)) == server.pid) == (kind == "serve")
+    server.send_signal(how)
     assert server.wait(PATIENCE_SECONDS) == 0
+
+
+def test_a_worker_that_serves_once_its_parent_has_gone_ends_without_a_word() -> None:
+    with listening("127.0.0.1:0") as [listener]:
+        ours, its = socket.socketpair()
+        ours.close()
+        worker = subprocess.run(
+            [sys.executable, "-m", "tests.net.front_door.worker", "serve", f"fd://{listener.fileno()}"],
+            cwd=ROOT,
+            env={**os.environ, VARIABLE: str(its.fileno())},
+            pass_fds=(listener.fileno(), its.fileno()),
+            capture_output=True,
+            timeout=PATIENCE_SECONDS,
+        )
+        its.close()
+    assert (worker.returncode, worker.stderr) == (0, b"")
+
+
+async def test_a_parent_that_has_gone_is_told_nothing_and_heard_of() -> None:
+    ours, its = socket.socketpair()
+    ours.close()
+    with Lifeline(its) as lifeline:
+        lifeline.tell()
+        assert not await lifeline.heard()
 
 
 def test_a_server_that_does_not_come_to_its_end_ends_itself(start: Start) -> None:
