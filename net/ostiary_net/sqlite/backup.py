@@ -71,7 +71,7 @@ def _words(error: OSError | apsw.Error) -> str:
     if isinstance(error, apsw.FullError):
         return "the disk is full"
     if isinstance(error, apsw.Error) and str(error) == "not an error":
-        code = getattr(error, "extendedresult", None)
+        code = getattr(error, "extendedresult", -1)
         return f"SQLite says {apsw.mapping_extended_result_codes.get(code, type(error).__name__)}"
     return str(error)
 
