@@ -16,7 +16,9 @@ import trio
 
 from ostiary_net.front_door import AddressError, ServerFailed, supervise, until_signal
 from ostiary_net.front_door import serve as serve_http
+from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.lane import open_lane
+from ostiary_net.scraping import metrics_listeners
 from ostiary_web.app import Backing, open_backing
 from ostiary_web.commands import (
     audit,
@@ -67,15 +69,18 @@ def serve(plain: bool) -> None:
     if not made_ready:
         return
     [administrator] = made_ready
-    sys.exit(
-        supervise(
+    try:
+        code = supervise(
             [sys.executable, "-m", "ostiary_web", "work", *(["--plain"] if plain else [])],
             bind=settings.bind,
             workers=settings.workers,
             graceful_seconds=_GRACEFUL_SECONDS,
             started=lambda addresses: _greet(settings, administrator, addresses),
+            examine=partial(_examine_metrics_ports, settings),
         )
-    )
+    except SettingError as error:
+        sys.exit(f"ostiary: {error}")
+    sys.exit(code)
 
 
 @main.command(hidden=True)
@@ -112,6 +117,19 @@ def _prepared() -> Settings:
             "rate limits are not the specification's", rate_limit_scale=settings.rate_limit_scale
         )
     return settings
+
+
+def _examine_metrics_ports(settings: Settings) -> None:
+    """Raise `SettingError` unless each worker can have a port of its own; one that cannot would die anew for
+    ever."""
+    for slot in range(settings.workers):
+        try:
+            with metrics_listeners(settings.metrics_bind, {WORKER: str(slot)}):
+                pass
+        except AddressError as error:
+            fault = f"{error}, for worker {slot + 1} of {settings.workers}"
+            allowed = "an address with as many free ports in a row as there are WORKERS"
+            raise SettingError("METRICS_BIND", fault, allowed) from error
 
 
 async def _make_ready(settings: Settings) -> NewAdministrator | None:

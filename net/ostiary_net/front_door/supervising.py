@@ -37,18 +37,27 @@ _KILL_SECONDS: Final = HARD_END_SECONDS + 1.0
 
 
 def supervise(
-    argv: Sequence[str], *, bind: str, workers: int, graceful_seconds: float, started: Started
+    argv: Sequence[str],
+    *,
+    bind: str,
+    workers: int,
+    graceful_seconds: float,
+    started: Started,
+    examine: Callable[[], None] = lambda: None,
 ) -> int:
     """Run `workers` processes until one of `STOPPING`; the exit code of this one.
 
     Each is started as `argv` with the address of the inherited socket, `fd://N`, behind it. `started` is
     called with the addresses when the first worker serves. 0 when all stopped in time.
+
+    `examine` is called while the address is held and before there are workers; what it raises ends it.
     """
     try:
         with listening(bind) as listeners:
             # One socket a worker's address names; a host name with several addresses is served on its first.
             for spare in listeners[1:]:
                 spare.close()
+            examine()
             supervisor = _Supervisor(argv, listeners[0], workers, graceful_seconds, started)
             return trio.run(supervisor.run)
     except AddressError as error:
