@@ -1,6 +1,7 @@
 """What a line of the log looks like, in both forms."""
 
 import json
+import logging
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -27,6 +28,40 @@ def test_a_line_is_json_with_its_time_and_without_what_is_absent(capsys: pytest.
     assert entry["timestamp"].endswith("Z")
     moment = datetime.fromisoformat(entry["timestamp"])
     assert before - timedelta(seconds=1) < moment < datetime.now(UTC) + timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_what_a_library_logs_has_the_same_form_and_no_text_of_an_exception(
+    capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    configure_logs("info", form)
+    library = logging.getLogger("psycopg.pool")
+    library.info("not worth a line")
+    try:
+        raise ValueError("hunter22")
+    except ValueError as error:
+        library.warning("error connecting in %r: %s\n  with a hint", "pool-1", error)
+        library.exception("failed")
+    first, second = capsys.readouterr().err.splitlines()
+    if form == "console":
+        timestamp, line = first.split(" ", 1)
+        assert datetime.fromisoformat(timestamp).tzinfo is not None
+        assert line == (
+            "[warning  ] error connecting in 'pool-1': ValueError with a hint logger=psycopg.pool"
+        )
+        assert "hunter22" not in second
+        return
+    entry = json.loads(first)
+    assert datetime.fromisoformat(entry.pop("timestamp")).tzinfo is not None
+    assert entry == {
+        "event": "error connecting in 'pool-1': ValueError with a hint",
+        "level": "warning",
+        "logger": "psycopg.pool",
+    }
+    entry = json.loads(second)
+    assert (entry["event"], entry["level"], entry["cause"]) == ("failed", "error", "ValueError")
+    assert "test_logs.py" in entry["where"][0]
+    assert "hunter22" not in second
 
 
 @pytest.mark.parametrize("value", ["\ud800", 2**70, {1, 2}, object], ids=repr)

@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from ostiary_net.log_lines import LINES
+from ostiary_net.service import where_raised
 
 __all__ = ["configure_logs"]
 
@@ -34,12 +35,14 @@ _encode_anything: Final = json.JSONEncoder(default=repr, separators=(",", ":")).
 
 def configure_logs(level: str, form: str) -> None:
     """Set up structlog, and the standard library's logging for what Hypercorn and Quart say."""
+    line = _Line(_renderer(form))
     structlog.configure(
-        processors=[_Line(_renderer(form))],
+        processors=[line],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=lambda *names: LINES,
     )
-    logging.basicConfig(stream=sys.stderr, level=max(_LEVELS[level], logging.WARNING), force=True)
+    handler = _Handler(line)
+    logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
 
 
 def _renderer(form: str) -> Render:
@@ -71,6 +74,38 @@ class _Line:
         line["level"] = method
         line["timestamp"] = f"{text}.{microseconds:06}Z"
         return self._render(line)
+
+
+class _Handler(logging.Handler):
+    """Says what libraries log as we say ours, one line an occurrence."""
+
+    def __init__(self, line: _Line) -> None:
+        super().__init__()
+        self._line = line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            entry: EventDict = {"event": _told(record), "logger": record.name}
+            if record.exc_info and record.exc_info[1] is not None:
+                # Its text may quote what a client sent.
+                error = record.exc_info[1]
+                entry.update(cause=type(error).__name__, where=where_raised(error))
+            LINES.msg(self._line(None, record.levelname.lower(), entry))
+        except Exception:  # what a library logs amiss ends nothing
+            self.handleError(record)
+
+
+def _told(record: logging.LogRecord) -> str:
+    """Its message on one line, without the texts of exceptions put into it."""
+    arguments = record.args
+    if isinstance(arguments, tuple):
+        record.args = tuple(
+            type(each).__name__ if isinstance(each, BaseException) else each for each in arguments
+        )
+    try:
+        return " ".join(record.getMessage().split())
+    finally:
+        record.args = arguments
 
 
 def _as_json(entry: EventDict) -> str:
