@@ -37,6 +37,7 @@ from ostiary_web.entrance import entrance, first_password_line, settings_or_exit
 from ostiary_web.first_administrator import NewAdministrator
 from ostiary_web.logs import configure_logs
 from ostiary_web.settings import SettingError, Settings
+from ostiary_web.storage import unwritable
 
 __all__ = ["main"]
 
@@ -56,6 +57,8 @@ def main() -> None:
 def serve(plain: bool) -> None:
     """Serve HTTP until SIGTERM, SIGINT or SIGHUP."""
     settings = _prepared()
+    for name, path in unwritable(settings):
+        structlog.get_logger("ostiary").warning("cannot be written", setting=name, path=str(path))
     if settings.workers == 1:
         _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
         return

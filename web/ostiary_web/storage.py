@@ -1,9 +1,11 @@
 """The store that the settings name, opened; one that cannot be used ends the start with one line."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+import os
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Protocol, assert_never
 
 import apsw
@@ -20,7 +22,7 @@ from ostiary_net.sweeping import ClearedStore
 from ostiary_web.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.settings import SettingError, Settings
 
-__all__ = ["DAY_SECONDS", "ServerStore", "first_line", "open_store", "policy_of"]
+__all__ = ["DAY_SECONDS", "ServerStore", "first_line", "open_store", "policy_of", "unwritable"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -66,6 +68,21 @@ def policy_of(settings: Settings) -> Policy:
         salt_margin_seconds=_CLOCKS_APART_SECONDS,
         retention_seconds=settings.retention_sessions_days * DAY_SECONDS,
     )
+
+
+def unwritable(settings: Settings) -> Iterator[tuple[str, Path]]:
+    """The settings that name a place where nothing can be written, each with what is in the way."""
+    places = [("DATA_DIR", settings.data_dir / "files" / "x")]
+    if settings.sms_gateway_url is None:
+        places.append(("SMS_OUTBOX", settings.sms_outbox))
+    for name, path in places:
+        there = next(each for each in (path, *path.absolute().parents) if os.path.exists(each))
+        is_right_kind = there.is_dir() == (there != path)
+        may = os.W_OK if there == path else os.W_OK | os.X_OK
+        if not is_right_kind or not os.access(
+            there, may, effective_ids=os.access in os.supports_effective_ids
+        ):
+            yield name, there
 
 
 @asynccontextmanager

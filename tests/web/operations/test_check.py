@@ -10,6 +10,7 @@ from ostiary_core.instant import Instant
 from ostiary_core.records import Client, Table, revised
 from ostiary_net.sqlite import SQLiteStore
 from tests.web.command_line.machine import Machine
+from tests.web.operations.test_storage import of_nobody
 
 SOUND = {
     "PUBLIC_URL": "https://id.example.com",
@@ -66,6 +67,31 @@ def test_a_database_that_others_can_read_is_at_fault(tmp_path: Path) -> None:
     machine = prepared(tmp_path)
     (tmp_path / "ostiary.db").chmod(0o644)
     assert levels(machine) == {"files": "fault"}
+
+
+@pytest.mark.parametrize("setting, name", [("DATA_DIR", "data"), ("SMS_OUTBOX", "outbox")])
+@pytest.mark.parametrize("fault", ["unwritable", "another kind"])
+def test_a_place_that_cannot_be_written_is_at_fault(setting: str, name: str, fault: str) -> None:
+    with of_nobody() as folder:
+        machine = prepared(folder)
+        place = folder / name
+        if fault == "unwritable":
+            place.mkdir()
+            place.chmod(0o555)
+            path = place if setting == "DATA_DIR" else place / "sms.jsonl"
+        else:
+            path = place
+            place.touch() if setting == "DATA_DIR" else place.mkdir()
+            place.chmod(0o700)
+        found = levels(machine, **{setting: str(path), "SMS_GATEWAY_URL": ""})
+        assert found.pop("SMS_GATEWAY_URL") == "warning"
+        assert found[setting] == "fault"
+        # A start says so too; this one goes no further.
+        nowhere = f"sqlite:///{folder / 'ostiary.db'}/x"
+        ran = machine.run("serve", env={setting: str(path), "SMS_GATEWAY_URL": "", "DATABASE_URL": nowhere})
+        [said, _] = ran.err.splitlines()
+        assert f"cannot be written path={place} setting={setting}" in said
+        place.chmod(0o700)
 
 
 def test_a_clock_that_was_set_back_is_at_fault(tmp_path: Path) -> None:

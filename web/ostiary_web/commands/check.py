@@ -22,6 +22,7 @@ from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import settings_or_exit
 from ostiary_web.settings import Settings
+from ostiary_web.storage import unwritable
 
 __all__ = ["check"]
 
@@ -122,6 +123,8 @@ def _of_files(settings: Settings) -> Iterator[Finding]:
     for path in open_ones:
         mode = stat.S_IMODE(path.stat().st_mode)
         yield Finding(Level.FAULT, "files", f"{path} can be read by others (mode {mode:o}): chmod go= {path}")
+    for name, path in unwritable(settings):
+        yield Finding(Level.FAULT, name, f"{path} cannot be written by who runs this")
     if not open_ones:
         yield Finding(Level.FINE, "files", "nobody else can read them")
 
