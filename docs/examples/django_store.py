@@ -55,11 +55,8 @@ def columns_of(record: Record) -> dict[str, Any]:
 
 
 class DjangoStore:
-    """The port of the core over the two models.
-
-    SQLite lets one write at a time. On PostgreSQL a turn needs `"isolation_level": REPEATABLE_READ` among the
-    database's OPTIONS, and a serialization failure is to be taken as a lost race.
-    """
+    """The port of the core over the two models, on SQLite, which lets one write at a time. On PostgreSQL a
+    turn needs `REPEATABLE READ`, and a serialization failure is a lost race."""
 
     def turn(
         self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()

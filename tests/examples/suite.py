@@ -261,11 +261,11 @@ def a_body_past_the_limit_is_refused(door: Door) -> None:
     assert told.error == (413, "invalid_request")
 
 
-def what_is_not_there_or_not_allowed_is_told_in_the_envelope(door: Door) -> None:
+def what_is_not_there_or_not_allowed_is_told_in_its_form(door: Door) -> None:
     missing = door.ask("POST", "/api/oauth2/nothing", [], b"")
     assert (missing.status, missing.content["code"]) == (404, "A0404")
     refused = door.ask("GET", "/api/oauth2/token", [], b"")
-    assert (refused.status, refused.content["code"]) == (405, "A0405")
+    assert (refused.status, refused.content["error"]) == (405, "invalid_request")
     assert "POST" in refused.headers["allow"]
 
 
@@ -298,7 +298,7 @@ _CASES: Final[tuple[Case, ...]] = (
     a_client_that_does_not_prove_itself_is_refused_as_its_method_asks,
     a_request_that_is_no_form_is_refused,
     a_body_past_the_limit_is_refused,
-    what_is_not_there_or_not_allowed_is_told_in_the_envelope,
+    what_is_not_there_or_not_allowed_is_told_in_its_form,
     past_its_rate_a_source_is_told_to_wait_until_the_minute_is_over,
     who_presents_wrong_secrets_is_slowed_down_and_a_right_one_is_not,
 )

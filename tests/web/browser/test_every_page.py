@@ -85,7 +85,7 @@ def test_no_table_breaks_a_short_word(visit: Visit, household: Household) -> Non
     """Nor a heading, a time, an address or an id with a hyphen, also where long names need the room."""
     visitor = visit(java_script_enabled=True)
     visitor.open(request_for(household))
-    visitor.sign_in("alice")
+    visitor.sign_in("liwei")
     if visitor.path == "/sso":
         visitor.agree()
     visitor.context.clear_cookies()

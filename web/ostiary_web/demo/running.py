@@ -26,7 +26,7 @@ _GRACEFUL_SECONDS = 2.0
 
 
 def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, str], None]) -> None:
-    """Serve both until SIGTERM or SIGINT, on a store that is made for it and gone afterwards.
+    """Serve both until SIGTERM, SIGINT or SIGHUP, on a store that is made for it and gone afterwards.
 
     `tell` is given the addresses of the server and of the shop and everybody's password.
     """
