@@ -9,7 +9,7 @@ from unittest.mock import patch
 from fuzz.faults.planting import Fault, wrapped
 from ostiary_core import consent, pkce
 from ostiary_core.code import CodeState
-from ostiary_core.decision import TokensIssued, Update, refused
+from ostiary_core.decision import Refused, TokensIssued, Update, refused
 from ostiary_core.records import revised
 from ostiary_core.secret import draw_token
 from ostiary_core.why import Why
@@ -164,7 +164,7 @@ def with_parameters(**values: Callable[[Any], Any]) -> Callable[[Original], Orig
 def must_change_unchecked(original: Original) -> Original:
     def examined(caller: Any, asked: Any, snapshot: Any, now: Any) -> Any:
         found = original(caller, asked, snapshot, now)
-        if found is Why.PASSWORD_MUST_CHANGE:
+        if isinstance(found, Refused) and found.why is Why.PASSWORD_MUST_CHANGE:
             user = snapshot.user(snapshot.session_by_access_token(caller.access_token.digest).user_id)
             content = snapshot.after((Update(user, replace(user, must_change_password=False)),))
             return original(caller, asked, content, now)

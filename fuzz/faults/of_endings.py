@@ -277,7 +277,7 @@ FAULTS: Final = (
     Fault(
         "sign-ins-unbounded",
         "failed sign-ins slow nothing down",
-        wrapped("account", "_next_sign_in_at", with_policy(free_sign_in_failures=10**6)),
+        wrapped("account", "sign_in", with_policy(free_sign_in_failures=10**6)),
     ),
     Fault(
         "sign-out-ends-nothing", "signing out ends nothing", wrapped("account", "sign_out", nothing_happens)
