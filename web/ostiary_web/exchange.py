@@ -12,7 +12,7 @@ from quart import Response, current_app, g, request
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, FieldFault, Refused
 from ostiary_core.events import Event
-from ostiary_core.http.answer import NO_STORE, Answer, Headers
+from ostiary_core.http.answer import NO_STORE, Answer, Headers, retry_after
 from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
@@ -78,8 +78,12 @@ class Exchange:
         return respond(success(data, status=status))
 
     def refuse(self, why: Why, faults: Sequence[FieldFault] = (), headers: Headers = NO_STORE) -> Response:
-        """The failure of what need not be decided, in the envelope and in the log."""
-        tell_refused(why, self.trace_id, self.source)
+        """The failure of what need not be decided, in the envelope and in the log.
+
+        A fault of ours is no refusal: whoever met it has told the log.
+        """
+        if MEANINGS[why].status < 500:
+            tell_refused(why, self.trace_id, self.source)
         return self._failure(why, faults, headers)
 
     def _failure(self, why: Why, faults: Sequence[FieldFault], headers: Headers) -> Response:
@@ -90,9 +94,8 @@ class Exchange:
 
     def refused(self, reply: Refused) -> Response:
         """The envelope of a refusal that the rules decided; one that passes says when (RFC 9110 §10.2.3)."""
-        if reply.wait_seconds is None:
-            return self._failure(reply.why, reply.faults, NO_STORE)
-        return self._failure(reply.why, reply.faults, _retry_after(reply.wait_seconds))
+        wait = () if reply.wait_seconds is None else (retry_after(reply.wait_seconds),)
+        return self._failure(reply.why, reply.faults, (*NO_STORE, *wait))
 
 
 def exchange() -> Exchange:
@@ -134,15 +137,11 @@ def limited(operation: Operation) -> Callable[[Handler], Handler]:
             wait = here.service.seconds_to_wait(operation, here.source)
             if not wait:
                 return await handler()
-            return here.refuse(Why.TOO_MANY_REQUESTS, headers=_retry_after(wait))
+            return here.refuse(Why.TOO_MANY_REQUESTS, headers=(*NO_STORE, retry_after(wait)))
 
         return view
 
     return within
-
-
-def _retry_after(seconds: int) -> Headers:
-    return (*NO_STORE, (b"retry-after", str(seconds).encode("ascii")))
 
 
 async def body() -> bytes:

@@ -6,7 +6,7 @@ from typing import Final
 
 from ostiary_core.making import maker
 
-__all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer"]
+__all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer", "retry_after"]
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Header fields with lower-case names, in order, as ASGI has them."""
@@ -31,6 +31,11 @@ class Answer:
 
 
 _make_answer: Final = maker(Answer)
+
+
+def retry_after(seconds: int) -> tuple[bytes, bytes]:
+    """The field that says when asking again helps (RFC 9110 §10.2.3)."""
+    return (b"retry-after", str(seconds).encode("ascii"))
 
 
 def json_answer(status: int, content: object, headers: Headers = NO_STORE) -> Answer:

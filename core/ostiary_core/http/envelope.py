@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ostiary_core.decision import FieldFault
-from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer
+from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer, retry_after
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
 from ostiary_core.why import Why
@@ -49,13 +49,11 @@ def service_failure(
     why: Why, language: Language, trace_id: str, *, retry_after_seconds: int | None = None
 ) -> Answer:
     """The 429 and 500 of the token service: the envelope without `errors` ("Envelope errors")."""
-    headers = NO_STORE
-    if retry_after_seconds is not None:
-        headers = (*NO_STORE, (b"retry-after", str(retry_after_seconds).encode("ascii")))
+    wait = () if retry_after_seconds is None else (retry_after(retry_after_seconds),)
     return json_answer(
         MEANINGS[why].status,
         {"code": MEANINGS[why].code, "msg": text_of(why, language), "data": None, "traceId": trace_id},
-        headers,
+        (*NO_STORE, *wait),
     )
 
 
