@@ -1,6 +1,7 @@
 """Who is calling: a client by its secret, or a signed-in user by the token of a login session."""
 
 import hmac
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
@@ -21,6 +22,7 @@ __all__ = [
     "permissions_of",
     "person",
     "registered_for",
+    "roles_named",
     "roles_of",
 ]
 
@@ -81,10 +83,15 @@ def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     return Why.NOT_SIGNED_IN if user is None else Person(user, session)
 
 
+def roles_named(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
+    """The roles of these names that exist."""
+    found = (snapshot.role(role_id) for role_id in role_ids)
+    return tuple(role for role in found if role is not None)
+
+
 def roles_of(user: User, snapshot: Snapshot) -> tuple[Role, ...]:
     """The roles of `user` that exist."""
-    found = (snapshot.role(role_id) for role_id in user.role_ids)
-    return tuple(role for role in found if role is not None)
+    return roles_named(user.role_ids, snapshot)
 
 
 def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:

@@ -150,7 +150,8 @@ def _examined(
     if asked.repeated:
         return Refused(Why.PARAMETER_REPEATED)
     faults = tuple(_malformed(asked))
-    if faults or not asked.redirect_uri or asked.code_challenge is None:
+    # With no fault both are there, which the type checker does not see.
+    if faults or asked.redirect_uri is None or asked.code_challenge is None:
         return Refused(Why.PARAMETERS_MALFORMED, faults=faults)
     client = snapshot.client(asked.client_id or "")
     if (

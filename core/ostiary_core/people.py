@@ -12,7 +12,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 
 from typing import Any
 
-from ostiary_core.authentication import Person, allowed, exceeds, roles_of
+from ostiary_core.authentication import Person, allowed, exceeds, roles_named, roles_of
 from ostiary_core.decision import (
     Change,
     Decision,
@@ -83,7 +83,7 @@ def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decisio
     fields = _read(event.fields, None, event.faults, snapshot)
     if isinstance(fields, Refused):
         return Decision(fields)
-    if exceeds(_roles(fields.role_ids, snapshot), who, snapshot):
+    if exceeds(roles_named(fields.role_ids, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     user = User(
         user_id=draw_id(event.entropy, "user"),
@@ -126,7 +126,7 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if fields == read_user_fields({}, user, ()):
         return Decision(UserKnown(user))
     moved = set(user.role_ids) ^ set(fields.role_ids)
-    if exceeds(_roles(tuple(moved), snapshot), who, snapshot):
+    if exceeds(roles_named(moved, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
@@ -305,11 +305,6 @@ def _found(
     return Why.PERMISSION_MISSING if exceeds(roles_of(user, snapshot), who, snapshot) else (who, user)
 
 
-def _roles(role_ids: tuple[str, ...], snapshot: Snapshot) -> tuple[Role, ...]:
-    found = (snapshot.role(role_id) for role_id in role_ids)
-    return tuple(role for role in found if role is not None)
-
-
 def _taken(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
     """The names that `after` takes and that are somebody else's. A name that stays is not looked up."""
     kept = () if before is None else names_of(before)
@@ -333,7 +328,7 @@ def _recounted(before: User | None, after: User | None, snapshot: Snapshot) -> t
     """The roles whose number of holders moves when `after` stands in place of `before`."""
     changes = []
     ids = dict.fromkeys((*(before.role_ids if before else ()), *(after.role_ids if after else ())))
-    for role in _roles(tuple(ids), snapshot):
+    for role in roles_named(ids, snapshot):
         held, holds = _holds(before, role), _holds(after, role)
         counted = revised(
             role,

@@ -1,8 +1,8 @@
 """What a process remembers of the secrets that clients presented: which were wrong, and when which was right.
 
-Wrong ones are slowed down (`ostiary_core.secret_guesses`). When a secret was last
-right is written down now and then, beside all requests: not with each of them, as an introspection must not
-wait for a disk; and not read from the audit trail, as introspections are not in it.
+Wrong ones are slowed down (`ostiary_core.secret_guesses`). When a secret was last right is written down now
+and then, beside all requests: not with each of them, as an introspection must not wait for a disk; and not
+read from the audit trail, as introspections are not in it.
 """
 
 from collections.abc import Iterable
