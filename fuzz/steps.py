@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from fuzz.beginnings import BATCHES, CHANGES, KEEP_SECONDS, PERMISSIONS, USER_CHANGES
 from fuzz.calls import Verb
 
-__all__ = ["Kind", "Ref", "Step", "Twist", "after"]
+__all__ = ["Kind", "Ref", "Step", "Twist", "after", "read_lines"]
 
 _HEAD: Final = re.compile(r"([0-9]+)(\+?)\s+([0-9]+(?:\.[0-9]+)?)\s+s\s+(\S+)(.*)")
 _REF: Final = re.compile(r"([a-z]+)@([0-9]+)(?:~([0-9]+))?")
@@ -167,6 +167,24 @@ def after(before: Step | None, step: Step) -> Step:
     if before is not None and step.number <= before.number:
         raise ValueError(f"expected a number above {before.number}, got {step.number}")
     return step
+
+
+def read_lines(text: str, head: Callable[[str], str], add: Callable[[str], None]) -> str | None:
+    """Give the first line that says something to `head` and the others to `add`; what `head` made of it, None
+    where nothing is said. Raises `ValueError`, which names the line."""
+    found = None
+    for place, line in enumerate(text.splitlines(), 1):
+        said = line.partition("#")[0].strip()
+        if not said:
+            continue
+        try:
+            if found is None:
+                found = head(said)
+            else:
+                add(said)
+        except ValueError as error:
+            raise ValueError(f"line {place}: {error}") from None
+    return found
 
 
 # --- reading words

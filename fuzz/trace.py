@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fuzz.beginnings import Beginning, begin, fixed
 from fuzz.invariants import Violation
 from fuzz.seeds import choices
-from fuzz.steps import Step, after
+from fuzz.steps import Step, after, read_lines
 from fuzz.world import Stillborn, World
 
 __all__ = ["FIXED", "FIXED_STRICT", "Replay", "beginning_of", "read", "replay", "turns_of", "write"]
@@ -76,19 +76,10 @@ def write(world: str, steps: Sequence[Step], told: Sequence[str] = (), remarks: 
 
 def read(text: str) -> tuple[str, list[Step]]:
     """The world and the steps of a trace; raises `ValueError`, which names the line."""
-    world = None
     steps: list[Step] = []
-    for place, line in enumerate(text.splitlines(), 1):
-        said = line.partition("#")[0].strip()
-        if not said:
-            continue
-        try:
-            if world is None:
-                world = _world(said)
-            else:
-                steps.append(after(steps[-1] if steps else None, Step.parse(said)))
-        except ValueError as error:
-            raise ValueError(f"line {place}: {error}") from None
+    world = read_lines(
+        text, _world, lambda said: steps.append(after(steps[-1] if steps else None, Step.parse(said)))
+    )
     if world is None:
         raise ValueError("expected a line 'world SEED/NUMBER' (or 'world fixed') and steps, got nothing")
     # Without any step it is the story of a world that could not begin.

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from fuzz.simulation.storage import AT_THE_STORE
-from fuzz.steps import Step, after
+from fuzz.steps import Step, after, read_lines
 
 __all__ = ["CUT_BEFORE", "CUT_IN", "LOST", "Line", "Mishap", "Swarm", "read", "swarm_of", "write"]
 
@@ -135,21 +135,14 @@ def write(seed: str, lines: Iterable[Line], remarks: Iterable[str] = ()) -> str:
 
 def read(text: str) -> tuple[str, list[Line]]:
     """The seed and the lines of a plan; raises `ValueError`, which names the line."""
-    seed = None
     lines: list[Line] = []
-    for place, content in enumerate(text.splitlines(), 1):
-        said = content.partition("#")[0].strip()
-        if not said:
-            continue
-        try:
-            if seed is None:
-                seed = _seed(said)
-            else:
-                line = Line.parse(said)
-                after(lines[-1].step if lines else None, line.step)
-                lines.append(line)
-        except ValueError as error:
-            raise ValueError(f"line {place}: {error}") from None
+
+    def add(said: str) -> None:
+        line = Line.parse(said)
+        after(lines[-1].step if lines else None, line.step)
+        lines.append(line)
+
+    seed = read_lines(text, _seed, add)
     if seed is None:
         raise ValueError("expected a line 'seed N' and steps, got nothing")
     return seed, lines
