@@ -83,15 +83,20 @@ class Machine:
         """What a command that goes well prints for scripts."""
         return self.run(*words, "--json", stdin=stdin).json
 
-    @contextmanager
-    def serving(self) -> Iterator[str]:
-        """A server on the same database; its address."""
-        process = subprocess.Popen(
+    def started(self, stderr: int | None = None) -> subprocess.Popen[str]:
+        """`ostiary serve` on the same database, as it starts."""
+        return subprocess.Popen(
             [sys.executable, "-m", "ostiary_web", "serve"],
             env=os.environ | self.environment,
             stdout=subprocess.PIPE,
+            stderr=stderr,
             text=True,
         )
+
+    @contextmanager
+    def serving(self) -> Iterator[str]:
+        """A server on the same database; its address."""
+        process = self.started()
         try:
             assert process.stdout is not None
             said = process.stdout.readline()

@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,13 +61,7 @@ def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
     how: signal.Signals, workers: str, nobody_there: str, tmp_path: Path
 ) -> None:
     machine = Machine(tmp_path, DATABASE_URL=nobody_there, WORKERS=workers)
-    with subprocess.Popen(
-        [sys.executable, "-m", "ostiary_web", "serve"],
-        env=os.environ | machine.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as server:
+    with machine.started(stderr=subprocess.PIPE) as server:
         try:
             assert server.stderr is not None
             said = server.stderr.readline()
@@ -205,13 +198,7 @@ def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_pat
     machine = Machine(tmp_path)
     with machine.serving():
         pass  # its stop folds the log into the file, where readers find it mapped
-    with subprocess.Popen(
-        [sys.executable, "-m", "ostiary_web", "serve"],
-        env=os.environ | machine.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as server:
+    with machine.started(stderr=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stderr is not None
         try:
