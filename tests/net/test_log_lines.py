@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import structlog
 
-from ostiary_core.decision import Decision, Done, Fact, FactKind
+from ostiary_core.decision import BatchRefused, Decision, Done, Fact, FactKind, Refused
+from ostiary_core.why import Why
 from ostiary_net.log_lines import LogLines
 from ostiary_net.telling import Telling
 from tests.net.rooms import origin
@@ -102,6 +103,24 @@ def test_facts_are_told_at_the_level_of_information(
         assert told.writes == written
     finally:
         structlog.configure(wrapper_class=before)
+
+
+def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
+    monkeypatch: pytest.MonkeyPatch, processors: list[Any]
+) -> None:
+    processors[0] = lambda _, level, entry: f"{level} {entry['event']} {entry['trace_id']} {entry['why']}"
+    no = Refused(Why.NOT_FOUND)
+    ended = Decision(no, facts=(Fact(kind=FactKind.SESSION_ENDED),))
+    told = watched(monkeypatch)
+    Telling().told(
+        [origin("one"), origin("two"), origin("three"), None, origin("four")],
+        [Decision(no), Decision(BatchRefused(((3, no),))), Decision(Done()), Decision(no), ended],
+    )
+    assert told.getvalue().splitlines() == [
+        f"info refused {origin('one').trace_id} not_found",
+        f"info refused {origin('two').trace_id} not_found",
+        f"info session-ended {origin('four').trace_id} None",
+    ]
 
 
 def test_nothing_is_written_where_nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
