@@ -42,6 +42,10 @@ def judge_form(data: bytes) -> None:
 def _fields(body: bytes) -> dict[str, str] | str:
     if len(body) > LONGEST_FORM:
         return "it is too long"
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return "it is not UTF-8 as it came"  # a character is escaped whole or not at all
     for place, byte in enumerate(body):
         if byte == ord("%") and not re.fullmatch(rb"[0-9a-fA-F]{2}", body[place + 1 : place + 3]):
             return "an escape is broken"
@@ -49,7 +53,7 @@ def _fields(body: bytes) -> dict[str, str] | str:
     try:
         pairs = parse_qsl(escaped.decode("ascii"), keep_blank_values=True, errors="strict")
     except UnicodeDecodeError:
-        return "it is not UTF-8"
+        return "its escapes are not UTF-8"
     names = [name for name, _ in pairs]
     if any("\0" in name + value for name, value in pairs):
         return "NUL is in it"

@@ -139,6 +139,8 @@ def test_a_repeated_field_is_refused(path: str, body: bytes) -> None:
         b"x=%ff",
         b"x=\xff",
         b"x=%C3%28",
+        b"x=%C3\xa9",
+        b"x=%C3\xa9&y=\xc2\xa9",
         b"%ff=x",
         b"x=%ED%A0%80",
         b"x=%",

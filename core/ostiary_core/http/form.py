@@ -33,7 +33,8 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
     """The fields of a body that is said to be a form, those without a value left out (RFC 6749 §3.2); else
     what is wrong with it.
 
-    No field may come twice or look like an array or object; NUL is in no value.
+    It is UTF-8 as it comes, and so is what its escapes stand for: no character is half of each. No field
+    may come twice or look like an array or object; NUL is in no value.
     """
     if len(body) > LONGEST_FORM:
         return Why.BODY_TOO_LARGE
