@@ -41,6 +41,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.instant import Instant
 from ostiary_core.keys import BUILT_IN_CLIENTS
+from ostiary_core.meanwhile import asked_of
 from ostiary_core.permissions import Permission
 from ostiary_core.records import Client, GrantType, revised
 from ostiary_core.secret import Entropy, draw_client_secret
@@ -152,7 +153,10 @@ def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(found, Why):
         return refused(found)
     who, client = found
-    fields = read_client_fields(event.fields, client)
+    asked = asked_of(event.fields, event.shown, lambda given: read_client_fields(given, client))
+    if isinstance(asked, tuple):
+        return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
+    fields = read_client_fields(asked, client)
     if isinstance(fields, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, fields))
     if fields == read_client_fields({}, client):

@@ -44,6 +44,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.identifiers import names_of, username_key
 from ostiary_core.instant import Instant
+from ostiary_core.meanwhile import asked_of
 from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.records import Role, User, revised
 from ostiary_core.secret import draw_id
@@ -120,7 +121,11 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(found, Why):
         return refused(found)
     who, user = found
-    fields = _read(event.fields, user, event.faults, snapshot)
+    asked = asked_of(event.fields, event.shown, lambda given: read_user_fields(given, user, ()))
+    if isinstance(asked, tuple):
+        return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
+    faults = tuple(fault for fault in event.faults if fault.path in asked)
+    fields = _read(asked, user, faults, snapshot)
     if isinstance(fields, Refused):
         return Decision(fields)
     if fields == read_user_fields({}, user, ()):

@@ -40,6 +40,7 @@ from ostiary_core.events import (
 from ostiary_core.fields import FieldReader
 from ostiary_core.identifiers import RESERVED
 from ostiary_core.instant import Instant
+from ostiary_core.meanwhile import asked_of
 from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.records import Role, revised
 from ostiary_core.snapshot import Snapshot
@@ -98,7 +99,10 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(found, Why):
         return refused(found)
     who, role = found
-    fields = _read(event.fields, role)
+    asked = asked_of(event.fields, event.shown, lambda given: _read(given, role))
+    if isinstance(asked, tuple):
+        return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
+    fields = _read(asked, role)
     if isinstance(fields, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, fields))
     changed = revised(role, name=fields.name, permissions=fields.permissions)

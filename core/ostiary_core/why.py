@@ -87,6 +87,7 @@ class Why(StrEnum):
     NOT_FOUND = auto()
     ALREADY_TAKEN = auto()
     STILL_REFERENCED = auto()
+    CHANGED_MEANWHILE = auto()
     BUILT_IN_PROTECTED = auto()
     ROLE_PROTECTED = auto()
     LAST_ADMINISTRATOR = auto()

@@ -37,6 +37,8 @@ class ClientChanged:
     caller: Caller
     client_id: str
     fields: Mapping[str, object] = field(repr=False)
+    shown: Mapping[str, object] | None = field(default=None, repr=False)
+    """What the caller was shown of these fields, where others are not to be undone (`meanwhile`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

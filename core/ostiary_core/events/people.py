@@ -56,6 +56,8 @@ class UserChanged:
     user_id: str
     fields: Mapping[str, object] = field(repr=False)
     faults: tuple[FieldFault, ...] = ()
+    shown: Mapping[str, object] | None = field(default=None, repr=False)
+    """What the caller was shown of these fields, where others are not to be undone (`meanwhile`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +137,8 @@ class RoleChanged:
     caller: Caller
     role_id: str
     fields: Mapping[str, object] = field(repr=False)
+    shown: Mapping[str, object] | None = field(default=None, repr=False)
+    """What the caller was shown of these fields, where others are not to be undone (`meanwhile`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,6 +191,9 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.NOT_FOUND: _envelope(404, "A0404", "Not found.", "未找到"),
         Why.ALREADY_TAKEN: _envelope(409, "A0409", "That is already taken.", "该值已被占用"),
         Why.STILL_REFERENCED: _envelope(409, "A0409", "The record is still referenced.", "该记录仍被引用"),
+        Why.CHANGED_MEANWHILE: _envelope(
+            409, "A0409", "Somebody else has changed this in the meantime.", "在此期间其他人已修改了此内容"
+        ),
         Why.BUILT_IN_PROTECTED: _envelope(
             422, "B4010", "A built-in client is protected.", "内置客户端受保护，不能修改"
         ),

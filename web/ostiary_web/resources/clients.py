@@ -239,7 +239,9 @@ DECLARED: Final = Declared(
     identify=lambda client: client.client_id,
     show=lambda who, client_id: ClientRequested(caller=who, client_id=client_id),
     register=_registered,
-    change=lambda who, client_id, fields: ClientChanged(caller=who, client_id=client_id, fields=fields),
+    change=lambda who, client_id, fields, shown: ClientChanged(
+        caller=who, client_id=client_id, fields=fields, shown=shown
+    ),
     delete=lambda who, client_id: ClientDeleted(caller=who, client_id=client_id),
     switch=Switch(
         enable=lambda who, client_id: ClientEnabled(caller=who, client_id=client_id),

@@ -51,7 +51,8 @@ class Declared(Generic[T, V]):
 
     show: Callable[[SignedIn, str], Event]
     register: Callable[[Call, Fields], Awaitable[AdministrationEvent]]
-    change: Callable[[SignedIn, str, Fields], Event]
+    change: Callable[[SignedIn, str, Fields, Fields | None], Event]
+    """The last argument is what the caller was shown of the fields, None where that is not known."""
     delete: Callable[[SignedIn, str], AdministrationEvent]
     import_row: Callable[[Call, Fields, bool], Awaitable[AdministrationEvent]]
     """A row of a sheet; the last argument says whether it may replace what stands."""

@@ -94,7 +94,9 @@ DECLARED: Final = Declared(
     identify=lambda role: role.role_id,
     show=lambda who, role_id: RoleRequested(caller=who, role_id=role_id),
     register=_registered,
-    change=lambda who, role_id, fields: RoleChanged(caller=who, role_id=role_id, fields=fields),
+    change=lambda who, role_id, fields, shown: RoleChanged(
+        caller=who, role_id=role_id, fields=fields, shown=shown
+    ),
     delete=lambda who, role_id: RoleDeleted(caller=who, role_id=role_id),
     import_row=_imported,
     known=_known,

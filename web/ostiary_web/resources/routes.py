@@ -156,7 +156,7 @@ def _add_writing(routes: Blueprint, declared: Declared[T, V]) -> None:
         content = await json_object()
         if isinstance(content, Why):
             return call.here.refuse(content)
-        reply = await call.decide(declared.change(call.who, record_id, content))
+        reply = await call.decide(declared.change(call.who, record_id, content, None))
         return await answer_change(call, declared, reply)
 
     @opened_by(routes, "DELETE", f"{declared.path}/<record:record_id>", may.delete)

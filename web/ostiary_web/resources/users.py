@@ -178,8 +178,9 @@ async def _registered(call: Call, fields: Fields) -> UserRegistered:
     )
 
 
-def _changed(who: SignedIn, user_id: str, fields: Fields) -> UserChanged:
-    return UserChanged(caller=who, user_id=user_id, fields=fields, faults=_zone_faults(fields))
+def _changed(who: SignedIn, user_id: str, fields: Fields, shown: Fields | None) -> UserChanged:
+    faults = _zone_faults(fields)
+    return UserChanged(caller=who, user_id=user_id, fields=fields, faults=faults, shown=shown)
 
 
 async def _imported(call: Call, fields: Fields, replace: bool) -> UserImported:

@@ -104,6 +104,7 @@ client_pages = pages_of(
         form_template="administration/client_form.html",
         fields_of=_fields_of,
         values_of=_values_of,
+        ticked=("grantTypes", "scopes", "autoApproveScopes"),
         deeds=(
             _ENABLE,
             Deed(

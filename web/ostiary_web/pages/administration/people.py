@@ -86,6 +86,7 @@ people_pages = pages_of(
         form_template="administration/person_form.html",
         fields_of=_fields_of,
         values_of=_values_of,
+        ticked=("roleIds",),
         deeds=(
             _ENABLE,
             Deed(

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+import msgspec
 from quart import Blueprint, Response, request
 from werkzeug.datastructures import MultiDict
 
@@ -48,6 +49,8 @@ class Pages(Generic[T, V]):
     """The JSON object that a form stands for; the flag says whether the record is new."""
     values_of: Callable[[T], Values]
     """What a form of a standing record is filled with."""
+    ticked: tuple[str, ...]
+    """Which of these are ticked one by one, in whatever order they come."""
     deeds: tuple[Deed[T], ...]
     more: Callable[[Visit, Call, T | None], Awaitable[Values]]
     """What else the templates show; no item for a new record."""
@@ -113,13 +116,18 @@ def pages_of(described: Pages[T, V]) -> Blueprint:
             return came
         sent, call = came
         fields = described.fields_of(sent.form, False)
-        reply = await call.decide(declared.change(call.who, item_id, fields))
+        shown = _shown_before(described, sent.form, fields)
+        reply = await call.decide(declared.change(call.who, item_id, fields, shown))
         if not isinstance(reply, Refused):
             return sent.done(f"{place}/{item_id}?done=1")
-        item = await _shown(described, call, item_id)
+        item = await _known(described, call, item_id)
         if item is None:
             return await problem(sent.visit, reply.why)
-        return await _form(sent.visit, call, described, item, fields, reply)
+        if shown is None or reply.why is not Why.CHANGED_MEANWHILE:
+            return await _form(sent.visit, call, described, item, fields, reply, shown)
+        standing = described.values_of(item)
+        touched = {name: value for name, value in fields.items() if shown.get(name) != value}
+        return await _form(sent.visit, call, described, item, {**standing, **touched}, reply)
 
     add_import(blueprint, declared, place)
     for deed in described.deeds:
@@ -147,7 +155,7 @@ def _add_deed(blueprint: Blueprint, described: Pages[T, V], deed: Deed[T]) -> No
         event = await deed.event(sent, call, item_id)
         reply = event if isinstance(event, Refused) else await call.decide(event)
         if isinstance(reply, Refused):
-            item = await _shown(described, call, item_id)
+            item = await _known(described, call, item_id)
             if item is None or deed.will is None:
                 return await problem(sent.visit, reply.why)
             return await _question(sent.visit, call, described, deed, item, reply)
@@ -178,12 +186,28 @@ async def _found(
     if isinstance(found, Response):
         return found
     visit, call = found
-    item = await _shown(described, call, item_id)
+    item = await _known(described, call, item_id)
     return await problem(visit, Why.NOT_FOUND) if item is None else (visit, call, item)
 
 
-async def _shown(described: Pages[T, V], call: Call, item_id: str) -> T | None:
+async def _known(described: Pages[T, V], call: Call, item_id: str) -> T | None:
     return described.declared.known(await call.decide(described.declared.show(call.who, item_id)))
+
+
+def _shown_before(described: Pages[T, V], form: Form, fields: Values) -> Values | None:
+    """What the form was filled with when it was sent out; None where it does not say.
+
+    What is ticked comes in the order of the page: where it is what was ticked before, it is left in its own.
+    """
+    try:
+        shown: Values = msgspec.json.decode(form.get(_SHOWN, ""), type=dict[str, Any])
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    for name in described.ticked:
+        before = shown.get(name)
+        if isinstance(before, list) and sorted(map(str, before)) == sorted(fields[name]):
+            fields[name] = before
+    return shown
 
 
 # --- pages
@@ -233,15 +257,23 @@ async def _item(
     )
 
 
+_SHOWN: Final = "shown"
 _HIDDEN: Final = frozenset({"password"})
 
 
 async def _form(
-    visit: Visit, call: Call, described: Pages[T, V], item: T | None, values: Values, reply: Refused | None
+    visit: Visit,
+    call: Call,
+    described: Pages[T, V],
+    item: T | None,
+    values: Values,
+    reply: Refused | None,
+    shown: Values | None = None,
 ) -> Response:
+    """The form filled with `values`; `shown` is what it was filled with at first, if not with what stands."""
     place = described.table.place
-    faults = () if reply is None else reply.faults
-    by_field = _by_field(visit, faults)
+    standing = {} if item is None else described.values_of(item)
+    by_field = _by_field(visit, () if reply is None else reply.faults, standing)
     return await page(
         visit,
         described.form_template,
@@ -250,21 +282,30 @@ async def _form(
         item=item,
         values={name: value for name, value in values.items() if name not in _HIDDEN},
         wrong=by_field,
+        shown=msgspec.json.encode(shown or standing).decode(),
         action=f"{place}/new" if item is None else f"{place}/{described.declared.identify(item)}/edit",
         back=place if item is None else f"{place}/{described.declared.identify(item)}",
         more=await described.more(visit, call, item),
     )
 
 
-def _by_field(visit: Visit, faults: tuple[FieldFault, ...]) -> Mapping[str, str]:
-    """What is wrong, by the field of the form where it stands."""
+def _by_field(visit: Visit, faults: tuple[FieldFault, ...], standing: Values) -> Mapping[str, str]:
+    """What is wrong, by the field of the form where it stands; and what stands there, if somebody else
+    changed it."""
     found: dict[str, list[str]] = {}
     for fault in faults:
         field, _, place = fault.path.partition(".")
         text = field_text(fault, visit.language)
+        if fault.rule is Why.CHANGED_MEANWHILE:
+            text = f"{text} {visit.text('stands_now', value=_in_words(visit, standing.get(field)))}"
         number = f"{int(place) + 1}: " if place.isdigit() else ""
         found.setdefault(field, []).append(f"{number}{text}")
     return {field: "; ".join(texts) for field, texts in found.items()}
+
+
+def _in_words(visit: Visit, value: object) -> str:
+    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+    return words or visit.text("nothing")
 
 
 async def _question(

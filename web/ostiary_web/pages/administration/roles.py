@@ -59,6 +59,7 @@ role_pages = pages_of(
         form_template="administration/role_form.html",
         fields_of=_fields_of,
         values_of=_values_of,
+        ticked=("permissions",),
         deeds=(deletion(DECLARED, "role_delete_will"),),
         more=_more,
         running=_none,

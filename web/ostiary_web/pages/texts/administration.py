@@ -48,6 +48,11 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "新增 {created} 条，更新 {updated} 条，未变 {unchanged} 条。",
         ),
         "working": ("Working…", "处理中…"),
+        "stands_now": (
+            "It is now: {value}. Saving again replaces it.",
+            "当前值：{value}。再次保存将覆盖它。",
+        ),
+        "nothing": ("nothing", "（空）"),
         # --- clients
         "clients": ("Clients", "客户端"),
         "clients_lead": ("Systems that may ask this server for tokens.", "可向本服务申请令牌的系统。"),

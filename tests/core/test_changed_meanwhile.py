@@ -1,0 +1,121 @@
+"""Two who change one record: what each touched is changed, and what both touched is asked about."""
+
+from typing import Any
+
+import pytest
+
+from ostiary_core.decision import ClientKnown, FieldFault, FieldRule, Refused, RoleKnown, UserKnown
+from ostiary_core.events import ClientChanged, Operator, RoleChanged, RoleRegistered, UserChanged
+from ostiary_core.records import GrantType
+from ostiary_core.why import Why
+from tests.core import asks
+from tests.core.story import Outcome, World, client, given
+
+Json = dict[str, Any]
+
+HOME = "https://app.example/callback"
+SHOWN: Json = {"name": "app", "redirectUris": [HOME], "accessTokenTtl": 1800}
+
+
+@pytest.fixture
+def world() -> World:
+    world = given(client(name="app", redirectUris=[HOME]), asks.user("alice", phone="12345"))
+    world.given(RoleRegistered(caller=Operator(), fields={"code": "clerk", "name": "Clerk"}))
+    return world
+
+
+def change(world: World, shown: object, **fields: object) -> Outcome:
+    event: Any = ClientChanged
+    return world.when(event(caller=Operator(), client_id="app", fields=fields, shown=shown))
+
+
+def faults(outcome: Outcome) -> dict[str, object]:
+    outcome.then_refused(Why.CHANGED_MEANWHILE)
+    assert isinstance(outcome.reply, Refused)
+    return {fault.path: fault.rule for fault in outcome.reply.faults}
+
+
+def test_what_was_sent_as_it_was_shown_does_not_undo_what_another_changed(world: World) -> None:
+    world.given(asks.client_change(name="Renamed"))
+    change(world, SHOWN, **{**SHOWN, "accessTokenTtl": 600}).then(ClientKnown)
+    assert world.client().name == "Renamed"
+    assert world.client().access_token_seconds == 600
+
+
+def test_what_both_changed_is_refused_whole_and_named(world: World) -> None:
+    world.given(asks.client_change(name="Renamed", redirectUris=["https://new.example/"]))
+    sent = {"name": "Another", "redirectUris": [HOME, "https://other.example/"], "accessTokenTtl": 600}
+    assert faults(change(world, SHOWN, **sent)) == {
+        "name": Why.CHANGED_MEANWHILE,
+        "redirectUris": Why.CHANGED_MEANWHILE,
+    }
+    assert world.client().access_token_seconds == 1800
+
+
+def test_both_may_have_meant_the_same(world: World) -> None:
+    world.given(asks.client_change(name="Renamed"))
+    change(world, SHOWN, name="Renamed").then(ClientKnown, changes=(), facts=())
+
+
+def test_a_change_that_says_nothing_of_what_was_shown_stands_for_itself(world: World) -> None:
+    """As the interface has it: `PUT` says what shall be."""
+    world.given(asks.client_change(name="Renamed"))
+    change(world, None, name="app").then(ClientKnown, changes=["update client"])
+    change(world, {}, name="Once more").then(ClientKnown, changes=["update client"])
+
+
+def test_a_bad_value_is_named_where_nobody_else_was_there(world: World) -> None:
+    assert "accessTokenTtl" in change(world, SHOWN, **{**SHOWN, "accessTokenTtl": 1}).then_faults()
+
+
+def test_what_is_shown_and_no_longer_may_be_is_left_as_it_stands(world: World) -> None:
+    """The addresses of a client, say, whose grant that needs them was taken away together with them."""
+    shown = {"redirectUris": [HOME], "grantTypes": ["authorization_code"]}
+    world.given(asks.client_change(redirectUris=[], grantTypes=["client_credentials"]))
+    change(world, shown, **shown, name="Renamed").then(ClientKnown)
+    assert world.client().grant_types == (GrantType.CLIENT_CREDENTIALS,)
+    assert faults(change(world, shown, grantTypes=["refresh_token"])) == {"grantTypes": Why.CHANGED_MEANWHILE}
+
+
+@pytest.mark.parametrize("shown", [{"name": None}, {"name": ["app"]}, {"name": {"a": 1}}, {"name": "\ud800"}])
+def test_whatever_is_said_to_have_been_shown_is_compared(world: World, shown: Json) -> None:
+    assert faults(change(world, shown, name="Renamed")) == {"name": Why.CHANGED_MEANWHILE}
+
+
+def test_the_same_goes_for_accounts(world: World) -> None:
+    user_id = world.user_ids["alice"]
+
+    def ask(**fields: object) -> Outcome:
+        shown = {"name": "Alice", "phone": "12345", "roleIds": []}
+        event = UserChanged(caller=Operator(), user_id=user_id, fields={**shown, **fields}, shown=shown)
+        return world.when(event)
+
+    world.given(UserChanged(caller=Operator(), user_id=user_id, fields={"phone": None, "roleIds": ["clerk"]}))
+    ask(name="Alice B.").then(UserKnown)
+    alice = world.user()
+    assert (alice.name, alice.phone, alice.role_ids) == ("Alice B.", None, ("clerk",))
+    assert faults(ask(name="Alice B.", phone="99999")) == {"phone": Why.CHANGED_MEANWHILE}
+
+
+def test_what_nobody_touched_is_not_found_fault_with(world: World) -> None:
+    """A zone, say, that the runtime no longer knows."""
+    event = UserChanged(
+        caller=Operator(),
+        user_id=world.user_ids["alice"],
+        fields={"timezone": "Old/Zone", "name": "Alice B."},
+        faults=(FieldFault("timezone", FieldRule.TIMEZONE),),
+        shown={"timezone": "Old/Zone", "name": "Alice"},
+    )
+    world.when(event).then(UserKnown, changes=["update user"])
+
+
+def test_the_same_goes_for_roles(world: World) -> None:
+    def ask(**fields: object) -> Outcome:
+        shown = {"name": "Clerk", "permissions": []}
+        event = RoleChanged(caller=Operator(), role_id="clerk", fields={**shown, **fields}, shown=shown)
+        return world.when(event)
+
+    world.given(RoleChanged(caller=Operator(), role_id="clerk", fields={"permissions": ["iam.user.list"]}))
+    role = ask(name="Clerks").then(RoleKnown).role
+    assert (role.name, role.permissions) == ("Clerks", ("iam.user.list",))
+    assert faults(ask(permissions=["iam.role.list"])) == {"permissions": Why.CHANGED_MEANWHILE}
