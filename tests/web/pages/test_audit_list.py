@@ -5,7 +5,9 @@ from html import unescape
 
 import pytest
 
+from ostiary_core.events import RecordLapsed
 from ostiary_core.permissions import Permission
+from ostiary_core.records import Key, Table
 from tests.web.holders import holder_of
 from tests.web.served import Registered, Served
 
@@ -74,3 +76,52 @@ async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: b
     lives = re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)"', page.text)
     assert [(await browser.get(life)).status_code for life in lives] == [200] * len(lives)
     assert len(set(lives)) == (2 if sees_machines else 1)
+
+
+async def test_people_are_named_and_found_by_their_names(served: Served) -> None:
+    anna, ann = await served.user("anna"), await served.user("ann")
+    await served.user("bob")
+    await served.client()
+    browser = served.browser()
+    await browser.sign_in()
+
+    async def named(label: str, **asked: str) -> list[tuple[str, str]]:
+        page = await browser.get("/admin/audit", params=asked)
+        assert page.status_code == 200
+        assert f'name="userId" value="{asked.get("userId", "")}"' in page.text
+        shown = re.findall(f'data-label="{label}".*?</td>', page.text, re.DOTALL)
+        return sorted(
+            name for cell in shown for name in re.findall(r'<span title="([0-9a-f]{32})">(.*?)<', cell)
+        )
+
+    registered = {"kind": "user-registered"}
+    assert await named("User", userId="anna", **registered) == [(anna, "anna")]
+    assert await named("User", userId="ANN", **registered) == [(ann, "ann")]
+    assert await named("User", userId="an", **registered) == sorted([(anna, "anna"), (ann, "ann")])
+    assert await named("User", userId=anna, **registered) == [(anna, "anna")]
+    assert await named("User", userId="nobody", **registered) == []
+    assert [name for _, name in await named("Done by", kind="client-registered")] == ["admin"]
+    assert (await browser.get("/admin/audit?userId=a%00b")).status_code == 400
+
+
+async def test_a_session_whose_record_was_erased_is_told_by_its_entries(served: Served) -> None:
+    app = await served.client()
+    await served.user("anna")
+    tokens = await served.tokens(app, "anna", "anna's password")
+    await served.api().service("revoke", app, token=tokens["access_token"])
+    browser = served.browser()
+    await browser.sign_in()
+    listed = await browser.get("/admin/audit?kind=session-ended")
+    (life,) = set(re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)"', listed.text))
+    assert (await browser.get(life)).status_code == 200
+    served.clock.wait(400 * 86_400)
+    await served.decide(RecordLapsed(key=Key(Table.SESSION, life.rpartition("/")[2])))
+    await browser.sign_in()
+
+    told = await browser.get(life)
+
+    page = await browser.follow(told)
+    assert "The record of this session was erased" in unescape(page.text)
+    assert page.text.count('data-label="Kind"') == 3  # it started, its code was used, it ended
+    assert (await browser.get(f"/admin/audit/sessions/{'0' * 32}")).status_code == 404
+    assert (await browser.get("/admin/audit/sessions/a%00b")).status_code == 404

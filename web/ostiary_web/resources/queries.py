@@ -21,14 +21,22 @@ from ostiary_core.instant import Instant
 from ostiary_core.listing import FilterValue, Listing, Match, Range, Sort
 from ostiary_web.resources.declaration import Field, Listed
 
-__all__ = ["DEFAULT_PAGE_SIZE", "LARGEST_PAGE_SIZE", "parameters_of", "read_narrowing", "read_query"]
+__all__ = [
+    "DEFAULT_PAGE_SIZE",
+    "LARGEST_PAGE_SIZE",
+    "MOST_VALUES",
+    "is_plain",
+    "parameters_of",
+    "read_narrowing",
+    "read_query",
+]
 
 T = TypeVar("T")
 
 DEFAULT_PAGE_SIZE: Final = 20
 LARGEST_PAGE_SIZE: Final = 200
 _LONGEST_TEXT: Final = 256
-_MOST_VALUES: Final = 50
+MOST_VALUES: Final = 50
 _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -171,8 +179,8 @@ class _Reader(Generic[T]):
         given = [value for value in self._arguments.get(name, ()) if value]
         if not given:
             return None
-        if len(given) > _MOST_VALUES or not all(_is_plain(value) for value in given):
-            self._fault(name, FieldRule.TOO_LONG if len(given) > _MOST_VALUES else FieldRule.STRING)
+        if len(given) > MOST_VALUES or not all(is_plain(value) for value in given):
+            self._fault(name, FieldRule.TOO_LONG if len(given) > MOST_VALUES else FieldRule.STRING)
         if field.choices is None:
             return tuple(given)
         if any(value not in field.choices for value in given):
@@ -184,7 +192,7 @@ class _Reader(Generic[T]):
         """The one value of a parameter, where it says anything."""
         self._known.add(name)
         value = self._single(name)
-        if value and not _is_plain(value):
+        if value and not is_plain(value):
             self._fault(name, FieldRule.TOO_LONG if len(value) > _LONGEST_TEXT else FieldRule.STRING)
             return None
         return value or None
@@ -199,7 +207,7 @@ class _Reader(Generic[T]):
         self._faults.setdefault(path, rule)
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
     """Text that every store can look for."""
     return len(text) <= _LONGEST_TEXT and "\x00" not in text
 

@@ -1,20 +1,26 @@
 """The audit trail, and a session's life as a timeline."""
 
-from quart import Blueprint, Response
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from quart import Blueprint, Response, request
 
 from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import FactKind
 from ostiary_core.explain import Step, explain
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.language import Language
+from ostiary_core.identifiers import canonical_username
 from ostiary_core.instant import Instant
 from ostiary_core.life import SessionLife
 from ostiary_core.life_texts import near_misses_text, step_text
-from ostiary_core.listing import ListingStore
+from ostiary_core.listing import AUDIT, USERS, Listing, ListingStore
 from ostiary_core.permissions import Permission
 from ostiary_core.records import SessionKind
 from ostiary_core.why import Why
 from ostiary_web.life_record import names_of
+from ostiary_web.pages.addresses import see_other
 from ostiary_web.pages.administration.admission import admitted
 from ostiary_web.pages.administration.tables import Table, show_table
 from ostiary_web.pages.problem import problem
@@ -22,12 +28,14 @@ from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.audit import AUDIT_EVENTS
+from ostiary_web.resources.queries import MOST_VALUES, is_plain
 
 __all__ = ["audit_pages"]
 
 audit_pages = Blueprint("audit_pages", __name__)
 
-_PLACE = "/admin/audit"
+_PLACE: Final = "/admin/audit"
+_IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
 
 
 def _kind_in_words(kind: str, language: Language) -> str:
@@ -55,9 +63,28 @@ def _table(call: Call) -> Table[AuditEntry, AuditEntry]:
         heading="audit",
         columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
         words={"kind": _kind_in_words, "why": _why_in_words},
+        names=_names,
+        meant={"userId": _users_meant},
         filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
         actions=actions,
     )
+
+
+async def _names(call: Call, entries: Sequence[AuditEntry]) -> dict[str, str]:
+    """The user names of those who did something, and of those it was done to."""
+    ids = {id for entry in entries for id in (entry.user_id, entry.actor_id) if id is not None}
+    return await names_of(ids, call.decide)
+
+
+async def _users_meant(call: Call, typed: str) -> Sequence[str]:
+    """The identifiers of the user of this name, else of those whose names contain it."""
+    if _IDENTIFIER.fullmatch(typed) or not is_plain(typed):
+        return [typed]
+    listing = Listing(resource=USERS, filters={"username": typed}, page_size=MOST_VALUES)
+    found = await call.look(lambda store, now: store.page(listing, now).items)
+    name = canonical_username(typed)
+    exact = [user.user_id for user in found if canonical_username(user.username) == name]
+    return exact or [user.user_id for user in found] or [typed]
 
 
 @audit_pages.get(_PLACE)
@@ -67,21 +94,29 @@ async def show_audit() -> Response:
     if isinstance(found, Response):
         return found
     visit, call = found
-    return await show_table(visit, call, _table(call))
+    notice = visit.text("life_erased") if request.args.get("erased") else None
+    return await show_table(visit, call, _table(call), notice=notice)
 
 
 @audit_pages.get(f"{_PLACE}/sessions/<session_id>")
 async def show_life(session_id: str) -> Response:
-    """How a session was issued, what happened to it, and how and why it ended."""
+    """How a session was issued, what happened to it, and how and why it ended; its entries in the list, where
+    its record was erased since."""
     found = await admitted(Permission.AUDIT_READ)
     if isinstance(found, Response):
         return found
     visit, call = found
+    if not _IDENTIFIER.fullmatch(session_id):
+        return await problem(visit, Why.NOT_FOUND)
+    entries = Listing(resource=AUDIT, filters={"session_id": session_id}, page_size=1)
 
-    def look(store: ListingStore, now: Instant) -> tuple[SessionLife | None, Instant]:
-        return store.session_life(session_id), now
+    def look(store: ListingStore, now: Instant) -> tuple[SessionLife | None, bool, Instant]:
+        life = store.session_life(session_id)
+        return life, life is None and store.page(entries, now).total > 0, now
 
-    life, now = await call.look(look)
+    life, is_erased, now = await call.look(look)
+    if is_erased:
+        return visit.keep(see_other(f"{_PLACE}?sessionId={session_id}&erased=1"))
     if life is None or (
         life.session.kind is SessionKind.CLIENT_CREDENTIALS and not call.is_super_administrator
     ):

@@ -1,7 +1,7 @@
 """Lists as pages: any list that the interface declares, searched, narrowed, sorted and paged."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, Generic, TypeVar
@@ -28,6 +28,8 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 _CONTROLS: Final = ("page", "sort")
+_NOTICES: Final = ("done", "erased")
+"""What an address may say of what was done, and a list has no use for."""
 _IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
 """What the rules draw as identifiers: shown by its beginning, whole on pointing at it."""
 
@@ -53,6 +55,10 @@ class Table(Generic[T, V]):
     """The fields that can be narrowed by."""
     words: Mapping[str, Callable[[str, Language], str]] = field(default_factory=dict)
     """How the codes of a field are said."""
+    names: Callable[[Call, Sequence[V]], Awaitable[Mapping[str, str]]] | None = None
+    """Finds what identifiers of some items stand for, for those who cannot read identifiers."""
+    meant: Mapping[str, Callable[[Call, str], Awaitable[Sequence[str]]]] = field(default_factory=dict)
+    """What is typed into a filter, as the list knows it."""
     link: Callable[[V], str] | None = None
     """Where a row's first cell leads."""
     actions: Callable[[V], Sequence[tuple[str, str]]] = lambda item: ()
@@ -66,6 +72,8 @@ class _Cell:
     value: object
     wrapping: str = ""
     """How it is broken: `long` within words, `whole` nowhere, else between words."""
+    name: str | None = None
+    """What an identifier stands for, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +102,20 @@ async def show_table(
 ) -> Response:
     """The page of the list that the request's query asks for."""
     arguments = {name: values for name, values in query_arguments().items() if values != [""]}
-    arguments.pop("done", None)
-    asked = read_query(table.listed, _days_of_the_visitor(visit, table, arguments))
+    for name in _NOTICES:
+        arguments.pop(name, None)
+    known = _days_of_the_visitor(visit, table, arguments)
+    for name, meant in table.meant.items():
+        if name in known:
+            known[name] = [value for typed in known[name] for value in await meant(call, typed)]
+    asked = read_query(table.listed, known)
     faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
     listing = Listing(resource=table.listed.resource) if isinstance(asked, tuple) else asked
     following = listing.page * DEFAULT_PAGE_SIZE
     items, total = await call.look(_question(table, listing)) if not faults else ((), 0)
     pages = max(1, -(-total // DEFAULT_PAGE_SIZE))
     shown = [_field(table.listed, name) for name in table.columns]
+    names = {} if table.names is None else await table.names(call, items)
     return await page(
         visit,
         "administration/table.html",
@@ -111,7 +125,7 @@ async def show_table(
         notice=notice,
         table=table,
         columns=[_column(visit, table, field, listing, arguments) for field in shown],
-        rows=[_row(visit, table, shown, item) for item in items],
+        rows=[_row(visit, table, shown, item, names) for item in items],
         total=total,
         filters=_filters(visit, table, arguments),
         searched=bool(table.listed.resource.searched),
@@ -180,15 +194,17 @@ def _column(
     return _Column(heading, address, direction)
 
 
-def _row(visit: Visit, table: Table[T, V], shown: Sequence[Field[V]], item: V) -> dict[str, object]:
+def _row(
+    visit: Visit, table: Table[T, V], shown: Sequence[Field[V]], item: V, names: Mapping[str, str]
+) -> dict[str, object]:
     return {
-        "cells": [_cell(visit, table, field, item) for field in shown],
+        "cells": [_cell(visit, table, field, item, names) for field in shown],
         "link": None if table.link is None else table.link(item),
         "actions": [(address, visit.text(name)) for address, name in table.actions(item)],
     }
 
 
-def _cell(visit: Visit, table: Table[T, V], field: Field[V], item: V) -> _Cell:
+def _cell(visit: Visit, table: Table[T, V], field: Field[V], item: V, names: Mapping[str, str]) -> _Cell:
     value = field.read(item)
     if isinstance(value, str) and field.name in table.words:
         value = table.words[field.name](value, visit.language)
@@ -196,7 +212,8 @@ def _cell(visit: Visit, table: Table[T, V], field: Field[V], item: V) -> _Cell:
     if field.kind is Kind.TIME:
         return _Cell(label, "text", visit.moment(Instant(value)) if isinstance(value, int) else "—", "whole")
     if isinstance(value, str) and _IDENTIFIER.fullmatch(value):
-        return _Cell(label, "identifier", value)
+        name = names.get(value)
+        return _Cell(label, "identifier", value, "" if name is None else _wrapping(name), name)
     if field.kind is Kind.TRUTH:
         return _Cell(label, "truth", bool(value))
     if field.kind in (Kind.TEXTS, Kind.CODES):

@@ -211,6 +211,10 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "仅结束该会话：其令牌立即失效，其他会话不受影响。",
         ),
         "online_life": ("Its life", "经过"),
+        "life_erased": (
+            "The record of this session was erased some time after its end. This is what is kept of it.",
+            "该会话的记录在其结束后已被清除，以下是留存的事件。",
+        ),
         # --- audit
         "audit": ("Audit", "审计"),
         "audit_lead": ("What happened, the latest first.", "发生的事件，最新在前。"),
