@@ -50,10 +50,8 @@ class Callers:
             instance = self.instances[mishap.instance % len(self.instances)]
             if mishap.clock_ms:
                 self.story.faults["clock set"] += 1
-                instance.set_clock(mishap.clock_ms)
-                self.story.tell(
-                    f"the clock of instance {instance.number} is set by {mishap.clock_ms / 1000:+} s"
-                )
+                by_ms = instance.set_clock(mishap.clock_ms)
+                self.story.tell(f"the clock of instance {instance.number} is set by {by_ms / 1000:+} s")
             async with trio.open_nursery() as nursery:
                 if mishap.crash_ms is not None:
                     nursery.start_soon(self._crash, instance, mishap.crash_ms)

@@ -41,13 +41,16 @@ from ostiary_web.app import Application, Backing, OpenBacking
 from ostiary_web.entrance import door_rules
 from ostiary_web.settings import Settings
 
-__all__ = ["CHEAP", "Habits", "Instance"]
+__all__ = ["CHEAP", "MOST_WRONG_SECONDS", "Habits", "Instance"]
 
 CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
 """Argon2id that costs nothing."""
 
 FREE_GUESSES: Final = 20
 """Failed sign-ins of one address that cost nothing where nobody says otherwise."""
+MOST_WRONG_SECONDS: Final = 60
+"""How far a clock may be wrong: the sweeper of one instance may hurt another if theirs are further apart than
+`Policy.salt_margin_seconds`, which is twice that."""
 PROXY: Final = "10.0.0.9"
 _ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": "http://id.example"}
 
@@ -145,10 +148,12 @@ class Instance:
         self._most_ms = max(self._most_ms, self.earliest())
         return self._most_ms
 
-    def set_clock(self, by_ms: int) -> None:
-        """Set the machine's clock wrong."""
+    def set_clock(self, by_ms: int) -> int:
+        """Set the machine's clock wrong, as far as it may be; by how much it was set."""
         self.latest()
-        self.offset_ms += by_ms
+        before = self.offset_ms
+        self.offset_ms = max(-MOST_WRONG_SECONDS * 1_000, min(before + by_ms, MOST_WRONG_SECONDS * 1_000))
+        return self.offset_ms - before
 
     # --- its life
 

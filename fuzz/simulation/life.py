@@ -21,7 +21,7 @@ from fuzz.simulation.asking import ASK_SECONDS
 from fuzz.simulation.callers import Callers
 from fuzz.simulation.determinism import run_determined
 from fuzz.simulation.exchanges import Exchanges
-from fuzz.simulation.instance import Habits, Instance
+from fuzz.simulation.instance import MOST_WRONG_SECONDS, Habits, Instance
 from fuzz.simulation.judging import sources, verdicts
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
 from fuzz.simulation.populating import populate
@@ -90,7 +90,7 @@ class _World:
         self.log = log
         self.beginning, self.swarm = world_of(seed)
         strict = self.beginning.code_replay_ends_session
-        policy = Policy(revoke_on_code_replay=strict, salt_margin_seconds=120)
+        policy = Policy(revoke_on_code_replay=strict, salt_margin_seconds=2 * MOST_WRONG_SECONDS)
         self.model = Model(code_replay_ends_session=strict)
         self.history = History(self.beginning)
         self.witness = Witness()
