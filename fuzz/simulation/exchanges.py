@@ -75,7 +75,7 @@ class Exchanges:
         """One request and what is heard of it; None where that is nothing, or only a failure."""
         instance = self.instances[where]
         operation = self._operation(number, call, instance)
-        setting = (instance.offset_ms, instance.incarnation)
+        setting = (instance.times_set, instance.incarnation)
         source = source_of(call)
         asked = spoken(
             request_of(call, by_form=mishap.form), operation.number, self._forwarded(mishap, source)
@@ -95,7 +95,7 @@ class Exchanges:
         if mishap.fate == CUT_BEFORE or line is None:
             operation.outcome = Outcome.NEVER
         self._returned(operation, instance, heard, mishap, source)
-        operation.clock_was_set = setting != (instance.offset_ms, instance.incarnation)
+        operation.clock_was_set = setting != (instance.times_set, instance.incarnation)
         cut = mishap.fate is not None or not instance.is_up or setting[1] != instance.incarnation
         if heard is None and fresh and not cut and not self.story.violations:
             self.story.fault(PROGRESS, f"{call.verb} is not answered though nothing was cut")
@@ -127,7 +127,7 @@ class Exchanges:
             spoken(request_of(call, by_form=mishap.form), operation.number, [])
             for call, operation in zip(calls, operations, strict=True)
         ]
-        setting = (instance.offset_ms, instance.incarnation)
+        setting = (instance.times_set, instance.incarnation)
         for place, operation in enumerate(operations):
             heard = None
             if line is not None:
@@ -144,7 +144,7 @@ class Exchanges:
                 except Garbled as error:
                     self.story.fault(DOCUMENTED, f"pipelined {operation.call.verb}: {error}")
             self._returned(operation, instance, heard, mishap, source)
-            operation.clock_was_set = setting != (instance.offset_ms, instance.incarnation)
+            operation.clock_was_set = setting != (instance.times_set, instance.incarnation)
         if line is not None:
             line.hang_up()
 

@@ -114,6 +114,8 @@ class Instance:
     secret: Callable[[], str]
     random: Random
     offset_ms: int = 0
+    times_set: int = 0
+    """How often its clock was set: there and back again shows in no offset."""
     incarnation: int = 0
     crashes: int = 0
     is_up: bool = False
@@ -151,6 +153,7 @@ class Instance:
     def set_clock(self, by_ms: int) -> int:
         """Set the machine's clock wrong, as far as it may be; by how much it was set."""
         self.latest()
+        self.times_set += 1
         before = self.offset_ms
         self.offset_ms = max(-MOST_WRONG_SECONDS * 1_000, min(before + by_ms, MOST_WRONG_SECONDS * 1_000))
         return self.offset_ms - before

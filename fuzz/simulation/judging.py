@@ -7,10 +7,12 @@ answer counting as having happened or not: only where none explains them is it a
 """
 
 import math
+import pickle
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from fuzz.calls import Answer, Call, Said, Verb, several
@@ -273,8 +275,12 @@ def _uncount(counted: list[tuple[User, int, int]]) -> None:
 # --- every other order
 
 
+@dataclass
 class _Tries:
-    left = MOST_TRIES
+    left: int = MOST_TRIES
+    in_vain: set[tuple[frozenset[int], bytes]] = field(default_factory=set)
+    """What was still to come, and how things stood, where no order was found (G. Lowe, Testing for
+    linearizability, 2017, §3): others that lead there are not tried again."""
 
 
 def _searched(start: Model, events: Sequence[_Event], failed: int, tries: _Tries) -> bool:
@@ -330,6 +336,9 @@ def _explored(model: Model, events: list[_Event], reach: int, tries: _Tries) -> 
         if found is None:
             return True
         reach = place + 1
+    here = frozenset(event.operation.number for event in events), sha256(pickle.dumps(model)).digest()
+    if here in tries.in_vain:
+        return False
     limit = min(map(_ends, events), default=math.inf)
     ready = [event for event in events if event.operation.invoked < limit]
     for event in sorted(ready, key=lambda one: not one.happened):
@@ -343,4 +352,7 @@ def _explored(model: Model, events: list[_Event], reach: int, tries: _Tries) -> 
         others = [one for one in events if one is not event]
         if _explored(branch, others, reach - 1, tries):
             return True
-    return all(not event.is_certain for event in events)
+    if all(not event.is_certain for event in events):
+        return True
+    tries.in_vain.add(here)
+    return False
