@@ -53,6 +53,10 @@ _REPLAYS: Final = MappingProxyType(
 """How many generations back the token was that ended a session; of an older one, at least so many."""
 
 
+_MADE_IN_A_SESSION: Final = frozenset({Why.PASSWORD_CHANGED, Why.PHONE_CHANGED})
+"""Endings of everything a user has open but for the session in which they were made (`ended_but_here`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """What a trail is replayed under: the policy, and the lifetimes that every client is given."""
@@ -108,6 +112,7 @@ class Retracing:
             case FactKind.PAIR_ROTATED:
                 if entry.session_id not in self.lives:
                     self._start(entry)  # the trail begins in the middle of it
+                self._bring_along(entry)
                 return self._present(entry, 0)
             case FactKind.PAIR_REPEATED:
                 return self._present(entry, 1)
@@ -116,7 +121,7 @@ class Retracing:
             case FactKind.SESSION_ENDED:
                 self._end(entry)
             case FactKind.USER_SESSIONS_ENDED if entry.user_id is not None:
-                self._next_epoch(Key(Table.USER, entry.user_id))
+                self._next_epoch(Key(Table.USER, entry.user_id), entry.why)
             case FactKind.CLIENT_DISABLED | FactKind.CLIENT_DELETED if entry.client_id is not None:
                 self._next_epoch(Key(Table.CLIENT, entry.client_id))
             case FactKind.CONSENT_WITHDRAWN if entry.user_id is not None and entry.client_id is not None:
@@ -199,10 +204,24 @@ class Retracing:
             changes, _ = machine.end(session, entry.why or Why.SESSION_FORCED_OUT, entry.at)
             self._store.write(changes)
 
-    def _next_epoch(self, key: Key) -> None:
+    def _bring_along(self, entry: AuditEntry) -> None:
+        """The login session in which a user made a change that ended all others: it has lived on if it
+        rotates afterwards, and a trail does not name it before."""
+        life = None if entry.session_id is None else self.lives.get(entry.session_id)
+        session = None if life is None else self._session(life)
+        if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
+            return
+        user = self._user(session.user_id)
+        if user.epoch_why in _MADE_IN_A_SESSION and session.epochs.user != user.epoch:
+            brought = revised(session, epochs=session.epochs._replace(user=user.epoch))
+            self._store.write([Update(session, brought)])
+
+    def _next_epoch(self, key: Key, why: Why | None = None) -> None:
         """An ending of a user, client or consent; of one that no session was seen of, nothing."""
         for record in self._store.fetch(key.table, [key.id]):
-            if isinstance(record, User | Client | Consent):
+            if isinstance(record, User | Client):
+                self._store.write([Update(record, revised(record, epoch=record.epoch + 1, epoch_why=why))])
+            elif isinstance(record, Consent):
                 self._store.write([Update(record, revised(record, epoch=record.epoch + 1))])
 
     # --- records, made when they are first seen

@@ -10,14 +10,22 @@ from click.testing import CliRunner, Result
 from ostiary_core import SPECIFICATION, MemoryStore, Policy
 from ostiary_core.audit import AuditEntry
 from ostiary_core.conformance.lives import Backend, a_life
-from ostiary_core.decision import FactKind, LoginIssued, Refused, TokensIssued
-from ostiary_core.events import LoginRefreshed, Operator, SignInAttempted, UserForcedOut
+from ostiary_core.decision import Done, FactKind, LoginIssued, Refused, TokensIssued
+from ostiary_core.events import (
+    LoginRefreshed,
+    Operator,
+    PasswordChanged,
+    SignedIn,
+    SignInAttempted,
+    UserForcedOut,
+)
 from ostiary_core.records import Table
 from ostiary_core.replay import RECORDED, Replay, Rules, Verdict, replay
 from ostiary_core.why import Why
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.command_line import main
 
+HASH = "the hash of a password"
 GRACE_10 = Rules(policy=Policy(grace_seconds=10))
 GRACE_60 = Rules(policy=Policy(grace_seconds=60))
 ANY_AGENT = Rules(policy=Policy(compare_user_agent=False))
@@ -41,6 +49,21 @@ class Trail(Backend):
         self.wait(after_seconds)
         self.ask(self.refreshing(pair, user_agent=user_agent), object)
         return str(self.trail()[-1].session_id)
+
+    def signed_in(self) -> TokensIssued:
+        attempt = SignInAttempted(
+            username="alice",
+            verified_against=HASH,
+            password_matches=True,
+            user_agent="a browser",
+            source="203.0.113.7",
+            entropy=self.draw(),
+        )
+        return self.ask(attempt, LoginIssued).tokens
+
+    def refreshed(self, login: TokensIssued, user_agent: str = "a browser") -> LoginRefreshed:
+        assert login.refresh_token is not None
+        return LoginRefreshed(refresh_token=login.refresh_token, user_agent=user_agent, entropy=self.draw())
 
     def trail(self) -> tuple[AuditEntry, ...]:
         assert isinstance(self.store, MemoryStore)
@@ -94,22 +117,32 @@ def test_a_user_agent_that_is_not_compared_saves_only_what_was_in_time() -> None
 
 def test_login_sessions_are_replayed_too() -> None:
     here = Trail()
-    attempt = SignInAttempted(
-        username="alice",
-        verified_against="the hash of a password",
-        password_matches=True,
-        user_agent="a browser",
-        source="203.0.113.7",
-        entropy=here.draw(),
-    )
-    token = here.ask(attempt, LoginIssued).tokens.refresh_token
-    assert token is not None
+    login = here.signed_in()
     for seconds, user_agent in ((60, "a browser"), (5, "a browser"), (5, "another")):
         here.wait(seconds)
-        event = LoginRefreshed(refresh_token=token, user_agent=user_agent, entropy=here.draw())
-        here.ask(event, object)
+        here.ask(here.refreshed(login, user_agent), object)
     assert not here.replay(RECORDED).unlike_the_trail
     assert len(here.replay(ANY_AGENT).of(Verdict.SAVED)) == 1
+
+
+def test_the_session_in_which_a_password_was_changed_lives_on_and_no_other_does() -> None:
+    here = Trail()
+    other, own = here.signed_in(), here.signed_in()
+    change = PasswordChanged(
+        caller=SignedIn(access_token=own.access_token),
+        verified_against=HASH,
+        password_matches=True,
+        new_password_hash="the hash of another password",
+    )
+    here.ask(change, Done)
+    for seconds in (60, 5, 41):
+        here.wait(seconds)
+        here.ask(here.refreshed(own), object)
+        here.ask(here.refreshed(other), Refused)
+    found = here.replay(GRACE_60)
+    assert not found.unlike_the_trail
+    assert [one.session_id for one in found.of(Verdict.SAVED)] == [here.trail()[-1].session_id]
+    assert (found.refreshes, found.ended) == (3, 1)
 
 
 def test_a_token_two_generations_late_is_lost_under_every_grace() -> None:
