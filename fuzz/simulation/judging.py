@@ -278,9 +278,9 @@ def _uncount(counted: list[tuple[User, int, int]]) -> None:
 @dataclass
 class _Tries:
     left: int = MOST_TRIES
-    in_vain: set[tuple[frozenset[int], bytes]] = field(default_factory=set)
-    """What was still to come, and how things stood, where no order was found (G. Lowe, Testing for
-    linearizability, 2017, §3): others that lead there are not tried again."""
+    in_vain: set[tuple[frozenset[int], float, bytes]] = field(default_factory=set)
+    """What was still to come, how far from the witness's order it might go, and how things stood, where no
+    order was found (G. Lowe, Testing for linearizability, 2017, §3): others that lead there are left out."""
 
 
 def _searched(start: Model, events: Sequence[_Event], failed: int, tries: _Tries) -> bool:
@@ -296,8 +296,9 @@ def _searched(start: Model, events: Sequence[_Event], failed: int, tries: _Tries
         _, found = _straight(model, events[:begin], 0, Counter())
         if found is not None:
             return False
-        if _explored(model, list(events[begin:]), failed - begin + 1, tries):
-            return True
+        for swerves in (1, 2, math.inf):
+            if _explored(model, list(events[begin:]), failed - begin + 1, swerves, tries):
+                return True
     return False
 
 
@@ -325,8 +326,9 @@ def _ends(event: _Event) -> float:
     return math.inf
 
 
-def _explored(model: Model, events: list[_Event], reach: int, tries: _Tries) -> bool:
-    """Depth first: any event may come next that began before every event still to come was answered.
+def _explored(model: Model, events: list[_Event], reach: int, swerves: float, tries: _Tries) -> bool:
+    """Depth first: any event may come next that began before every event still to come was answered; so many
+    times another than the witness has next. It is seldom far from right, and a crowd has too many orders.
 
     Behind `reach` the witness's order is tried again: what follows is mostly explained by it.
     """
@@ -336,12 +338,16 @@ def _explored(model: Model, events: list[_Event], reach: int, tries: _Tries) -> 
         if found is None:
             return True
         reach = place + 1
-    here = frozenset(event.operation.number for event in events), sha256(pickle.dumps(model)).digest()
+    to_come = frozenset(event.operation.number for event in events)
+    here = to_come, swerves, sha256(pickle.dumps(model)).digest()
     if here in tries.in_vain:
         return False
     limit = min(map(_ends, events), default=math.inf)
     ready = [event for event in events if event.operation.invoked < limit]
-    for event in sorted(ready, key=lambda one: not one.happened):
+    for place, event in enumerate(sorted(ready, key=lambda one: not one.happened)):
+        swerves_left = swerves - min(place, 1)
+        if swerves_left < 0:
+            break
         tries.left -= 1
         if tries.left <= 0:
             return False
@@ -350,7 +356,7 @@ def _explored(model: Model, events: list[_Event], reach: int, tries: _Tries) -> 
         if event.is_certain and not _explains(event.operation, verdict.answer):
             continue
         others = [one for one in events if one is not event]
-        if _explored(branch, others, reach - 1, tries):
+        if _explored(branch, others, reach - 1, swerves_left, tries):
             return True
     if all(not event.is_certain for event in events):
         return True
