@@ -35,7 +35,7 @@ def test_what_a_library_logs_has_the_same_form_and_no_text_of_an_exception(
     capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
     configure_logs("info", form)
-    library = logging.getLogger("psycopg.pool")
+    library = logging.getLogger("hypercorn.error")
     library.info("not worth a line")
     try:
         raise ValueError("hunter22")
@@ -47,7 +47,7 @@ def test_what_a_library_logs_has_the_same_form_and_no_text_of_an_exception(
         timestamp, line = first.split(" ", 1)
         assert datetime.fromisoformat(timestamp).tzinfo is not None
         assert line == (
-            "[warning  ] error connecting in 'pool-1': ValueError with a hint logger=psycopg.pool"
+            "[warning  ] error connecting in 'pool-1': ValueError with a hint logger=hypercorn.error"
         )
         assert "hunter22" not in second
         return
@@ -56,12 +56,19 @@ def test_what_a_library_logs_has_the_same_form_and_no_text_of_an_exception(
     assert entry == {
         "event": "error connecting in 'pool-1': ValueError with a hint",
         "level": "warning",
-        "logger": "psycopg.pool",
+        "logger": "hypercorn.error",
     }
     entry = json.loads(second)
     assert (entry["event"], entry["level"], entry["cause"]) == ("failed", "error", "ValueError")
     assert "test_logs.py" in entry["where"][0]
     assert "hunter22" not in second
+
+
+def test_what_the_driver_warns_of_on_top_of_an_error_is_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logs("info", "json")
+    logging.getLogger("psycopg").warning("error ignored terminating <psycopg.Pipeline>: PipelineAborted")
+    logging.getLogger("psycopg.pool").warning("error connecting in 'pool-1': OperationalError")
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("value", ["\ud800", 2**70, {1, 2}, object], ids=repr)

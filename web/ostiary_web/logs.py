@@ -43,6 +43,9 @@ def configure_logs(level: str, form: str) -> None:
     )
     handler = _Handler(line)
     logging.basicConfig(handlers=[handler], level=max(_LEVELS[level], logging.WARNING), force=True)
+    # The driver warns of what comes on top of an error that it raises, even where another was quicker
+    # and there is no fault; its pool, of connections that cannot be had, which is told with the reason.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 def _renderer(form: str) -> Render:

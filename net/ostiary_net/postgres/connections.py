@@ -3,19 +3,52 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import psycopg
+import structlog
 from psycopg import Connection
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
 __all__ = ["Connections"]
+
+_log = structlog.get_logger("ostiary")
 
 _STATEMENT_TIMEOUT_MS: Final = 15_000
 _IDLE_TIMEOUT_MS: Final = 30_000
 """An instance that stands still in a turn must not hold up the others for ever."""
 _CONNECT_SECONDS: Final = 5
 _LONGEST_PAUSE_SECONDS: Final = 2.0
+
+_NOTICING: Final = {
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 10_000,
+}
+"""A machine that is gone closes no connection. By itself the system waits two hours for its answer, and a
+quarter of an hour for a sign that it was reached; a turn would wait as long, and all that come after it. An
+address that names one of these decides itself."""
+
+
+class _Told(Connection[Any]):
+    """Tells the log why one cannot be had: whoever waits for one learns only that there is none."""
+
+    @classmethod
+    def connect(cls, conninfo: str = "", **named: Any) -> Self:
+        made = None
+        try:
+            made = super().connect(conninfo, **named)
+            _settle(made)
+        except psycopg.Error as error:
+            if made is not None:
+                made.close()
+            # The server's words or the system's: they name the role, and no password or client.
+            _log.warning("no connection to the database", reason=" ".join(str(error).split()))
+            raise
+        return made
 
 
 def _settle(connection: Connection[Any]) -> None:
@@ -34,10 +67,18 @@ class Connections:
     def __init__(self, conninfo: str, *, most: int, wait_seconds: float) -> None:
         """`wait_seconds` bounds how long a caller waits for a connection while the database is away."""
         self._conninfo = conninfo
+        named = conninfo_to_dict(conninfo)
+        noticing = {name: value for name, value in _NOTICING.items() if name not in named}
         self._pool = ConnectionPool(
             conninfo,
+            connection_class=_Told,
             # The encoding, as the environment, the role or the address may name one without Chinese.
-            kwargs={"autocommit": True, "connect_timeout": _CONNECT_SECONDS, "client_encoding": "UTF8"},
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": _CONNECT_SECONDS,
+                "client_encoding": "UTF8",
+                **noticing,
+            },
             min_size=1,
             max_size=most,
             timeout=wait_seconds,
@@ -46,7 +87,6 @@ class Connections:
             reconnect_timeout=wait_seconds,
             # One more round trip, for which a connection that died while idle costs nobody a turn.
             check=ConnectionPool.check_connection,
-            configure=_settle,
             open=False,
         )
 

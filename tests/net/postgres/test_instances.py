@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from ostiary_core import Decision, Instant, LostRace, Secret, Why, take_turn
 from ostiary_core.decision import Refused, TokensIssued, UserKnown
@@ -195,6 +196,30 @@ def test_a_store_recovers_by_itself_when_the_database_comes_back(address: str) -
             after.set()
         names = {record.username for record in store.records(Table.USER) if isinstance(record, User)}
     assert names == {"before", "after"}
+
+
+@pytest.mark.parametrize("named, waited_ms", [("", 10_000), ("&tcp_user_timeout=3000", 3_000)])
+def test_a_machine_that_is_gone_is_not_waited_for_longer_than_this(
+    address: str, named: str, waited_ms: int
+) -> None:
+    with PostgreSQLStore(address + named) as store, store._reading() as (connection, _):
+        found = connection.info.get_parameters()
+    assert found["tcp_user_timeout"] == str(waited_ms)
+    assert (found["keepalives"], found["keepalives_idle"], found["keepalives_interval"]) == ("1", "5", "5")
+
+
+def test_why_no_connection_can_be_had_is_in_the_log(address: str) -> None:
+    with (
+        Wire(address) as wire,
+        PostgreSQLStore(wire.address, keeps_time=False, wait_seconds=0.5) as store,
+        capture_logs() as log,
+    ):
+        wire.cut()
+        with pytest.raises(psycopg.OperationalError):
+            store.turn([asks.user("meanwhile")], START)
+    assert {entry["event"] for entry in log} == {"no connection to the database"}
+    assert all("connection to server at" in entry["reason"] for entry in log)
+    assert not any("\n" in entry["reason"] for entry in log)
 
 
 def test_a_start_without_a_database_says_so_and_no_password() -> None:
