@@ -69,6 +69,7 @@ class Connections:
         self._conninfo = conninfo
         named = conninfo_to_dict(conninfo)
         noticing = {name: value for name, value in _NOTICING.items() if name not in named}
+        self._wait_seconds = wait_seconds
         self._pool = ConnectionPool(
             conninfo,
             connection_class=_Told,
@@ -81,12 +82,9 @@ class Connections:
             },
             min_size=1,
             max_size=most,
-            timeout=wait_seconds,
             # By default its pauses double for five minutes, so that it slept on long after the database was
             # back. Who comes after it has given up makes it try anew.
             reconnect_timeout=wait_seconds,
-            # One more round trip, for which a connection that died while idle costs nobody a turn.
-            check=ConnectionPool.check_connection,
             open=False,
         )
 
@@ -113,7 +111,7 @@ class Connections:
     @contextmanager
     def taken(self) -> Iterator[Connection[Any]]:
         """A connection that is not in a transaction; it is left in none, or given up."""
-        connection = self._pool.getconn()
+        connection = self._living()
         try:
             yield connection
         except BaseException:
@@ -125,6 +123,23 @@ class Connections:
         finally:
             # The pool throws away what is broken and looks for a new one in the background.
             self._pool.putconn(connection)
+
+    def _living(self) -> _Told:
+        """One that answers: a round trip more, for which what died while idle costs nobody a turn.
+
+        The pool would do it too, but rests for a second after the first that is dead, then for two, and then
+        gives up: when a database had been restarted, three dead ones failed a turn.
+        """
+        until = time.monotonic() + self._wait_seconds
+        while True:
+            connection = self._pool.getconn(until - time.monotonic())
+            try:
+                ConnectionPool.check_connection(connection)
+            except psycopg.Error:
+                connection.close()
+                self._pool.putconn(connection)
+            else:
+                return connection
 
     def close(self) -> None:
         """Close all of them."""

@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -156,6 +157,17 @@ def test_a_connection_killed_while_idle_costs_nobody_a_turn(address: str) -> Non
         killed(address)
         store.turn([asks.user("after")], START)
         assert len(store.records(Table.USER)) == 2
+
+
+def test_however_many_were_killed_while_idle_the_next_turn_is_taken_at_once(address: str) -> None:
+    with PostgreSQLStore(f"{address}&application_name=killable", keeps_time=False) as store:
+        with ExitStack() as stack:
+            for _ in range(8):
+                stack.enter_context(store._reading())
+        killed(address)
+        began = time.monotonic()
+        store.turn([asks.user("alice")], START)
+        assert time.monotonic() - began < 0.9, "it rested between one broken connection and the next"
 
 
 def test_a_connection_killed_before_the_commit_takes_the_turn_again(
