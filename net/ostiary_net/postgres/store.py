@@ -159,25 +159,29 @@ class PostgreSQLStore:
         for event in events:
             if not isinstance(event, READ_ONLY):
                 raise TypeError(f"{type(event).__name__} may write: give it to turn()")
-        with self._reading(now) as (connection, at):
+
+        def decide(connection: Connection[Any], at: Instant) -> list[Decision]:
             snapshot = load((keys(event) for event in events), partial(fetch, connection))
-        return take_turn(events, snapshot, at, self.policy)
+            return take_turn(events, snapshot, at, self.policy)
+
+        return self._found(decide, now)
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         """The items of one page; none past the last."""
-        with self._reading(now) as (connection, at):
-            return self._pager.page(_executed_by(connection), listing, at)
+        return self._found(
+            lambda connection, at: self._pager.page(_executed_by(connection), listing, at), now
+        )
 
     def session_life(self, session_id: str) -> SessionLife | None:
         """One session with everything that happened to it; None where there is no such session."""
-        with self._reading() as (connection, _):
-            return read_life(session_id, partial(fetch, connection), _executed_by(connection))
+        return self._found(
+            lambda connection, _: read_life(session_id, partial(fetch, connection), _executed_by(connection))
+        )
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
         """When each of these clients was last given tokens; without those that never were."""
         possible = [client_id for client_id in client_ids if holds(client_id)]
-        with self._reading() as (connection, _):
-            return read_last_used(possible, _executed_by(connection))
+        return self._found(lambda connection, _: read_last_used(possible, _executed_by(connection)))
 
     def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
         """Sessions that still have a salt though no retry may ask for it, the oldest first."""
@@ -205,6 +209,21 @@ class PostgreSQLStore:
         """The whole audit trail, the oldest first."""
         with self._reading() as (connection, _):
             return tuple(AUDIT.from_row(row) for row in connection.execute(ALL_ENTRIES.encode()).fetchall())
+
+    def _found(self, find: Callable[[Connection[Any], Instant], T], now: Instant = Instant(0)) -> T:  # noqa: B008
+        """What `find` finds in one moment; once more where the connection broke meanwhile."""
+        for is_last_attempt in (False, True):
+            with self._connections.taken() as connection:
+                try:
+                    at = self._begin(connection, _BEGIN_READING, now)
+                    found = find(connection, at)
+                    connection.execute("COMMIT")
+                except psycopg.OperationalError:
+                    if is_last_attempt or not connection.closed:
+                        raise
+                else:
+                    return found
+        raise AssertionError("the last attempt returns or raises")
 
     @contextmanager
     def _reading(self, now: Instant = Instant(0)) -> Iterator[tuple[Connection[Any], Instant]]:  # noqa: B008

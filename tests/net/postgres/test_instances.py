@@ -13,10 +13,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from ostiary_core import Decision, Instant, LostRace, Secret, Why, take_turn
-from ostiary_core.decision import Refused, TokensIssued, UserKnown
-from ostiary_core.events import Event, Operator, UserForcedOut
+from ostiary_core.decision import Refused, TokenActive, TokensIssued, UserKnown
+from ostiary_core.events import Event, IntrospectionRequested, Operator, UserForcedOut
 from ostiary_core.records import Table, User
 from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.postgres.access import fetch
 from tests.core import asks
 from tests.core.story import START
 from tests.net.postgres.wire import Wire
@@ -185,6 +186,25 @@ def test_a_connection_killed_before_the_commit_takes_the_turn_again(
         [decision] = store.turn([asks.user("alice")], START)
         assert isinstance(decision.reply, UserKnown)
         assert len(store.records(Table.USER)) == 1
+
+
+def test_a_connection_killed_while_something_is_looked_at_looks_again(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PostgreSQLStore(f"{address}&application_name=killable", keeps_time=False) as store:
+        world = world_on(store)
+        introspection = IntrospectionRequested(credentials=world.basic(), token=world.tokens().access_token)
+        kills = iter([True])
+
+        def fetching(*arguments: Any) -> Any:
+            if next(kills, False):
+                killed(address)
+            return fetch(*arguments)
+
+        monkeypatch.setattr("ostiary_net.postgres.store.fetch", fetching)
+        [decision] = store.read([introspection], START)
+        assert isinstance(decision.reply, TokenActive)
+        assert next(kills, None) is None, "no connection was killed"
 
 
 def test_a_store_recovers_by_itself_when_the_database_comes_back(address: str) -> None:
