@@ -94,6 +94,13 @@ def test_a_wrong_value_ends_the_start_with_one_line(name: str, value: str) -> No
     assert "hunter2" not in line, "a password is not quoted"
 
 
+def test_a_gateway_may_be_without_a_token_and_no_token_without_a_gateway() -> None:
+    gateway = "https://sms.example.com/send"
+    assert Settings.from_environment({"SMS_GATEWAY_URL": gateway}).sms_gateway_token is None
+    with pytest.raises(SettingError, match="only together with SMS_GATEWAY_URL"):
+        Settings.from_environment({"SMS_GATEWAY_TOKEN": "x"})
+
+
 @given(
     name=st.sampled_from(sorted({name for name, _ in WRONG} | {"DATA_DIR"})),
     value=st.text(st.characters(exclude_characters="\x00"), max_size=40),

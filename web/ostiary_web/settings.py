@@ -79,7 +79,8 @@ class Settings:
         gateway = text("SMS_GATEWAY_URL")
         token = text("SMS_GATEWAY_TOKEN")
         if token is not None and gateway is None:
-            raise SettingError("SMS_GATEWAY_TOKEN", "is set without SMS_GATEWAY_URL", "both, or neither")
+            allowed = "only together with SMS_GATEWAY_URL"
+            raise SettingError("SMS_GATEWAY_TOKEN", "is set without SMS_GATEWAY_URL", allowed)
         return cls(
             database=read("DATABASE_URL", "sqlite:///data/ostiary.db", _database),
             data_dir=data_dir,

@@ -59,6 +59,13 @@ def test_what_cannot_be_copied_is_one_line(tmp_path: Path, source: str, target: 
     assert len(ran.err.splitlines()) == 1
 
 
+def test_without_a_target_the_database_of_the_settings_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "x.db").touch()
+    ran = Machine(tmp_path, DATABASE_URL="").run("copy", f"sqlite:///{tmp_path}/x.db")
+    assert ran.exit_code == 1
+    assert "DATABASE_URL is not set" in ran.err
+
+
 def test_a_target_that_is_not_there_is_told_without_its_password(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     assert machine.run("migrate").exit_code == 0

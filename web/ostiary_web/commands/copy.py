@@ -26,7 +26,10 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     in the copy. Tokens and sessions live on.
     """
     source_database = _read("FROM", source)
-    target_database = _read("TO", target or os.environ.get("DATABASE_URL", ""))
+    address = target or os.environ.get("DATABASE_URL", "").strip()
+    if not address:
+        _exit("TO: is not given, and DATABASE_URL is not set; allowed: postgresql://USER@HOST/DATABASE")
+    target_database = _read("TO", address)
     if not isinstance(source_database, SQLiteFile) or not source_database.path.exists():
         _exit("FROM: names no SQLite file that is there; allowed: sqlite:///PATH")
     if not isinstance(target_database, PostgreSQLDatabase):
