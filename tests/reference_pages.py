@@ -1,6 +1,7 @@
 """The pages of docs/reference: what the code knows of itself, written down."""
 
 import dataclasses
+import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +15,9 @@ from ostiary_core.audit import NOT_KEPT
 from ostiary_core.decision import FactKind
 from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
 from ostiary_net.metrics import Metrics
+from ostiary_web import app, entrance
 from ostiary_web.command_line import main as command_line
+from ostiary_web.pages.texts.facts import FACT_TEXTS
 from ostiary_web.settings import SettingError, Settings
 from tests.advisories.published import PUBLISHED, address_of
 from tests.advisories.trials import trials
@@ -154,10 +157,14 @@ def _audit() -> Iterator[str]:
     yield "reason (`why`), the address and User-Agent it came from, and the trace id of the request."
     yield ""
     rows = (
-        (f"`{kind.value}`", "for the metrics alone" if kind in NOT_KEPT else "in the audit trail")
+        (
+            f"`{kind.value}`",
+            FACT_TEXTS[kind][0],
+            "for the metrics alone" if kind in NOT_KEPT else "in the audit trail",
+        )
         for kind in FactKind
     )
-    yield from _table(("Kind", "Kept"), rows)
+    yield from _table(("Kind", "In the pages", "Kept"), rows)
 
 
 def _events() -> Iterator[str]:
@@ -190,15 +197,23 @@ def _type_name(hint: Any) -> str:
 
 
 def _metrics() -> Iterator[str]:
-    yield from _head("Metrics", "`ostiary_net.metrics`")
+    yield from _head("Metrics", "`ostiary_net.metrics` and the application")
     yield "What a process counts, in the text format of Prometheus. No label holds an identifier of a user, a"
     yield "client or a token."
     yield ""
     told = [line.split(" ", 3)[1:] for line in Metrics().exposition().splitlines() if line.startswith("# ")]
     meanings = {name: said for word, name, said in told if word == "HELP"}
     kinds = {name: said for word, name, said in told if word == "TYPE"}
+    for name, said in _gauges():
+        meanings[name], kinds[name] = said, "gauge"
     rows = ((f"`{name}`", kinds.get(name, ""), meanings[name]) for name in sorted(meanings))
     yield from _table(("Metric", "Kind", "Meaning"), rows)
+
+
+def _gauges() -> Iterator[tuple[str, str]]:
+    """What the application adds to be looked at whenever the metrics are asked for: name and meaning."""
+    for module in (app, entrance):
+        yield from re.findall(r'\.gauge\(\s*"(\w+)",\s*"([^"]+)"', inspect.getsource(module))
 
 
 def _command_line() -> Iterator[str]:
