@@ -133,6 +133,10 @@ def test_the_core_works_in_a_bare_environment(wheel: Path, tmp_path: Path) -> No
     assert seen["loaded"] == []
     assert seen["modules"] != []
 
+    said = subprocess.run([bare / "bin" / "ostiary"], capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout, len(said.stderr.splitlines())) == (1, "", 1), said.stderr
+    assert "pip install 'ostiary[server]'" in said.stderr
+
 
 def test_the_lock_pins_and_hashes_every_requirement() -> None:
     sound = re.compile(r"[A-Za-z0-9._-]+==[^\s;]+ .*--hash=sha256:[0-9a-f]{64}( |$)")
