@@ -70,6 +70,8 @@ class Batch:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Usage: batch.py REQUESTS.jsonl > ANSWERS.jsonl")
     kept = MemoryStore()
     records = make_first_records(kept, Instant(0), drawn_from("another seed that is no secret"))
     first = {"secrets": records.secrets, "code": records.code(kept, Instant(0))}
