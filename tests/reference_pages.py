@@ -121,9 +121,15 @@ def _allowed(name: str) -> str:
 def _errors() -> Iterator[str]:
     yield from _head("Errors", "`ostiary_core.http.meanings`")
     yield "Every reason of a refusal or an ending, by what it is about; those of the token service in the"
-    yield "order of its checks. `why` is the word of the audit trail; a client sees the status with `error`"
-    yield "(token service) or `code` (everything else). Switch on those and never on the text."
+    yield "order of its checks. `why` is the word of the audit trail, the log and the metrics; a client sees"
+    yield "the status with `error` (token service) or `code` (everything else). Switch on those and never on"
+    yield "the text."
     yield "`invalid_client` by form fields at `/token` is a 400."
+    yield ""
+    yield "From `revoked_by_client` to `user_forced_out` stand endings, which the audit trail tells."
+    yield "Who comes with a token or code of what has ended is answered as `session_ended` or `code_void`"
+    yield "at the token service, and as `not_signed_in` elsewhere; only the last wrong entry of the current"
+    yield "password is answered with the text of its own row."
     yield ""
     rows = (
         (
@@ -223,7 +229,8 @@ def _command_line() -> Iterator[str]:
 
 
 def _command(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
-    context = click.Context(command, info_name=name, parent=parent, max_content_width=100, terminal_width=100)
+    settings = {**command.context_settings, "max_content_width": 100, "terminal_width": 100}
+    context = click.Context(command, info_name=name, parent=parent, **settings)
     yield ""
     yield f"## {context.command_path}"
     yield ""
