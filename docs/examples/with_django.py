@@ -84,6 +84,8 @@ def make_tables() -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Usage: with_django.py NEW-FILE.sqlite3")
     configure(sys.argv[1])
     make_tables()
     from django_store import DjangoStore
