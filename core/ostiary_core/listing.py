@@ -299,6 +299,14 @@ class ListingStore(Protocol):
         """The items of one page; none past the last. `now` decides which sessions are running."""
         ...
 
+    def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+        """The `page_size` items behind `last`, whether or not it is still there; the first ones for None.
+
+        For whoever reads a whole list: what comes or goes meanwhile moves nothing else out of sight, as it
+        does between numbered pages. The page that `listing` names is not looked at.
+        """
+        ...
+
     def session_life(self, session_id: str) -> SessionLife | None:
         """One session with everything that happened to it; None where there is no such session."""
         ...

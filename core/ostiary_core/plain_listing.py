@@ -30,7 +30,7 @@ from ostiary_core.records import Client, Consent, Place, Record, Session, Table,
 from ostiary_core.session import SessionState, state_of
 from ostiary_core.snapshot import Snapshot
 
-__all__ = ["plain_page"]
+__all__ = ["plain_items_after", "plain_page"]
 
 T = TypeVar("T")
 
@@ -47,10 +47,30 @@ class Plain(Protocol):
 
 def plain_page(store: Plain, listing: Listing[T], now: Instant) -> Page[T]:
     """The page that `listing` asks for."""
+    kept = _in_order(store, listing, now)
+    return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
+
+
+def plain_items_after(store: Plain, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+    """The `page_size` items behind `last`; the first ones for None."""
+    kept = _in_order(store, listing, now)
+    behind = kept if last is None else [item for item in kept if _is_behind(item, last, listing)]
+    return tuple(behind[: listing.page_size])
+
+
+def _in_order(store: Plain, listing: Listing[T], now: Instant) -> list[T]:
     kept = [item for item in _items(store, listing.resource, now) if _fits(item, listing)]
     for sort in reversed(listing.order):
         kept.sort(key=lambda item, name=sort.field: getattr(item, name), reverse=sort.descending)  # type: ignore[misc]
-    return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
+    return kept
+
+
+def _is_behind(item: object, last: object, listing: Listing[T]) -> bool:
+    for sort in listing.order:
+        held, of_last = getattr(item, sort.field), getattr(last, sort.field)
+        if held != of_last:
+            return bool(held < of_last if sort.descending else held > of_last)
+    return False
 
 
 # --- what there is

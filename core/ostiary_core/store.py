@@ -18,7 +18,7 @@ from ostiary_core.keys import Keys, keys
 from ostiary_core.lapsing import Lapsed, Lapses, plain_lapsed
 from ostiary_core.life import EndingSought, SessionLife, ending_from_above, life_keys
 from ostiary_core.listing import USES, Listing, Page
-from ostiary_core.plain_listing import plain_page
+from ostiary_core.plain_listing import plain_items_after, plain_page
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.records import Identifier, Key, Record, Session, Table
 from ostiary_core.snapshot import load
@@ -169,6 +169,10 @@ class MemoryStore:
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         """The items of one page; none past the last. `now` decides which sessions are running."""
         return plain_page(self, listing, now)
+
+    def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+        """The `page_size` items behind `last`; the first ones for None."""
+        return plain_items_after(self, listing, last, now)
 
     def session_life(self, session_id: str) -> SessionLife | None:
         """One session with everything that happened to it; None where there is no such session."""

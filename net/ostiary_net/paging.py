@@ -204,6 +204,18 @@ class Pager:
         items = tuple(from_row(row) for row in rows)
         return Page(items[::-1] if is_backwards else items, total)
 
+    def items_after(
+        self, execute: Execute, listing: Listing[T], last: T | None, now: Instant
+    ) -> tuple[T, ...]:
+        """The `page_size` items behind `last`, the first ones for None; nothing is counted for it."""
+        question = self._question(listing, now)
+        if question is None:
+            return ()
+        order = question.order
+        after = None if last is None else tuple(getattr(last, sort.field) for sort in order)
+        rows = execute(*question.items(order, after, limit=listing.page_size, offset=0, is_short=False))
+        return tuple(map(question.source.item.from_row, rows))
+
     def _survey(self, execute: Execute, question: _Question) -> _Survey:
         """What is known of the list; while a long one is counted anew, others go by what was known."""
         with self._lock:

@@ -6,20 +6,20 @@ from typing import Any
 from ostiary_core.conformance.bench import Bench, require
 from ostiary_core.conformance.lives import a_life
 from ostiary_core.instant import Instant
-from ostiary_core.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, ROLES, USERS, Listing, Resource
+from ostiary_core.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, ROLES, USERS, Listing, Resource, Sort
 from ostiary_core.records import Table
 from ostiary_core.store import MemoryStore
 
 __all__ = ["CHECKS"]
 
 _PAGE_SIZE = 3
+_RESOURCES: tuple[Resource[Any], ...] = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, AUDIT)
 
 
 def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
     """Every resource, page by page, the whole of it and sorted by each of its fields, both ways."""
     store, reference, now = _lived(bench)
-    resources: tuple[Resource[Any], ...] = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, AUDIT)
-    for resource in resources:
+    for resource in _RESOURCES:
         page, total = 1, 1
         while (page - 1) * _PAGE_SIZE < total:
             listing = Listing(resource=resource, page=page, page_size=_PAGE_SIZE)
@@ -29,6 +29,21 @@ def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
             )
             require(found.items == expected.items, f"page {page} of {resource.name} holds other items")
             page, total = page + 1, expected.total
+
+
+def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
+    """`items_after` goes on behind any item to the end of a list, both ways."""
+    store, reference, now = _lived(bench)
+    for resource in _RESOURCES:
+        for descending in (False, True):
+            sort = (Sort(resource.default_sort.field, descending),)
+            listing = Listing(resource=resource, sort=sort, page_size=_PAGE_SIZE)
+            last, items = None, (None,)
+            while items:
+                items = store.items_after(listing, last, now)
+                expected = reference.items_after(listing, last, now)
+                require(items == expected, f"other items of {resource.name} come after one of them")
+                last = items[-1] if items else None
 
 
 def a_session_has_its_own_life(bench: Bench) -> None:
@@ -62,5 +77,6 @@ def _lived(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
 
 CHECKS: tuple[Callable[[Bench], None], ...] = (
     lists_are_paged_as_the_reference_pages_them,
+    whole_lists_are_read_piece_by_piece,
     a_session_has_its_own_life,
 )

@@ -137,6 +137,11 @@ class SQLiteStore:
         with self._readers.snapshot() as connection:
             return self._pager.page(_executed_by(connection), listing, now)
 
+    def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+        """The `page_size` items behind `last`; the first ones for None."""
+        with self._readers.snapshot() as connection:
+            return self._pager.items_after(_executed_by(connection), listing, last, now)
+
     def session_life(self, session_id: str) -> SessionLife | None:
         """One session with everything that happened to it; None where there is no such session."""
         with self._readers.snapshot() as connection:

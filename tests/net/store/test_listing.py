@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ostiary_core import Instant, MemoryStore
 from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import FactKind
+from ostiary_core.events import Operator, UserDeleted
 from ostiary_core.instant import MINUTE_MS
 from ostiary_core.listing import (
     AUDIT,
@@ -150,6 +151,8 @@ def test_the_pages_of_a_list_are_all_of_it_once(
                     break
                 paged += found.items
             assert tuple(paged) == expected.items
+            in_pieces = Listing(resource=resource, filters=filters, sort=order, page_size=7)
+            assert tuple(_all_of(peopled, in_pieces)) == expected.items
 
 
 def test_the_crowd_puts_something_on_every_list_and_keeps_something_off_it(reference: MemoryStore) -> None:
@@ -204,6 +207,34 @@ def test_the_total_of_a_long_list_is_at_most_a_minute_behind(
     durable_store.turn([asks.user("zoe")], START)
     assert durable_store.page(listing, Instant(START + MINUTE_MS - 1)).items == before.items
     assert durable_store.page(listing, Instant(START + MINUTE_MS)).total == 10
+
+
+def test_a_list_is_read_to_its_end_though_it_grew_since_it_was_counted(
+    store: ContractStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "STEP", 2)
+    listing = Listing(resource=USERS, page_size=3)
+    store.turn([asks.user(f"user{number:02}") for number in range(9)], START)
+    assert store.page(listing, START).total == 9
+    store.turn([asks.user(f"user{number:02}") for number in range(9, 13)], START)
+    names = [user.username for user in _all_of(store, listing)]
+    assert names == [f"user{number:02}" for number in range(13)]
+
+
+def test_a_list_goes_on_behind_an_item_that_is_gone(store: ContractStore) -> None:
+    listing = Listing(resource=USERS, page_size=2)
+    store.turn([asks.user(f"user{number}") for number in range(4)], START)
+    first, second = store.items_after(listing, None, START)
+    store.turn([UserDeleted(caller=Operator(), user_id=second.user_id)], START)
+    assert [user.username for user in store.items_after(listing, second, START)] == ["user2", "user3"]
+    assert [user.username for user in store.items_after(listing, first, START)] == ["user2", "user3"]
+
+
+def _all_of(store: ContractStore, listing: Listing[Any]) -> list[Any]:
+    found: list[Any] = []
+    while items := store.items_after(listing, found[-1] if found else None, START):
+        found += items
+    return found
 
 
 # --- what cannot be asked

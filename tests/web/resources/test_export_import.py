@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from ostiary_core.permissions import Permission
+from ostiary_net import paging
+from ostiary_web.resources import exports
 from ostiary_web.resources.imports import LONGEST_IMPORT
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
@@ -140,6 +142,21 @@ async def test_an_export_longer_than_a_piece_has_every_item_once(served: Served)
     names = [f"no{number:04}" for number in range(1_500)]
     sheet = [["username", "name"], *([name, "Somebody"] for name in names)]
     assert succeeded(await imported(api, USERS, sheet, mode="insert"))["created"] == 1_500
+    found = [row[1] for row in rows_of(await exported(api, USERS))[1:]]
+    assert found == ["admin", *names]
+
+
+async def test_an_export_has_what_was_made_since_its_list_was_counted(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "STEP", 5)
+    monkeypatch.setattr(exports, "_ITEMS_AT_A_TIME", 3)
+    api = await served.administrator()
+    names = [f"no{number:02}" for number in range(20)]
+    for some in (names[:12], names[12:]):
+        sheet = [["username", "name"], *([name, "Somebody"] for name in some)]
+        assert succeeded(await imported(api, USERS, sheet, mode="insert"))["created"] == len(some)
+        assert succeeded(await api.call("GET", USERS.path))["total"] == 13
     found = [row[1] for row in rows_of(await exported(api, USERS))[1:]]
     assert found == ["admin", *names]
 

@@ -152,7 +152,7 @@ async def _of_the_store(desk: Desk) -> list[Finding]:
 
 
 def _of_the_clock(desk: Desk) -> Finding:
-    """The machine's clock beside the latest change of a client or user, or the database's own clock."""
+    """The machine's clock beside the latest change of a client, and beside the database's own clock."""
     now = desk.clock.now()
     apart_ms = now - desk.store.present(now)
     latest = max((_changed_at(record) for record in desk.store.records(Table.CLIENT)), default=now)

@@ -10,7 +10,7 @@ import click
 from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import FactKind
 from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.listing import AUDIT, Listing, ListingStore, Range, Sort
+from ostiary_core.listing import AUDIT, Listing, ListingStore, Sort
 from ostiary_core.why import Why
 from ostiary_web.commands.desk import Desk, run
 from ostiary_web.resources.audit import AUDIT_EVENTS
@@ -18,7 +18,7 @@ from ostiary_web.resources.declaration import as_json
 
 __all__ = ["BadLine", "audit", "read_trail"]
 
-_PAGE_SIZE: Final = 500
+_OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500)
 
 
 @click.group("audit")
@@ -36,10 +36,10 @@ def export() -> None:
 
 
 async def _export(desk: Desk) -> None:
-    """Page by page, and each page from where the last one ended, so that none is far into the list."""
+    """Piece by piece, and nothing waits in memory."""
     last = None
     while True:
-        lines = await desk.turns.look(_page_after(last))
+        lines = await desk.turns.look(_lines_after(last))
         for line in lines.texts:
             click.echo(line)
         if lines.last is None:
@@ -53,9 +53,9 @@ class _Lines(NamedTuple):
     """Where to go on; None past the end."""
 
 
-def _page_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _Lines]:
+def _lines_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _Lines]:
     def look(store: ListingStore, now: Instant) -> _Lines:
-        entries = _after(store, last, now)
+        entries = store.items_after(_OLDEST_FIRST, last, now)
         shown = AUDIT_EVENTS.shown(store, entries)
         texts = [
             json.dumps(as_json(AUDIT_EVENTS.fields, entry), ensure_ascii=False, separators=(",", ":"))
@@ -64,25 +64,6 @@ def _page_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _L
         return _Lines(texts, entries[-1] if entries else None)
 
     return look
-
-
-def _after(store: ListingStore, last: AuditEntry | None, now: Instant) -> list[AuditEntry]:
-    """Some entries after `last`. Those of its own instant come again and are passed over."""
-    ranges = () if last is None else (Range(field="at", start=last.at),)
-    page = 1
-    while True:
-        listing = Listing(resource=AUDIT, ranges=ranges, sort=(Sort("at"),), page=page, page_size=_PAGE_SIZE)
-        items = store.page(listing, now).items
-        fresh = [
-            entry for entry in items if last is None or (entry.at, entry.number) > (last.at, last.number)
-        ]
-        if fresh or not items:
-            return fresh
-        page += 1
-
-
-def _place(entry: AuditEntry) -> tuple[Instant, int]:
-    return entry.at, entry.number
 
 
 # --- lines read again

@@ -5,7 +5,6 @@ from there: neither the list nor the sheet is ever whole in memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -62,13 +61,11 @@ async def answer_template(call: Call, declared: Declared[T, V]) -> Response:
 
 
 def _pieces(store: ListingStore, listing: Listing[T], now: Instant) -> Iterator[Sequence[T]]:
-    """The items of a list from the first to the last."""
-    for number in range(1, 1_000_000_000):
-        items = store.page(replace(listing, page=number), now).items
-        if items:
-            yield items
-        if len(items) < listing.page_size:
-            return
+    """The items of a list from the first to the last, each piece from where the one before it ended."""
+    last: T | None = None
+    while items := store.items_after(listing, last, now):
+        yield items
+        last = items[-1]
 
 
 async def _answer(
