@@ -1,5 +1,6 @@
 """The pages of people: accounts, their roles, and what an administrator can do with them."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ostiary_core.decision import Refused
@@ -7,9 +8,10 @@ from ostiary_core.events import (
     Event,
     UserForcedOut,
 )
-from ostiary_core.listing import ROLES, Listing
+from ostiary_core.instant import Instant
+from ostiary_core.listing import ROLES, Listing, ListingStore
 from ostiary_core.permissions import Permission
-from ostiary_core.records import User
+from ostiary_core.records import Role, User
 from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
@@ -23,7 +25,7 @@ from ostiary_web.resources.users import DECLARED, password_reset
 __all__ = ["people_pages"]
 
 _PLACE: Final = "/admin/people"
-_MOST_ROLES: Final = 200
+_ROLES_AT_A_TIME: Final = 200
 
 
 def _fields_of(form: Form, new: bool) -> dict[str, Any]:
@@ -49,13 +51,20 @@ def _values_of(user: User) -> dict[str, Any]:
 
 
 async def _more(visit: Visit, call: Call, user: User | None) -> dict[str, Any]:
-    listing = Listing(resource=ROLES, page_size=_MOST_ROLES)
-    roles = await call.look(lambda store, now: store.page(listing, now).items)
+    roles = await call.look(_all_roles)
     return {
         "roles": [(role.role_id, role.name) for role in roles],
         "zones": zone_names(),
         "names": {role.role_id: role.name for role in roles},
     }
+
+
+def _all_roles(store: ListingStore, now: Instant) -> Sequence[Role]:
+    """Every role there is: one that the form did not offer would be taken away by saving it."""
+    listing, found = Listing(resource=ROLES, page_size=_ROLES_AT_A_TIME), list[Role]()
+    while items := store.items_after(listing, found[-1] if found else None, now):
+        found += items
+    return found
 
 
 async def _running(call: Call, user_id: str) -> int:
