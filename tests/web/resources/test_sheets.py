@@ -216,6 +216,8 @@ LAUGHS = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;
         book_around(b"\xff\xfe" + cells("").decode().encode("utf-16-le")[:-2]),
         book_around(cells('<row r="1"><c r="A1" t="s"><v>5</v></c></row>')[:-3]),
         sheet_of([["a"]]) + b"\x00" * 70_000,
+        # A name in the old encoding, for which UTF-8 takes more bytes than a name may have.
+        zip_of({"a" * 65_000 + ".xml": b"<a/>"}).replace(b"a" * 65_000, b"\x82" * 65_000),
     ],
 )
 def test_what_is_no_sheet_is_refused(content: bytes) -> None:

@@ -8,6 +8,7 @@ library before it was unpacked within bounds and looked through:
 - The library makes a table out to the farthest cell, so no cell may lie far out.
 """
 
+import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ def _unpacked(content: bytes) -> bytes:
     except (
         BadZipFile,
         zlib.error,
+        struct.error,  # a name that is longer written again than it was read
         EOFError,
         OSError,
         ValueError,
