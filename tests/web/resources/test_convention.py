@@ -375,6 +375,8 @@ async def test_ranges_are_inclusive_and_in_any_offset(served: Served, kind: Kind
     assert (
         len(await keys(api, kind, createdAtFrom="2027-01-15", createdAtTo="2027-01-15")) == 2 + kind.built_in
     )
+    for day in ("20270115", "2027-W02-5", "2027W025"):
+        assert await keys(api, kind, createdAtFrom="2027-01-15T08:05", createdAtTo=day) == ["one", "two"]
     assert await keys(api, kind, createdAtFrom="2027-01-16") == []
     assert await keys(api, kind, createdAtFrom="0001-01-01T00:00:00+14:00", createdAtTo="") != []
 

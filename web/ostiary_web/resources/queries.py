@@ -13,7 +13,7 @@ Rules, all in this file ("Common conventions", READINGS 35):
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from ostiary_core.decision import FieldFault, FieldRule
@@ -38,7 +38,6 @@ LARGEST_PAGE_SIZE: Final = 200
 _LONGEST_TEXT: Final = 256
 MOST_VALUES: Final = 50
 _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
-_DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Arguments = Mapping[str, Sequence[str]]
@@ -152,12 +151,13 @@ class _Reader(Generic[T]):
         if text is None:
             return None
         try:
-            moment = datetime.fromisoformat(text)
+            moment = datetime.combine(date.fromisoformat(text), of_a_day)
         except ValueError:
-            self._fault(name, FieldRule.TIME)
-            return None
-        if _DATE.fullmatch(text):
-            moment = datetime.combine(moment, of_a_day)
+            try:
+                moment = datetime.fromisoformat(text)
+            except ValueError:
+                self._fault(name, FieldRule.TIME)
+                return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return Instant((moment - _EPOCH) // timedelta(milliseconds=1))
