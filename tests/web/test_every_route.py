@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
@@ -223,5 +224,25 @@ async def test_a_page_whose_store_fails_says_so_under_a_trace_id(tmp_path: Path)
             response = await browser.get("/")
     assert response.status_code == 500
     traces = [entry["trace_id"] for entry in log]
+    assert any(trace_id in response.text for trace_id in traces)
+    assert "secret detail" not in response.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/account/sessions", "/account/applications", "/admin/people", "/admin/online"]
+)
+async def test_a_page_whose_list_fails_says_so_under_a_trace_id(
+    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*anything: object) -> NoReturn:
+        raise OSError("secret detail")
+
+    browser = served.browser()
+    await browser.sign_in()
+    monkeypatch.setattr(type(served.store), "page", broken)
+    with capture_logs() as log:
+        response = await browser.get(path)
+    assert response.status_code == 500
+    traces = [entry["trace_id"] for entry in log if entry["log_level"] == "error"]
     assert any(trace_id in response.text for trace_id in traces)
     assert "secret detail" not in response.text

@@ -116,7 +116,7 @@ async def _sessions(visit: Visit, reply: Refused | None = None) -> Response:
     listing = Listing(
         resource=ONLINE_USERS, filters={"user_id": visit.user.user_id}, page_size=_MOST_SESSIONS
     )
-    found = await visit.here.service.turns.page(listing)
+    found = await visit.here.service.look(lambda store, now: store.page(listing, now), visit.here.origin)
     return await page(
         visit,
         "sessions.html",
