@@ -59,7 +59,7 @@ async def take_sign_in() -> Response:
             return await _sign_in_form(visit, onward, unproven)
         known = username if len(username) <= LONGEST_USERNAME else ""
         return await _sign_in_form(visit, onward, unproven, known, visit.text("sign_in_stale"))
-    if not username or not password or max(len(username), len(password)) > LONGEST_USERNAME:
+    if not 0 < len(username) <= LONGEST_USERNAME or not 0 < len(password) <= LONGEST_PASSWORD:
         return await _sign_in_form(visit, onward, Refused(Why.SIGN_IN_WRONG))
     reply = await sign_in(visit.here, username, password)
     if isinstance(reply, Refused):
