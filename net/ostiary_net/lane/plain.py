@@ -25,6 +25,8 @@ _LINES: Final = tuple(
 )
 """How a request line begins, up to the space before the version."""
 _LONGEST_LINE: Final = max(map(len, _LINES))
+_LONGEST_BEGINNING: Final = 16 * 1024
+"""Bytes of a head whose end has not come: beyond, it is left to h11, which refuses it."""
 _HEAD: Final = re.compile(
     rb"("
     + b"|".join(map(re.escape, _LINES))
@@ -75,7 +77,9 @@ def read_plain(data: bytes, start: int = 0) -> PlainRequest | Torn | None:
     """
     head_end = data.find(b"\r\n\r\n", start) + 4
     if head_end < 4:
-        return Torn(len(data) + 1) if _may_become_plain(data[start : start + _LONGEST_LINE]) else None
+        is_short = len(data) - start <= _LONGEST_BEGINNING
+        may_become = is_short and _may_become_plain(data[start : start + _LONGEST_LINE])
+        return Torn(len(data) + 1) if may_become else None
     head = _HEAD.fullmatch(data, start, head_end)
     if head is None:
         return None

@@ -91,3 +91,11 @@ def test_requests_one_behind_the_other_are_read_one_by_one() -> None:
     found = read_plain(first + second, found.end)
     assert isinstance(found, PlainRequest)
     assert found.operation is None
+
+
+def test_a_head_without_an_end_is_not_waited_for_beyond_what_any_may_have() -> None:
+    beginning = b"POST /api/oauth2/token HTTP/1.1\r\nHost: a\r\nX: "
+    assert read_plain(beginning.ljust(16 * 1024, b"a")) == Torn(16 * 1024 + 1)
+    assert read_plain(beginning.ljust(16 * 1024 + 1, b"a")) is None
+    whole = b"GET /api/oauth2/userinfo HTTP/1.1\r\nHost: a\r\n\r\n"
+    assert read_plain(whole + beginning.ljust(16 * 1024, b"a"), len(whole)) is not None
