@@ -68,8 +68,9 @@ class Replay:
 
 
 def replay(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RECORDED) -> Replay:
-    """Run `entries`, in any order, under `recorded` and under `otherwise`."""
-    in_order = sorted(entries, key=lambda entry: (entry.at, entry.number))
+    """Run `entries`, in any order, under `recorded` and under `otherwise`. One that comes twice, as where two
+    exports overlap, counts once."""
+    in_order = sorted(dict.fromkeys(entries), key=lambda entry: (entry.at, entry.number))
     first, second = Retracing(recorded), Retracing(otherwise)
     differences: dict[str, Difference] = {}
     unlike: dict[str, None] = {}

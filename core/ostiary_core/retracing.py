@@ -110,8 +110,7 @@ class Retracing:
             case FactKind.SESSION_STARTED:
                 self._start(entry)
             case FactKind.PAIR_ROTATED:
-                if entry.session_id not in self.lives:
-                    self._start(entry)  # the trail begins in the middle of it
+                self._start(entry)  # where the trail begins in the middle of it
                 self._bring_along(entry)
                 return self._present(entry, 0)
             case FactKind.PAIR_REPEATED:
@@ -131,7 +130,8 @@ class Retracing:
         return None
 
     def _start(self, entry: AuditEntry) -> None:
-        if entry.session_id is None or entry.client_id is None:
+        """A session begins, unless it has."""
+        if entry.session_id is None or entry.client_id is None or entry.session_id in self.lives:
             return
         client, user, consent = self._client(entry.client_id), None, None
         kind = SessionKind.CLIENT_CREDENTIALS

@@ -1,6 +1,7 @@
 """`ostiary audit export` and `ostiary replay`: the trail of real sessions under another policy."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,22 @@ def test_a_trail_that_begins_in_the_middle_is_replayed_from_the_first_rotation()
     saved = here.retried(45)
     rest = [entry for entry in here.trail() if entry.kind not in ("session-started", "code-used")]
     assert [one.session_id for one in replay(rest, GRACE_60).of(Verdict.SAVED)] == [saved]
+
+
+def test_entries_that_come_twice_count_once() -> None:
+    here = Trail()
+    here.retried(45)
+    once, overlapping = here.trail(), (*here.trail(), *here.trail()[2:], *here.trail())
+    assert replay(overlapping, GRACE_60) == replay(once, GRACE_60)
+
+
+def test_a_session_that_is_said_to_have_begun_twice_began_the_first_time() -> None:
+    here = Trail()
+    here.retried(45)
+    [start] = [entry for entry in here.trail() if entry.kind is FactKind.SESSION_STARTED and entry.scopes]
+    again = replace(start, number=0, at=here.trail()[-1].at)
+    found = replay((*here.trail(), again), GRACE_60)
+    assert found.differences == replay(here.trail(), GRACE_60).differences != ()
 
 
 # --- the command line
