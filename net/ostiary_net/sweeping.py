@@ -185,11 +185,14 @@ class Clearing:
         cleared = dict.fromkeys((*batches, Lapses.TOKENS.value, _ENTRIES), 0)
         if self._audit_seconds:
             batches[_ENTRIES] = self._some_entries
+        for what in cleared:
+            self._count(what, 0)
         half = (trio.current_time() + until) / 2
         while batches:
             for what, clear_some in tuple(batches.items()):
                 began = trio.current_time()
                 number, is_last = await clear_some()
+                self._count(what, number)
                 cleared[what] += number
                 if is_last:
                     del batches[what]
@@ -198,9 +201,11 @@ class Clearing:
             if trio.current_time() >= half:
                 break
         cleared[Lapses.TOKENS.value] = await self._some_tokens(until, share_of_tokens)
-        for what, number in cleared.items():
-            self._metrics.swept(what.replace(" ", "_"), number)
         return cleared
+
+    def _count(self, what: str, number: int) -> None:
+        """At once, as a later batch may fail."""
+        self._metrics.swept(what.replace(" ", "_"), number)
 
     async def _some(self, lapses: Lapses) -> tuple[int, bool]:
         """One batch of a kind; how many went, and whether there are no more."""
@@ -218,7 +223,10 @@ class Clearing:
             began = trio.current_time()
             found = await self._found(Lapses.TOKENS, self._tokens_after, _TOKENS_A_BATCH)
             for start in range(0, len(found.identifiers), _RECORDS_A_BATCH):
-                gone += await self._let_go(Lapses.TOKENS, found.identifiers[start : start + _RECORDS_A_BATCH])
+                batch = found.identifiers[start : start + _RECORDS_A_BATCH]
+                number = await self._let_go(Lapses.TOKENS, batch)
+                self._count(Lapses.TOKENS.value, number)
+                gone += number
                 await self._rest(began)
                 began = trio.current_time()
             self._tokens_after = found.onward or b""

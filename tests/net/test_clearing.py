@@ -371,3 +371,20 @@ async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: Mock
             await trio.sleep(121)
             nursery.cancel_scope.cancel()
     assert [(entry["event"], entry["cause"]) for entry in log] == [("clearing failed", "OSError")] * 2
+
+
+async def test_what_was_cleared_before_a_failure_is_counted() -> None:
+    class Failing(PlainStore):
+        def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
+            raise OSError("disk I/O error")
+
+    store, clock, metrics = Failing(), HandClock(), Metrics()
+    house = House(store, clock)
+    for number in range(7):
+        house.code(f"code {number}")
+    clock.wait(300)
+    async with open_turns(store, clock, run_inline) as turns:
+        clearing = Clearing(turns, store, clock, audit_seconds=1, run_sync=run_inline, metrics=metrics)
+        with pytest.raises(OSError, match="disk"):
+            await clearing.once()
+    assert 'ostiary_swept_total{what="codes"} 7' in metrics.exposition()
