@@ -185,6 +185,20 @@ async def test_a_number_is_sent_one_code_a_minute_and_the_answer_does_not_tell(s
     assert await code_sent_to(served, ANNAS_PHONE, "reset-password") != code
 
 
+async def test_a_number_is_sent_ten_codes_a_day_counted_from_the_first(served: Served) -> None:
+    await with_phone(served)
+    body = {"phone": ANNAS_PHONE, "purpose": "reset-password"}
+
+    async def sent_after(seconds: float) -> int:
+        served.clock.wait(seconds)
+        succeeded(await served.api().call("POST", "/api/auth/sms-code", body))
+        return len(outbox(served))
+
+    assert [await sent_after(60) for _ in range(12)] == [*range(1, 11), 10, 10]
+    assert await sent_after(24 * 60 * 60 - 11 * 60 - 1) == 10
+    assert await sent_after(1) == 11
+
+
 async def test_a_code_to_change_to_a_number_is_for_who_is_signed_in(served: Served) -> None:
     body = {"phone": NEW_PHONE, "purpose": "change-phone"}
     refused(await served.api().call("POST", "/api/auth/sms-code", body), 401, "A1001")

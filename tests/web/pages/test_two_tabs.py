@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.web.account.people import with_phone
 from tests.web.callers import Browser
 from tests.web.envelopes import succeeded
 from tests.web.pages.test_client_form import form_of
@@ -113,3 +114,13 @@ async def test_an_untouched_form_changes_nothing_in_whatever_order_things_were_r
     served.clock.wait(60)
     assert (await saved(browser, page, **fields)).status_code == 303
     assert await app(served) == before
+
+
+async def test_a_form_shown_to_one_person_is_not_sent_by_the_next(served_app: Served) -> None:
+    await with_phone(served_app, "berta", None, roleIds=["super_admin"])
+    browser, left_open = await opened(served_app)
+    switched = await browser.get("/login", params={"switch": "1"})
+    values = {"username": "berta", "password": "berta password"}
+    assert (await browser.submit(switched, values, to="/login")).status_code == 303
+    assert (await saved(browser, left_open, name="Renamed")).status_code == 403
+    assert (await app(served_app))["name"] != "Renamed"
