@@ -174,8 +174,9 @@ class PostgreSQLStore:
 
     def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
         """The `page_size` items behind `last`; the first ones for None."""
-        with self._reading(now) as (connection, at):
-            return self._pager.items_after(_executed_by(connection), listing, last, at)
+        return self._found(
+            lambda connection, at: self._pager.items_after(_executed_by(connection), listing, last, at), now
+        )
 
     def session_life(self, session_id: str) -> SessionLife | None:
         """One session with everything that happened to it; None where there is no such session."""
