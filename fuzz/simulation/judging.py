@@ -211,19 +211,28 @@ def _straight(
 
 def _apply(model: Model, event: _Event) -> Verdict:
     operation = event.operation
+    call = _own_last(model, operation.call, event.now)
     if event.is_certain:
         assert operation.answer is not None
         if event.may_be_slowed:
             return Verdict(operation.answer, "an address that guesses is made to wait")
-        counted = _failures(model, operation.call)
-        verdict = model.judge(operation.call, event.now, operation.answer)
-        if _is_slowed_down(operation.call, operation.answer, verdict.answer):
+        counted = _failures(model, call)
+        verdict = model.judge(call, event.now, operation.answer)
+        if _is_slowed_down(call, operation.answer, verdict.answer):
             _uncount(counted)
         return verdict
-    given = Answer(said=LEAST.get(operation.call.verb, Said.DONE))
-    verdict = model.judge(operation.call, event.now, given)
+    given = Answer(said=LEAST.get(call.verb, Said.DONE))
+    verdict = model.judge(call, event.now, given)
     _forget_texts(model)
     return verdict
+
+
+def _own_last(model: Model, call: Call, now: int) -> Call:
+    """As the interface takes it: of accounts that are deleted together the caller's own is the last."""
+    user = model.realm.signed_in(call.login, now)
+    if call.verb is not Verb.BATCH or user is None:
+        return call
+    return call._replace(parts=tuple(sorted(call.parts, key=lambda part: part.user_id == user.user_id)))
 
 
 def _forget_texts(model: Model) -> None:
