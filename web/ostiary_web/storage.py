@@ -95,7 +95,7 @@ async def open_store(settings: Settings, *, start_seconds: float | None = None) 
     if start_seconds is None:
         opening = partial(_opened, settings, _START_SECONDS, partial(_log_waiting, settings))
     else:
-        opening = partial(_opened, settings, start_seconds, lambda: None)
+        opening = partial(_opened, settings, start_seconds, lambda reason: None)
     # In a thread, as a database that is not there yet is waited for.
     store: ServerStore = await trio.to_thread.run_sync(opening, abandon_on_cancel=True)
     try:
@@ -104,7 +104,7 @@ async def open_store(settings: Settings, *, start_seconds: float | None = None) 
         store.close()
 
 
-def _opened(settings: Settings, start_seconds: float, tell_waiting: Callable[[], None]) -> ServerStore:
+def _opened(settings: Settings, start_seconds: float, tell_waiting: Callable[[str], None]) -> ServerStore:
     policy = policy_of(settings)
     match settings.database:
         case SQLiteFile(path):
@@ -128,8 +128,9 @@ def _opened(settings: Settings, start_seconds: float, tell_waiting: Callable[[],
             assert_never(settings.database)
 
 
-def _log_waiting(settings: Settings) -> None:
-    _log.warning("waiting for the database", database=str(settings.database), most_seconds=_START_SECONDS)
+def _log_waiting(settings: Settings, reason: str) -> None:
+    place = str(settings.database)
+    _log.warning("waiting for the database", database=place, most_seconds=_START_SECONDS, reason=reason)
 
 
 def _unusable(settings: Settings, error: Exception) -> SettingError:

@@ -1,5 +1,6 @@
 """Connections to the database: a pool that replaces broken ones, for as long as somebody asks for them."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ _IDLE_TIMEOUT_MS: Final = 30_000
 """An instance that stands still in a turn must not hold up the others for ever."""
 _CONNECT_SECONDS: Final = 5
 _LONGEST_PAUSE_SECONDS: Final = 2.0
+_TOLD_AGAIN_SECONDS: Final = 10.0
+"""The log is told the same reason no sooner: while a database is away, many look for it at once."""
 
 _NOTICING: Final = {
     "keepalives": 1,
@@ -33,11 +36,25 @@ quarter of an hour for a sign that it was reached; a turn would wait as long, an
 address that names one of these decides itself."""
 
 
+class _Reasons:
+    """Tells the log why there is no connection, and not the same again at once."""
+
+    def __init__(self) -> None:
+        self._told_at: dict[str, float] = {}
+
+    def tell(self, reason: str) -> None:
+        now = time.monotonic()
+        if now - self._told_at.get(reason, -math.inf) >= _TOLD_AGAIN_SECONDS:
+            self._told_at = {reason: now}
+            _log.warning("no connection to the database", reason=reason)
+
+
 class _Told(Connection[Any]):
-    """Tells the log why one cannot be had: whoever waits for one learns only that there is none."""
+    """Has the log told why one cannot be had: whoever waits for one learns only that there is none."""
 
     @classmethod
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
+        reasons: _Reasons = named.pop("reasons")
         made = None
         try:
             made = super().connect(conninfo, **named)
@@ -45,10 +62,14 @@ class _Told(Connection[Any]):
         except psycopg.Error as error:
             if made is not None:
                 made.close()
-            # The server's words or the system's: they name the role, and no password or client.
-            _log.warning("no connection to the database", reason=" ".join(str(error).split()))
+            reasons.tell(_in_a_line(error))
             raise
         return made
+
+
+def _in_a_line(error: psycopg.Error) -> str:
+    """The words of the database, or the system's where there is none: they name the role, and no password."""
+    return " ".join(str(error).split())
 
 
 def _settle(connection: Connection[Any]) -> None:
@@ -78,6 +99,7 @@ class Connections:
                 "autocommit": True,
                 "connect_timeout": _CONNECT_SECONDS,
                 "client_encoding": "UTF8",
+                "reasons": _Reasons(),
                 **noticing,
             },
             min_size=1,
@@ -88,10 +110,10 @@ class Connections:
             open=False,
         )
 
-    def open(self, within_seconds: float, tell_waiting: Callable[[], None]) -> None:
+    def open(self, within_seconds: float, tell_waiting: Callable[[str], None]) -> None:
         """Begin; waits for a database that is not there yet, then raises what the last attempt raised.
 
-        `tell_waiting` is called where the first attempt failed.
+        `tell_waiting` is called where the first attempt failed, and told why.
         """
         until = time.monotonic() + within_seconds
         pause = first_pause = 0.05
@@ -99,11 +121,12 @@ class Connections:
             try:
                 psycopg.connect(self._conninfo, connect_timeout=_CONNECT_SECONDS).close()
                 break
-            except psycopg.OperationalError:
+            except psycopg.OperationalError as error:
                 if time.monotonic() + pause > until:
                     raise
+                reason = _in_a_line(error)
             if pause == first_pause:
-                tell_waiting()
+                tell_waiting(reason)
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         self._pool.open(wait=True, timeout=within_seconds)

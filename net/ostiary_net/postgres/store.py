@@ -66,11 +66,11 @@ class PostgreSQLStore:
         most_connections: int = 8,
         wait_seconds: float = 5.0,
         start_seconds: float = 30.0,
-        tell_waiting: Callable[[], None] = lambda: None,
+        tell_waiting: Callable[[str], None] = lambda reason: None,
     ) -> None:
         """Connect, waiting up to `start_seconds` for the database, and bring its schema up to date.
 
-        Where it has to wait, `tell_waiting` is called once, in the same thread.
+        Where it has to wait, `tell_waiting` is called once, with the reason, in the same thread.
 
         With `keeps_time` the instants that callers hand in give way to the database's own; a simulation
         turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, or one whose

@@ -67,6 +67,8 @@ def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
             said = server.stderr.readline()
             assert "waiting for the database" in said
             assert urlsplit(nobody_there).netloc.rpartition("@")[2] in said
+            assert "Connection refused" in said
+            assert "hunter22" not in said
             server.send_signal(how)
             out, err = server.communicate(timeout=30)
         finally:
