@@ -1,0 +1,129 @@
+"""One order of what was asked, gone along with the model: how far it explains the answers that were heard."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fuzz.calls import Answer, Call, Said, Verb, several
+from fuzz.model import Model, Verdict
+from fuzz.model.records import User
+from fuzz.simulation.operations import Operation, Outcome
+
+__all__ = ["Event", "apply", "explains", "straight"]
+
+LEAST: Final = {
+    Verb.REDEEM: Said.TOKENS,
+    Verb.REFRESH: Said.TOKENS,
+    Verb.CLIENT_CREDENTIALS: Said.TOKENS,
+    Verb.SIGN_IN: Said.LOGIN,
+    Verb.REFRESH_LOGIN: Said.LOGIN,
+    Verb.APPROVE: Said.CODE,
+    Verb.RECALL: Said.CODE,
+    Verb.REGISTER_CLIENT: Said.SECRET,
+    Verb.RESET_SECRET: Said.SECRET,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An operation with the place in the order that the witness gives it."""
+
+    operation: Operation
+    at: float
+    now: int
+    happened: bool
+    may_be_slowed: bool = False
+    """Whether so much was guessed from its address that the process may make it wait."""
+
+    @property
+    def is_certain(self) -> bool:
+        return self.operation.outcome is Outcome.ANSWERED
+
+
+def straight(
+    model: Model, events: Sequence[Event], start: int, clauses: Counter[str]
+) -> tuple[int, Verdict | None]:
+    """Go along the events in the witness's order; where it stops explaining them, and what it says there."""
+    for place in range(start, len(events)):
+        event = events[place]
+        if not event.happened:
+            continue
+        verdict = apply(model, event)
+        clauses[verdict.clause] += 1
+        if event.is_certain and not explains(event.operation, verdict.answer):
+            return place, verdict
+    return len(events), None
+
+
+def apply(model: Model, event: Event) -> Verdict:
+    """What must be answered to an event, which happens to the model."""
+    operation = event.operation
+    call = _own_last(model, operation.call, event.now)
+    if event.is_certain:
+        assert operation.answer is not None
+        if event.may_be_slowed:
+            return Verdict(operation.answer, "an address that guesses is made to wait")
+        counted = _failures(model, call)
+        verdict = model.judge(call, event.now, operation.answer)
+        if _is_slowed_down(call, operation.answer, verdict.answer):
+            _uncount(counted)
+        return verdict
+    given = Answer(said=LEAST.get(call.verb, Said.DONE))
+    verdict = model.judge(call, event.now, given)
+    _forget_texts(model)
+    return verdict
+
+
+def _own_last(model: Model, call: Call, now: int) -> Call:
+    """As the interface takes it: of accounts that are deleted together the caller's own is the last."""
+    user = model.realm.signed_in(call.login, now)
+    if call.verb is not Verb.BATCH or user is None:
+        return call
+    return call._replace(parts=tuple(sorted(call.parts, key=lambda part: part.user_id == user.user_id)))
+
+
+def _forget_texts(model: Model) -> None:
+    """What an unheard answer showed, nobody has seen: a later one may show it for the first time."""
+    for session in model.realm.sessions:
+        pair = session.pairs[-1]
+        if pair.access is not None and pair.access.startswith("("):
+            model.realm.tokens.pop(pair.access, None)
+            pair.access = None
+        if pair.refresh is not None and pair.refresh.startswith("("):
+            model.realm.tokens.pop(pair.refresh, None)
+            pair.refresh = None
+
+
+def explains(operation: Operation, expected: Answer) -> bool:
+    """Whether the answer that was heard is the one expected, as far as it could be heard."""
+    given, call = operation.answer, operation.call
+    assert given is not None
+    if call.verb is Verb.RECALL:
+        if given.error == "page":
+            return expected.said is Said.REFUSED
+        if given.said is Said.OFFERED:
+            return expected.said is Said.OFFERED and expected.ask
+    if call.verb is Verb.BATCH and given.said is expected.said is Said.REFUSED:
+        # HTTP names the refusal that wins over the others, and the model names them all.
+        return given.error in {refused.error for _, refused in several(call, expected)}
+    return given == expected or _is_slowed_down(call, given, expected)
+
+
+def _is_slowed_down(call: Call, given: Answer, expected: Answer) -> bool:
+    """A guess that the process itself slows down, by its address or as no account has the name."""
+    return call.verb is Verb.SIGN_IN and (given.error, expected.error) == ("A1003", "A1002")
+
+
+def _failures(model: Model, call: Call) -> list[tuple[User, int, int]]:
+    """The failed sign-ins counted against the accounts of that name."""
+    if call.verb is not Verb.SIGN_IN:
+        return []
+    named = (user for user in model.realm.users.values() if user.username == call.username)
+    return [(user, user.failures, user.failed_at) for user in named]
+
+
+def _uncount(counted: list[tuple[User, int, int]]) -> None:
+    """The account never heard of that guess: it counts nothing against it."""
+    for user, failures, failed_at in counted:
+        user.failures, user.failed_at = failures, failed_at

@@ -1,0 +1,108 @@
+"""Every other order that time allows, those near the witness's first, until one explains all answers."""
+
+import math
+import pickle
+from collections import Counter
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+from fuzz.model import Model
+from fuzz.simulation.order import Event, apply, explains, straight
+
+__all__ = ["MOST_TRIES", "Tries", "searched"]
+
+MOST_TRIES: Final = 6_000
+
+
+@dataclass
+class Tries:
+    """How long a search may go on, and what it has tried."""
+
+    left: int = MOST_TRIES
+    in_vain: set[tuple[frozenset[int], float, bytes]] = field(default_factory=set)
+    """What was still to come, how far from the witness's order it might go, and how things stood, where no
+    order was found (G. Lowe, Testing for linearizability, 2017): others that lead there are left out."""
+
+
+def searched(start: Model, events: Sequence[Event], failed: int, tries: Tries) -> bool:
+    """Whether some other order explains the event that failed and all the others.
+
+    The order that went wrong may lie further back than the answer that shows it, so each time nothing is
+    found the search begins one crowd of overlapping operations earlier.
+    """
+    begin = failed + 1
+    while begin > 0 and tries.left > 0:
+        begin = _crowd_before(events, begin)
+        model = deepcopy(start)
+        _, found = straight(model, events[:begin], 0, Counter())
+        if found is not None:
+            return False
+        for swerves in (1, 2, math.inf):
+            if _explored(model, list(events[begin:]), failed - begin + 1, swerves, tries):
+                return True
+    return False
+
+
+def _crowd_before(events: Sequence[Event], place: int) -> int:
+    """Where the latest crowd before `place` begins: all before it was answered when all of it was asked."""
+    while place > 0:
+        begin = place - 1
+        while overlapping := _overlapping(events, begin, place):
+            begin = overlapping[0]
+        if place - begin > 1 or not events[begin].is_certain:
+            return begin
+        place = begin
+    return 0
+
+
+def _overlapping(events: Sequence[Event], begin: int, end: int) -> list[int]:
+    asked = min(event.operation.invoked for event in events[begin:end])
+    return [place for place in range(begin) if asked < _ends(events[place]) < math.inf]
+
+
+def _ends(event: Event) -> float:
+    """The moment after which an operation can no longer take effect."""
+    if event.is_certain and event.operation.returned is not None:
+        return event.operation.returned
+    return math.inf
+
+
+def _explored(model: Model, events: list[Event], reach: int, swerves: float, tries: Tries) -> bool:
+    """Depth first: any event may come next that began before every event still to come was answered; so many
+    times another than the witness has next. It is seldom far from right, and a crowd has too many orders.
+
+    Behind `reach` the witness's order is tried again: what follows is mostly explained by it.
+    """
+    if reach <= 0:
+        onward = deepcopy(model)
+        place, found = straight(onward, events, 0, Counter())
+        if found is None:
+            return True
+        reach = place + 1
+    to_come = frozenset(event.operation.number for event in events)
+    here = to_come, swerves, sha256(pickle.dumps(model)).digest()
+    if here in tries.in_vain:
+        return False
+    limit = min(map(_ends, events), default=math.inf)
+    ready = [event for event in events if event.operation.invoked < limit]
+    for place, event in enumerate(sorted(ready, key=lambda one: not one.happened)):
+        swerves_left = swerves - min(place, 1)
+        if swerves_left < 0:
+            break
+        tries.left -= 1
+        if tries.left <= 0:
+            return False
+        branch = deepcopy(model)
+        verdict = apply(branch, event)
+        if event.is_certain and not explains(event.operation, verdict.answer):
+            continue
+        others = [one for one in events if one is not event]
+        if _explored(branch, others, reach - 1, swerves_left, tries):
+            return True
+    if all(not event.is_certain for event in events):
+        return True
+    tries.in_vain.add(here)
+    return False
