@@ -1,6 +1,7 @@
 """A copy of the database file that is whole, made while a server goes on writing to it."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,11 +21,11 @@ class BackupError(RuntimeError):
     """A copy could not be made, or is not whole; the text is for an operator."""
 
 
-def back_up(source: Path, target: Path) -> int:
+def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = None) -> int:
     """Copy the database at `source`, which may be in use, to a new file at `target`; its size in bytes.
 
     The copy is of one moment, is checked page by page, and is there under its name only when it is whole and
-    on the disk. Raises `BackupError`, `SchemaError`.
+    on the disk, and `finish` was done with it. Raises `BackupError`, `SchemaError`, and what `finish` raises.
     """
     if not source.exists():
         raise BackupError(f"there is no database at {source}")
@@ -39,6 +40,9 @@ def back_up(source: Path, target: Path) -> int:
     try:
         create_file(unfinished)
         _copy(source, unfinished)
+        if finish is not None:
+            finish(unfinished)
+            _leave_one_file(unfinished)
         _flush(unfinished)
         os.link(unfinished, target)
     except FileExistsError as error:
@@ -46,24 +50,24 @@ def back_up(source: Path, target: Path) -> int:
     except (OSError, apsw.Error) as error:
         raise BackupError(f"{source} could not be copied to {target}: {_words(error)}") from error
     finally:
-        for end in ("", "-wal", "-shm", "-journal"):
+        for end in ("", "-wal", "-shm", "-journal", ".lock"):
             with suppress(FileNotFoundError):
                 unfinished.with_name(unfinished.name + end).unlink()
     _flush(target.parent)
     return target.stat().st_size
 
 
-def restore(backup: Path, database: Path) -> int:
-    """Make a database out of a backup, where there is none; its size in bytes.
+def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None = None) -> int:
+    """Make a database out of a backup, where there is none, once `finish` is done with it; its size in bytes.
 
-    Raises `BackupError`, `SchemaError`.
+    Raises `BackupError`, `SchemaError`, and what `finish` raises.
     """
     for end in ("", "-wal", "-shm"):
         left = database.with_name(database.name + end)
         if left.exists():
             raise BackupError(f"{left} is there: stop the server and move it away first")
     database.parent.mkdir(parents=True, exist_ok=True)
-    return back_up(backup, database)
+    return back_up(backup, database, finish)
 
 
 def _words(error: OSError | apsw.Error) -> str:
@@ -86,8 +90,7 @@ def _copy(source: Path, target: Path) -> None:
                 copying.step(_PAGES_A_STEP)
         finally:
             copying.close(force=True)  # what a step raised it would raise once more
-        # One file, with nothing beside it.
-        writing.execute("PRAGMA journal_mode = DELETE").fetchall()
+        _fold(writing)
         found = [str(line) for (line,) in writing.execute("PRAGMA integrity_check")]
         if found != ["ok"]:
             raise BackupError(f"the copy is not whole: {found[0]}")
@@ -95,6 +98,19 @@ def _copy(source: Path, target: Path) -> None:
     finally:
         writing.close(force=True)
         reading.close(force=True)
+
+
+def _leave_one_file(path: Path) -> None:
+    connection = connect(path)
+    try:
+        _fold(connection)
+    finally:
+        connection.close(force=True)
+
+
+def _fold(connection: apsw.Connection) -> None:
+    """One file, with nothing beside it."""
+    connection.execute("PRAGMA journal_mode = DELETE").fetchall()
 
 
 def _flush(path: Path) -> None:

@@ -146,6 +146,25 @@ def test_a_full_disk_is_called_one_and_has_nothing_of_the_copy(
     assert list(target.iterdir()) == []
 
 
+def test_a_restore_that_could_not_end_what_is_alive_leaves_nothing_and_can_be_done_again(
+    machine: Machine, tmp_path: Path
+) -> None:
+    client_of(machine)
+    machine.script("backup", str(tmp_path / "whole.db"))
+    elsewhere = Machine(tmp_path / "there")
+    said: list[str] = []
+    for writes in range(40, 1_000, 10):
+        with FullDisk() as disk:
+            disk.fail_after(writes)
+            ran = elsewhere.run("restore", str(tmp_path / "whole.db"))
+        if ran.exit_code == 0:
+            break
+        assert list((tmp_path / "there").iterdir()) == []
+        said.append(ran.err)
+    assert any("the store could not be used" in line for line in said), "it failed while all was ended"
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["ostiary.db"]
+
+
 @pytest.mark.parametrize("bytes_at_most", [0, 100_000])
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_a_file_that_may_not_grow_leaves_nothing_and_what_the_system_says_is_said(

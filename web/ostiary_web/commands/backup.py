@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,6 +17,7 @@ from ostiary_web.commands.desk import OPERATOR, Desk, run
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import settings_or_exit
+from ostiary_web.settings import Settings
 
 __all__ = ["backup", "restore"]
 
@@ -34,7 +36,7 @@ def backup(printer: Printer, file: Path) -> None:
     The copy is of one moment and is checked before it gets its name. It holds digests, names and telephone
     numbers: only its owner can read it.
     """
-    database = _sqlite_file()
+    database = _sqlite_file(settings_or_exit(os.environ))
     try:
         size = back_up(database, file)
     except (BackupError, SchemaError) as error:
@@ -56,12 +58,18 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     What was ended since the backup would be alive again: so all sessions are ended, and everybody signs in
     anew. Passwords and clients are those of the backup.
     """
-    database = _sqlite_file()
+    settings = settings_or_exit(os.environ)
+    database, ended = _sqlite_file(settings), 0
+
+    def end_everything(copy: Path) -> None:
+        """Before it has its name: no server may start on a file in which something is alive again."""
+        nonlocal ended
+        ended = run(_end_everything, replace(settings, database=SQLiteFile(copy)))
+
     try:
-        size = put_back(file, database)
+        size = put_back(file, database, None if keep_sessions else end_everything)
     except (BackupError, SchemaError) as error:
         _exit(str(error))
-    ended = 0 if keep_sessions else run(_end_everything)
     printer.record({"file": str(database), "bytes": size, "ended": ended}, _RESTORED)
 
 
@@ -80,8 +88,8 @@ async def _end_everything(desk: Desk) -> int:
     return ended
 
 
-def _sqlite_file() -> Path:
-    database = settings_or_exit(os.environ).database
+def _sqlite_file(settings: Settings) -> Path:
+    database = settings.database
     if not isinstance(database, SQLiteFile):
         _exit(f"{database} is no SQLite file: PostgreSQL has pg_dump and pg_restore")
     return database.path

@@ -117,9 +117,11 @@ def invalid(*faults: FieldFault) -> RefusedHere:
     return RefusedHere(Refused(Why.FIELDS_INVALID, faults))
 
 
-def run(work: Callable[[Desk], Awaitable[T]]) -> T:
-    """Do `work` on the store that the environment names; one that cannot be used ends it with one line."""
-    settings = settings_or_exit(os.environ)
+def run(work: Callable[[Desk], Awaitable[T]], settings: Settings | None = None) -> T:
+    """Do `work` on the store that the settings name, else the environment; one that cannot be used ends it
+    with one line."""
+    if settings is None:
+        settings = settings_or_exit(os.environ)
     try:
         return trio.run(_at_desk, settings, work)
     except SettingError as error:
