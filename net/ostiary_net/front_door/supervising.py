@@ -100,7 +100,12 @@ class _Supervisor:
         pause_seconds = _FIRST_PAUSE_SECONDS
         while not self._stop.is_set():
             born = trio.current_time()
-            code = await self._run_worker(slot)
+            try:
+                code = await self._run_worker(slot)
+            except OSError as error:
+                # No room for another process just now: those that run go on, and this one is tried again.
+                _log.error("a worker could not be started", worker=slot, reason=error.strerror)
+                code = os.EX_OSERR
             if self._stop.is_set():
                 return
             if trio.current_time() - born >= _SETTLED_SECONDS:

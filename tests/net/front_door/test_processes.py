@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -111,6 +112,20 @@ def test_a_worker_that_is_killed_is_replaced_and_the_others_go_on(start: Start) 
     assert parent.wait(PATIENCE_SECONDS) == 0
     with pytest.raises(ConnectionRefusedError):
         ask(port)
+
+
+def test_no_room_for_a_worker_ends_none_of_the_others(start: Start) -> None:
+    parent = start("supervise")
+    port = port_of(parent)
+    before = wait_for(lambda: pids(port), count=2)
+    soft, hard = resource.prlimit(parent.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(parent.pid, resource.RLIMIT_NOFILE, (3, hard))  # it can open nothing more
+    os.kill(min(before), signal.SIGKILL)
+    assert parent.stdout is not None
+    assert any("a worker could not be started" in line for line in parent.stdout)
+    assert wait_for(lambda: pids(port), count=1) == {max(before)}
+    resource.prlimit(parent.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    assert max(before) in wait_for(lambda: pids(port), count=2)
 
 
 def test_workers_do_not_outlive_their_parent(start: Start) -> None:
