@@ -25,7 +25,6 @@ __all__ = [
     "DEFAULT_PAGE_SIZE",
     "LARGEST_PAGE_SIZE",
     "MOST_VALUES",
-    "is_plain",
     "parameters_of",
     "read_narrowing",
     "read_query",
@@ -179,7 +178,7 @@ class _Reader(Generic[T]):
         given = [value for value in self._arguments.get(name, ()) if value]
         if not given:
             return None
-        if len(given) > MOST_VALUES or not all(is_plain(value) for value in given):
+        if len(given) > MOST_VALUES or not all(_is_plain(value) for value in given):
             self._fault(name, FieldRule.TOO_LONG if len(given) > MOST_VALUES else FieldRule.STRING)
         if field.choices is None:
             return tuple(given)
@@ -192,7 +191,7 @@ class _Reader(Generic[T]):
         """The one value of a parameter, where it says anything."""
         self._known.add(name)
         value = self._single(name)
-        if value and not is_plain(value):
+        if value and not _is_plain(value):
             self._fault(name, FieldRule.TOO_LONG if len(value) > _LONGEST_TEXT else FieldRule.STRING)
             return None
         return value or None
@@ -207,7 +206,7 @@ class _Reader(Generic[T]):
         self._faults.setdefault(path, rule)
 
 
-def is_plain(text: str) -> bool:
+def _is_plain(text: str) -> bool:
     """Text that every store can look for."""
     return len(text) <= _LONGEST_TEXT and "\x00" not in text
 

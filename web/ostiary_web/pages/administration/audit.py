@@ -28,7 +28,7 @@ from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.audit import AUDIT_EVENTS
-from ostiary_web.resources.queries import MOST_VALUES, is_plain
+from ostiary_web.resources.queries import MOST_VALUES
 
 __all__ = ["audit_pages"]
 
@@ -78,7 +78,7 @@ async def _names(call: Call, entries: Sequence[AuditEntry]) -> dict[str, str]:
 
 async def _users_meant(call: Call, typed: str) -> Sequence[str]:
     """The identifiers of the user of this name, else of those whose names contain it."""
-    if _IDENTIFIER.fullmatch(typed) or not is_plain(typed):
+    if _IDENTIFIER.fullmatch(typed):
         return [typed]
     listing = Listing(resource=USERS, filters={"username": typed}, page_size=MOST_VALUES)
     found = await call.look(lambda store, now: store.page(listing, now).items)
