@@ -1,6 +1,5 @@
 """The audit trail, and a session's life as a timeline."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,7 +21,7 @@ from ostiary_core.why import Why
 from ostiary_web.life_record import names_of
 from ostiary_web.pages.addresses import see_other
 from ostiary_web.pages.administration.admission import admitted
-from ostiary_web.pages.administration.tables import Table, show_table
+from ostiary_web.pages.administration.tables import IDENTIFIER, Table, show_table
 from ostiary_web.pages.problem import problem
 from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
 from ostiary_web.pages.visit import Visit, page
@@ -35,7 +34,6 @@ __all__ = ["audit_pages"]
 audit_pages = Blueprint("audit_pages", __name__)
 
 _PLACE: Final = "/admin/audit"
-_IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
 
 
 def _kind_in_words(kind: str, language: Language) -> str:
@@ -78,7 +76,7 @@ async def _names(call: Call, entries: Sequence[AuditEntry]) -> dict[str, str]:
 
 async def _users_meant(call: Call, typed: str) -> Sequence[str]:
     """The identifiers of the user of this name, else of those whose names contain it."""
-    if _IDENTIFIER.fullmatch(typed):
+    if IDENTIFIER.fullmatch(typed):
         return [typed]
     listing = Listing(resource=USERS, filters={"username": typed}, page_size=MOST_VALUES)
     found = await call.look(lambda store, now: store.page(listing, now).items)
@@ -106,7 +104,7 @@ async def show_life(session_id: str) -> Response:
     if isinstance(found, Response):
         return found
     visit, call = found
-    if not _IDENTIFIER.fullmatch(session_id):
+    if not IDENTIFIER.fullmatch(session_id):
         return await problem(visit, Why.NOT_FOUND)
     entries = Listing(resource=AUDIT, filters={"session_id": session_id}, page_size=1)
 

@@ -22,7 +22,7 @@ from ostiary_web.resources.declaration import Field, Kind, Listed
 from ostiary_web.resources.lists import query_arguments
 from ostiary_web.resources.queries import DEFAULT_PAGE_SIZE, read_query
 
-__all__ = ["Table", "show_table"]
+__all__ = ["IDENTIFIER", "Table", "show_table"]
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -30,7 +30,7 @@ V = TypeVar("V")
 _CONTROLS: Final = ("page", "sort")
 _NOTICES: Final = ("done", "erased")
 """What an address may say of what was done, and a list has no use for."""
-_IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
+IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
 """What the rules draw as identifiers: shown by its beginning, whole on pointing at it."""
 
 _DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -211,7 +211,7 @@ def _cell(visit: Visit, table: Table[T, V], field: Field[V], item: V, names: Map
     label = field.heading.in_language(visit.language)
     if field.kind is Kind.TIME:
         return _Cell(label, "text", visit.moment(Instant(value)) if isinstance(value, int) else "—", "whole")
-    if isinstance(value, str) and _IDENTIFIER.fullmatch(value):
+    if isinstance(value, str) and IDENTIFIER.fullmatch(value):
         name = names.get(value)
         return _Cell(label, "identifier", value, "" if name is None else _wrapping(name), name)
     if field.kind is Kind.TRUTH:
