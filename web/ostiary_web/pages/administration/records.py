@@ -115,8 +115,8 @@ def pages_of(described: Pages[T, V]) -> Blueprint:
         if isinstance(came, Response):
             return came
         sent, call = came
-        fields = described.fields_of(sent.form, False)
-        shown = _shown_before(described, sent.form, fields)
+        shown = _shown_before(sent.form)
+        fields = _ticked_as_before(described, described.fields_of(sent.form, False), shown or {})
         reply = await call.decide(declared.change(call.who, item_id, fields, shown))
         if not isinstance(reply, Refused):
             return sent.done(f"{place}/{item_id}?done=1")
@@ -194,20 +194,21 @@ async def _known(described: Pages[T, V], call: Call, item_id: str) -> T | None:
     return described.declared.known(await call.decide(described.declared.show(call.who, item_id)))
 
 
-def _shown_before(described: Pages[T, V], form: Form, fields: Values) -> Values | None:
-    """What the form was filled with when it was sent out; None where it does not say.
-
-    What is ticked comes in the order of the page: where it is what was ticked before, it is left in its own.
-    """
+def _shown_before(form: Form) -> Values | None:
+    """What the form was filled with when it was sent out; None where it does not say."""
     try:
         shown: Values = msgspec.json.decode(form.get(_SHOWN, ""), type=dict[str, Any])
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    for name in described.ticked:
-        before = shown.get(name)
-        if isinstance(before, list) and sorted(map(str, before)) == sorted(fields[name]):
-            fields[name] = before
     return shown
+
+
+def _ticked_as_before(described: Pages[T, V], fields: Values, shown: Values) -> Values:
+    """The fields with what is ticked in its own order, and not the page's, where it is what was before."""
+    before = {name: shown[name] for name in described.ticked if isinstance(shown.get(name), list)}
+    return fields | {
+        name: values for name, values in before.items() if sorted(map(str, values)) == sorted(fields[name])
+    }
 
 
 # --- pages
