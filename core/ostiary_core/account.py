@@ -124,12 +124,15 @@ def refresh_login(event: LoginRefreshed, snapshot: Snapshot, now: Instant, polic
         scopes=None,
         user_agent=event.user_agent,
         entropy=event.entropy,
+        arrival=event.arrival,
         snapshot=snapshot,
         now=now,
         policy=policy,
     )
     if isinstance(decision.reply, TokensIssued):
         return Decision(_login(decision.reply, user), decision.changes, decision.facts)
+    if decision.reply == Refused(Why.ARRIVAL_UNKNOWN):
+        return decision
     return Decision(Refused(Why.NOT_SIGNED_IN), decision.changes, decision.facts)
 
 

@@ -6,6 +6,8 @@ Rules, all in this file ("Session and tokens", READINGS 1-8):
   out of the refresh token it spends, so the same token can only ever lead to the same pair.
 - The spent access token is dead at once. The spent refresh token leads to the same pair again for the
   grace period after its *first* use, with the same User-Agent; the window never slides.
+- What counts is when the retry arrived, not when its turn came. Where nobody can know whether that was in
+  time, it is not answered and ends nothing (READINGS 46).
 - Any other use of a spent refresh token is a replay and ends the session.
 - The owner is looked at first: another client's attempt never touches the session.
 - What ended stays ended, and the reason is kept.
@@ -16,6 +18,7 @@ its user, client or consent. `state_of` is the one place that knows.
 
 from enum import StrEnum
 
+from ostiary_core.arrival import Arrival
 from ostiary_core.decision import (
     Change,
     Decision,
@@ -161,6 +164,13 @@ TRANSITIONS = (
         target="ended",
         told=FactKind.SESSION_ENDED,
         why=(Why.CODE_REPLAYED,),
+    ),
+    Transition(
+        name="retry that may have come in time",
+        source="active",
+        trigger="spent refresh token, found after the server stood still over the end of the grace",
+        target="active",
+        refusal=(Why.ARRIVAL_UNKNOWN,),
     ),
     Transition(
         name="refresh by another client",
@@ -311,6 +321,7 @@ def refresh(
     scopes: tuple[str, ...] | None,
     user_agent: str | None,
     entropy: Entropy,
+    arrival: Arrival | None,
     snapshot: Snapshot,
     now: Instant,
     policy: Policy,
@@ -330,12 +341,14 @@ def refresh(
         return _rotate(session, spent, client, scopes, user_agent, entropy, now)
     if generations_late > 1:
         return _replayed(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
-    if session.salt is None or session.rotated_at is None:
-        return _replayed(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
-    if now > later(session.rotated_at, policy.grace_seconds):
+    grace_ends_at = later(session.rotated_at or session.started_at, policy.grace_seconds)
+    earliest, latest = arrival or (now, now)
+    if min(earliest, now) > grace_ends_at:
         return _replayed(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
     if policy.compare_user_agent and user_agent != session.rotated_user_agent:
         return _replayed(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
+    if session.salt is None or min(latest, now) > grace_ends_at:
+        return refused(Why.ARRIVAL_UNKNOWN)
     return _repeat(session, session.salt, spent, scopes, user_agent, now)
 
 

@@ -47,6 +47,7 @@ def refresh(event: RefreshRequested, snapshot: Snapshot, now: Instant, policy: P
         scopes=event.scopes,
         user_agent=event.user_agent,
         entropy=event.entropy,
+        arrival=event.arrival,
         snapshot=snapshot,
         now=now,
         policy=policy,

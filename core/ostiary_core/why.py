@@ -62,6 +62,7 @@ class Why(StrEnum):
     REPLAYED_TWO_GENERATIONS_LATE = auto()
     REPLAYED_AFTER_GRACE = auto()
     REPLAYED_BY_ANOTHER_USER_AGENT = auto()
+    ARRIVAL_UNKNOWN = auto()
     SCOPE_TOO_WIDE = auto()
     # Who calls the backend's own interface.
     NOT_SIGNED_IN = auto()

@@ -23,6 +23,7 @@ from ostiary_core.instant import SECOND_MS, Instant
 from ostiary_core.policy import Policy
 from ostiary_core.records import RECORD_TABLES, Record, Session, Table
 from ostiary_core.store import MemoryStore
+from ostiary_net.ports import CommitUnknown
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.threads import RunSync, run_inline
 
@@ -243,4 +244,7 @@ class FaultyStore:
         self._witness.failed(events)
         if fault in (CRASH_BEFORE, CRASH_AFTER):
             self._crash()
-        raise StoreFault(f"disk I/O error near {self._secret()!r}")
+        error = StoreFault(f"disk I/O error near {self._secret()!r}")
+        if fault == AFTER_COMMIT:
+            raise CommitUnknown("no answer to a commit") from error
+        raise error

@@ -1,6 +1,6 @@
 """What the server asks of a store beyond the core's port: reading turns, lists, and turns in two steps."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from ostiary_core.audit import Origin
@@ -10,7 +10,25 @@ from ostiary_core.instant import Instant
 from ostiary_core.listing import ListingStore
 from ostiary_core.store import Store
 
-__all__ = ["BegunTurn", "InPlaceStore", "OpenTurn", "ReadingStore"]
+__all__ = [
+    "BegunTurn",
+    "ChooseEvents",
+    "ChoosingStore",
+    "CommitUnknown",
+    "InPlaceStore",
+    "OpenTurn",
+    "ReadingStore",
+]
+
+ChooseEvents = Callable[[], tuple[Sequence[Event], Sequence[Origin | None]]]
+"""Says which events a turn is to decide, and where they came from. Asked again, it says which of them
+somebody still waits for: so it is asked when the turn has begun, and before each further attempt (READINGS
+46)."""
+
+
+class CommitUnknown(RuntimeError):
+    """Nobody can know whether a turn was kept: the store was asked to commit and gave no answer. The cause is
+    chained."""
 
 
 class ReadingStore(Store, ListingStore, Protocol):
@@ -18,6 +36,18 @@ class ReadingStore(Store, ListingStore, Protocol):
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`."""
+        ...
+
+
+@runtime_checkable
+class ChoosingStore(ReadingStore, Protocol):
+    """A store that may stand still before a turn has begun, and asks then who is still waiting."""
+
+    def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
+        """As `turn`, of the events that are chosen once it has begun; none for no events.
+
+        Raises `CommitUnknown` besides.
+        """
         ...
 
 

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 import structlog
 
+from ostiary_core.arrival import Arrival
 from ostiary_core.audit import Origin, make_origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
@@ -23,10 +24,15 @@ from ostiary_core.secret import Entropy
 from ostiary_core.why import Why
 from ostiary_net.authentications import Authentications
 from ostiary_net.clock import Clock
+from ostiary_net.departures import HasLeft
 from ostiary_net.entropy import EntropySource, draw_trace_id
 from ostiary_net.metrics import Metrics
+from ostiary_net.observing import observe
+from ostiary_net.pauses import Pauses
+from ostiary_net.ports import CommitUnknown
 from ostiary_net.telling import tell_refused
 from ostiary_net.tracing import Tracing, current_trace_id
+from ostiary_net.turn_queue import Told, Waiting
 from ostiary_net.turns import Question, TurnFailed, Turns
 
 __all__ = ["Begun", "Service", "fault_in", "where_raised"]
@@ -65,6 +71,7 @@ class Service:
     authentications: Authentications = field(default_factory=Authentications)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing | None = None
+    pauses: Pauses = field(default_factory=Pauses)
 
     def entropy(self) -> Entropy:
         """32 bytes for one event."""
@@ -79,6 +86,10 @@ class Service:
     def origin(self, headers: service.Fields, source: str) -> Origin:
         """Where a request came from, under a fresh trace id."""
         return service.origin_of(headers, source, self.trace_id())
+
+    def arrival(self) -> Arrival:
+        """When a request arrived that is read now (READINGS 46)."""
+        return self.pauses.arrival(self.clock.now())
 
     def seconds_to_wait(self, operation: Operation, source: str, now: Instant | None = None) -> int:
         """0 where the source is within its limit, against which this request counts."""
@@ -101,15 +112,15 @@ class Service:
         return decision
 
     def _decided(self, event: Event, origin: Origin, decision: Decision) -> None:
-        self.metrics.decided(event, decision, self.clock.now)
+        observe(self.metrics.decided, event, decision, self.clock.now)
         if self.tracing is not None:
-            self.tracing.decided(origin, event, decision)
+            observe(self.tracing.decided, origin, event, decision)
 
     def _failed(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
-        self.metrics.failed(event)
+        observe(self.metrics.failed, event)
         if self.tracing is not None:
-            self.tracing.failed(origin, event)
-        _tell_failure("turn failed", failure_, origin, type(event).__name__)
+            observe(self.tracing.failed, origin, event)
+        observe(_tell_failure, "turn failed", failure_, origin, type(event).__name__)
 
     async def look(self, question: Question[T], origin: Origin) -> T:
         """What a question finds in the lists. Raises `TurnFailed`, which the log then knows of."""
@@ -142,10 +153,17 @@ class Service:
         if isinstance(begun, Answer):
             return begun
         try:
-            decision = await self.turns.decide(begun.asked.event, begun.asked.origin)
+            decision = await self.turns.decide(
+                begun.asked.event, begun.asked.origin, may_be_stale=begun.may_be_stale
+            )
         except TurnFailed as failure_:
             return self.failure(begun, failure_)
         return self.answer(begun, decision)
+
+    def submit(self, begun: "Begun", told: Told, has_left: HasLeft | None) -> Waiting:
+        """Have what was begun decided, for whoever has no task to wait in. Raises `TurnFailed`."""
+        asked = begun.asked
+        return self.turns.submit(asked.event, asked.origin, told, has_left, may_be_stale=begun.may_be_stale)
 
     def begin_token_service(
         self, operation: Operation, sender: Sender, body: bytes, source: str
@@ -159,10 +177,11 @@ class Service:
             return service.too_many_requests(sender.language, trace_id, wait_seconds)
         origin = make_origin(trace_id=self.trace_id(now), source=source, user_agent=sender.user_agent)
         entropy = self.entropy() if operation in MINTING else _UNUSED
-        asked = service.read_token_service(operation, sender, body, entropy, origin)
+        arrival = self.pauses.arrival(now)
+        asked = service.read_token_service(operation, sender, body, entropy, origin, arrival)
         if isinstance(asked, Answer):
             return asked
-        return Begun(asked, now)
+        return Begun(asked, now, arrival)
 
     def begin_userinfo(self, headers: service.Fields, source: str) -> "Begun | Answer":
         """The same of user-info."""
@@ -171,7 +190,8 @@ class Service:
         if isinstance(asked, Answer):
             tell_refused(Why.NOT_SIGNED_IN, origin.trace_id, source)
             return asked
-        return Begun(asked, self.clock.now())
+        now = self.clock.now()
+        return Begun(asked, now, self.pauses.arrival(now))
 
     def answer(self, begun: "Begun", decision: Decision) -> Answer:
         """What of it comes after its decision, which is kept; whether its secret was right is remembered."""
@@ -195,15 +215,25 @@ class Begun:
     asked: service.Asked
     now: Instant
     """When it was read: what it counts against has that time."""
+    arrival: Arrival
+
+    @property
+    def may_be_stale(self) -> bool:
+        """Whether it may have lain in a socket while the server stood still."""
+        return self.arrival.earliest < self.arrival.latest
 
 
 def _tell_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:
     """The log's line of what could not be done, found by the trace id that the client is given."""
     cause = failure_.__cause__ or failure_
+    unknown = {}
+    if isinstance(cause, CommitUnknown):
+        unknown, cause = {"kept": "unknown"}, cause.__cause__ or cause
     _log.error(
         what,
         trace_id=origin.trace_id,
         asked=asked,
         cause=type(cause).__name__,
         where=where_raised(cause),
+        **unknown,
     )

@@ -1,37 +1,32 @@
 """How a turn is taken: whole, in a thread; or in steps, of which only those that wait are a thread's."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import trio
 
-from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision
-from ostiary_core.events import Event
 from ostiary_net.clock import Clock
-from ostiary_net.ports import InPlaceStore
+from ostiary_net.observing import observe
+from ostiary_net.ports import ChooseEvents, CommitUnknown, InPlaceStore
 from ostiary_net.threads import RunSync
 
-__all__ = ["Next", "TakeTurn", "in_steps", "whole"]
+__all__ = ["TakeTurn", "in_steps", "whole"]
 
-Next = Callable[[], tuple[Sequence[Event], Sequence[Origin | None]]]
-"""Says which events the turn is to decide, and where they came from; asked once, as late as can be."""
-
-TakeTurn = Callable[[Next], Awaitable[list[Decision]]]
-"""Gives their decisions, which are kept; none for no events. Raising, it kept nothing."""
+TakeTurn = Callable[[ChooseEvents], Awaitable[list[Decision]]]
+"""Gives the decisions of the events that were chosen last, which are kept; none for no events. Raising, it
+kept nothing, unless it raises `CommitUnknown`."""
 
 
-def whole(
-    take: Callable[[Sequence[Event], Sequence[Origin | None]], list[Decision]], run_sync: RunSync
-) -> TakeTurn:
+def whole(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> TakeTurn:
     """Turns that a store takes from their beginning to their end."""
     limiter = trio.CapacityLimiter(1)
 
-    async def taken(next_events: Next) -> list[Decision]:
-        events, origins = next_events()
+    async def taken(choose_events: ChooseEvents) -> list[Decision]:
+        events, _ = choose_events()
         if not events:
             return []
-        return await run_sync(partial(take, events, origins), limiter=limiter)
+        return await run_sync(partial(take, choose_events), limiter=limiter)
 
     return taken
 
@@ -43,12 +38,12 @@ def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync, committed: Ca
     """
     limiter = trio.CapacityLimiter(1)
 
-    async def taken(next_events: Next) -> list[Decision]:
+    async def taken(choose_events: ChooseEvents) -> list[Decision]:
         begun = store.begin_turn_at_once()
         if begun is None:
             begun = await run_sync(store.begin_turn, limiter=limiter)
         try:
-            events, origins = next_events()
+            events, origins = choose_events()
             if not events:
                 return []
             turn = begun.open(events, clock.now(), origins)
@@ -56,8 +51,11 @@ def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync, committed: Ca
             begun.abandon()
         try:
             if not turn.is_over:
-                await run_sync(turn.commit, limiter=limiter)
-                committed()
+                try:
+                    await run_sync(turn.commit, limiter=limiter)
+                except Exception as error:
+                    raise CommitUnknown("the disk did not say that it was kept") from error
+                observe(committed)
         finally:
             turn.abandon()
         return turn.decisions

@@ -4,7 +4,7 @@ Events that only read have a queue of their own, because they never wait behind 
 beside both.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, NoReturn, TypeVar
@@ -19,9 +19,10 @@ from ostiary_core.life import SessionLife
 from ostiary_core.listing import Listing, ListingStore, Page
 from ostiary_core.store import LostRace, Store
 from ostiary_net.clock import Clock
+from ostiary_net.departures import HAS_LEFT, HasLeft
 from ostiary_net.log_folding import LogFolding
 from ostiary_net.metrics import Metrics
-from ostiary_net.ports import InPlaceStore, ReadingStore
+from ostiary_net.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.telling import Telling
 from ostiary_net.threads import RunSync, run_inline
 from ostiary_net.tracing import Tracing
@@ -69,7 +70,7 @@ class Turns:
         in_place: InPlaceStore | None = None,
     ) -> None:
         telling = Telling()
-        decide = partial(_taken, store, clock)
+        decide = partial(_take_turn, store, clock)
         read = partial(_read, store, clock)
         self._beside: list[Callable[[], Awaitable[object]]] = []
         take_turn = whole(decide, run_sync)
@@ -99,13 +100,17 @@ class Turns:
         self._lookers = trio.CapacityLimiter(_MOST_LOOKERS)
         self._reader_of_whole_lists = trio.CapacityLimiter(1)
 
-    async def decide(self, event: Event, origin: Origin | None = None) -> Decision:
+    async def decide(
+        self, event: Event, origin: Origin | None = None, *, may_be_stale: bool = False
+    ) -> Decision:
         """The decision on `event`, on disk when this returns, its facts kept with `origin` and in the log.
 
-        Raises `TurnFailed`.
+        Raises `TurnFailed`, after `LONGEST_WAIT_SECONDS` at the latest.
         """
         task = trio.lowlevel.current_task()
-        waiting = self.submit(event, origin, partial(trio.lowlevel.reschedule, task))
+        waiting = self.submit(
+            event, origin, partial(trio.lowlevel.reschedule, task), HAS_LEFT.get(), may_be_stale=may_be_stale
+        )
 
         def leave(_: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
             waiting.leave()
@@ -114,13 +119,22 @@ class Turns:
         decision: Decision = await trio.lowlevel.wait_task_rescheduled(leave)
         return decision
 
-    def submit(self, event: Event, origin: Origin | None, told: Told) -> Waiting:
+    def submit(
+        self,
+        event: Event,
+        origin: Origin | None,
+        told: Told,
+        has_left: HasLeft | None = None,
+        *,
+        may_be_stale: bool = False,
+    ) -> Waiting:
         """The same for whoever has no task to wait in: `told` is called with what becomes of it.
 
-        Raises `TurnFailed` where no more events are taken.
+        `has_left` and `may_be_stale` are those of `TurnQueue.submit`. Raises `TurnFailed` where no more
+        events are taken.
         """
         queue = self._reading if isinstance(event, READ_ONLY) else self._writing
-        return queue.submit(event, origin, told)
+        return queue.submit(event, origin, told, has_left, may_be_stale=may_be_stale)
 
     async def page(self, listing: Listing[T]) -> Page[T]:
         """One page of a list, as it stands now; beside all turns. Raises `TurnFailed`."""
@@ -155,8 +169,8 @@ class Turns:
             for work in self._beside:
                 beside.start_soon(work)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._writing.drain)
-                nursery.start_soon(self._reading.drain)
+                nursery.start_soon(self._writing.run)
+                nursery.start_soon(self._reading.run)
             beside.cancel_scope.cancel()
 
     def close(self) -> None:
@@ -165,22 +179,26 @@ class Turns:
         self._reading.close()
 
 
-def _taken(
-    store: Store, clock: Clock, events: Sequence[Event], origins: Sequence[Origin | None]
-) -> list[Decision]:
+def _take_turn(store: Store, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:
     """One turn, taken again while another instance is quicker."""
     for _ in range(_MOST_ATTEMPTS - 1):
         try:
-            return store.turn(events, clock.now(), origins)
+            return _take_once(store, clock, choose_events)
         except LostRace:
             continue
-    return store.turn(events, clock.now(), origins)
+    return _take_once(store, clock, choose_events)
 
 
-def _read(
-    store: ReadingStore, clock: Clock, events: Sequence[Event], origins: Sequence[Origin | None]
-) -> list[Decision]:
-    return store.read(events, clock.now())
+def _take_once(store: Store, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:
+    if isinstance(store, ChoosingStore):
+        return store.turn_of(choose_events, clock.now())
+    events, origins = choose_events()
+    return store.turn(events, clock.now(), origins) if events else []
+
+
+def _read(store: ReadingStore, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:
+    events, _ = choose_events()
+    return store.read(events, clock.now()) if events else []
 
 
 @asynccontextmanager

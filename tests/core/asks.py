@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from ostiary_core import Entropy, MemoryStore, Secret
+from ostiary_core.arrival import Arrival
 from ostiary_core.decision import LoginIssued, TokensIssued, Update
 from ostiary_core.events import (
     AuthenticationMethod,
@@ -151,6 +152,7 @@ def refresh(
     *,
     scopes: tuple[str, ...] | None = None,
     user_agent: str | None = APP,
+    arrival: Arrival | None = None,
 ) -> RefreshRequested:
     """The refresh token of a pair, presented."""
     return RefreshRequested(
@@ -159,6 +161,7 @@ def refresh(
         scopes=scopes,
         user_agent=user_agent,
         entropy=fresh_entropy(),
+        arrival=arrival,
     )
 
 
@@ -236,8 +239,12 @@ def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None)
 # --- the account
 
 
-def login_refresh(spent: Secret, *, user_agent: str | None = BROWSER) -> LoginRefreshed:
-    return LoginRefreshed(refresh_token=spent, user_agent=user_agent, entropy=fresh_entropy())
+def login_refresh(
+    spent: Secret, *, user_agent: str | None = BROWSER, arrival: Arrival | None = None
+) -> LoginRefreshed:
+    return LoginRefreshed(
+        refresh_token=spent, user_agent=user_agent, entropy=fresh_entropy(), arrival=arrival
+    )
 
 
 def password_change(login: LoginIssued, *, old: str = "right", new: str = "newer") -> PasswordChanged:

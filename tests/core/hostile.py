@@ -14,6 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ostiary_core import Digest, Entropy, Instant, MemoryStore, Secret
+from ostiary_core.arrival import Arrival
 from ostiary_core.decision import Insert
 from ostiary_core.events import Event
 from ostiary_core.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
@@ -139,6 +140,7 @@ def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
         Entropy: st.binary(min_size=32, max_size=32).map(Entropy),
         Digest: _secrets(pool).map(lambda secret: secret.digest),
         Key: _keys(pool),
+        Arrival: st.builds(Arrival, instants(), instants()),
         Epochs: st.builds(Epochs, *(st.integers(0, 2),) * 3),
     }
     if hint in plain:

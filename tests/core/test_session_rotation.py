@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ostiary_core import Policy, Secret, Why, keys, load, take_turn
+from ostiary_core.arrival import Arrival, arrival_at
 from ostiary_core.decision import Done, FactKind, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.events import (
     ClientChanged,
@@ -18,6 +19,7 @@ from ostiary_core.events import (
     Operator,
     RevocationRequested,
 )
+from ostiary_core.instant import later
 from ostiary_core.records import Record, Table
 from ostiary_core.secret import successor
 from tests.core import asks
@@ -274,6 +276,86 @@ def test_every_old_refresh_token_is_recognised_as_long_as_there_is_the_session()
         pairs.append(world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued))
     digests = {pair.refresh_token.digest for pair in pairs if pair.refresh_token is not None}
     assert digests <= {record.key.id for record in world.store.records(Table.REFRESH_TOKEN)}
+
+
+# --- when it arrived (READINGS 46)
+
+
+def test_what_a_retry_waited_for_inside_the_server_costs_no_grace() -> None:
+    world, first, second = rotated()
+    world.wait(29)
+    arrived = arrival_at(world.now)
+    world.wait(8)
+
+    again = world.when(refresh(world.basic(), first, arrival=arrived)).then(
+        TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED]
+    )
+
+    assert again.access_token == second.access_token
+    assert again.refresh_token == second.refresh_token
+
+
+def test_a_replay_that_arrived_too_late_is_one_whenever_its_turn_comes() -> None:
+    world, first, second = rotated()
+    world.wait(30.001)
+    arrived = arrival_at(world.now)
+    world.wait(5)
+
+    world.when(refresh(world.basic(), first, arrival=arrived)).then_refused(
+        Why.REPLAYED_AFTER_GRACE, changes=ENDING, facts=[FactKind.SESSION_ENDED]
+    )
+
+    assert not world.any_active(second)
+
+
+def test_where_nobody_can_know_whether_a_retry_was_late_it_ends_nothing_and_gets_nothing() -> None:
+    """The server stood still from the 20th second to the 40th, and then found the request in a socket."""
+    world, first, second = rotated()
+    world.wait(40)
+    found = Arrival(later(world.now, -20), world.now)
+
+    world.when(refresh(world.basic(), first, arrival=found)).then_refused(Why.ARRIVAL_UNKNOWN, facts=[])
+    assert world.all_active(second)
+
+    world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
+
+
+def test_a_retry_found_after_the_server_stood_still_is_late_where_it_must_have_been() -> None:
+    world, first, _ = rotated()
+    world.wait(60)
+    found = Arrival(later(world.now, -29), world.now)
+    world.when(refresh(world.basic(), first, arrival=found)).then_refused(
+        Why.REPLAYED_AFTER_GRACE, changes=ENDING
+    )
+
+
+def test_another_user_agent_ends_the_session_whenever_it_arrived() -> None:
+    world, first, _ = rotated()
+    world.wait(40)
+    found = Arrival(later(world.now, -20), world.now)
+    world.when(refresh(world.basic(), first, user_agent="thief", arrival=found)).then_refused(
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT, changes=ENDING
+    )
+
+
+def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> None:
+    world, first, second = rotated()
+    world.wait(10)
+    arrived = arrival_at(world.now)
+    world.wait(30)
+    world.when(GraceLapsed(session_id=world.the_session().session_id)).then(Done, changes=["update session"])
+
+    world.when(refresh(world.basic(), first, arrival=arrived)).then_refused(Why.ARRIVAL_UNKNOWN, facts=[])
+
+    assert world.all_active(second)
+
+
+def test_an_arrival_later_than_the_turn_counts_as_the_turn() -> None:
+    """The clock of whoever handed it in was ahead."""
+    world, first, _ = rotated()
+    world.when(refresh(world.basic(), first, arrival=arrival_at(later(world.now, 40)))).then(
+        TokensIssued, changes=[]
+    )
 
 
 # --- scope at refresh

@@ -1,13 +1,15 @@
 """The queue in front of a store: who shares a turn, who is left out, and what a failure costs."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
+import outcome
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ostiary_core import Decision, Instant, LostRace
 from ostiary_core.audit import Origin
@@ -16,11 +18,16 @@ from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
 from ostiary_core.records import Table, User
 from ostiary_core.why import Why
 from ostiary_net.metrics import Metrics
+from ostiary_net.ports import CommitUnknown
+from ostiary_net.service import Service
 from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.telling import Telling
 from ostiary_net.threads import run_inline
 from ostiary_net.turn_queue import MOST_EVENTS_A_TURN
 from ostiary_net.turns import TurnFailed, Turns, open_turns
-from tests.net.rooms import Gate, HandClock, PlainStore, origin, registered
+from tests.net.rooms import BreakingStore, Gate, HandClock, PlainStore, SeededEntropy, origin, registered
+
+T = TypeVar("T")
 
 
 class Asked:
@@ -166,8 +173,43 @@ async def test_no_turn_is_taken_for_callers_who_have_all_left() -> None:
     assert [names(turn) for turn in store.turns] == [["anna"]]
 
 
-async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> None:
+async def test_what_nobody_waits_for_any_more_when_the_store_answers_again_is_not_decided() -> None:
+    """READINGS 46: the database stood still, and the client has long asked somewhere else."""
     store, gate = PlainStore(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        leaver, _ = await waiting(nursery, turns, "leaver", "stayer")
+        leaver.scope.cancel()
+        await wait_all_tasks_blocked()
+        gate.open()
+    assert kept(store) == {"stayer"}
+
+
+async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_race() -> None:
+    class Losing(PlainStore):
+        attempts = 0
+
+        def turn(
+            self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+        ) -> list[Decision]:
+            self.attempts += 1
+            leaver.leave()
+            raise LostRace("somebody else wrote it")
+
+    store = Losing()
+    async with open_turns(store, HandClock(), run_inline) as turns:
+        leaver = turns.submit(registered("leaver"), None, lambda _: None)
+    assert store.attempts == 1
+
+
+async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> None:
+    class Committing(Gate):
+        """Holds what is done."""
+
+        async def __call__(self, sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+            result = sync_fn()
+            return await super().__call__(lambda: result, limiter=limiter)
+
+    store, gate = PlainStore(), Committing()
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
         (leaver,) = await waiting(nursery, turns, "leaver")
         leaver.scope.cancel()
@@ -175,6 +217,48 @@ async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> N
         assert leaver.scope.cancelled_caught
         gate.open()
     assert kept(store) == {"leaver"}
+
+
+@pytest.mark.parametrize("seconds, is_decided", [(0.5, True), (2.0, False)])
+async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_second(
+    seconds: float, is_decided: bool, autojump_clock: MockClock
+) -> None:
+    """One that closes it with its request may still wait for the answer; it is told that there is none."""
+    store, gate = PlainStore(), Gate()
+    answers: list[outcome.Outcome[Decision]] = []
+    async with open_turns(store, HandClock(), gate) as turns:
+        turns.submit(registered("anna"), None, answers.append, lambda: True)
+        await trio.sleep(seconds)
+        gate.open()
+    assert kept(store) == ({"anna"} if is_decided else set())
+    assert [isinstance(answer, outcome.Value) for answer in answers] == [is_decided]
+
+
+async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at_once() -> None:
+    store, answers = PlainStore(), list[outcome.Outcome[Decision]]()
+    async with open_turns(store, HandClock(), run_inline) as turns:
+        turns.submit(registered("anna"), None, answers.append, lambda: True, may_be_stale=True)
+        turns.submit(registered("ben"), None, answers.append, lambda: False, may_be_stale=True)
+    assert kept(store) == {"ben"}
+    assert sorted(isinstance(answer, outcome.Value) for answer in answers) == [False, True]
+
+
+async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_seconds(
+    autojump_clock: MockClock,
+) -> None:
+    """READINGS 47: whose turn has begun, and who waits behind it."""
+    store, gate, answered_at = PlainStore(), Gate(), list[float]()
+    async with open_turns(store, HandClock(), gate) as turns:
+        for name in ("anna", "ben"):
+            asked_at = trio.current_time()
+            answer = partial(lambda since, _: answered_at.append(trio.current_time() - since), asked_at)
+            turns.submit(registered(name), None, answer)
+            await trio.sleep(3)
+        await trio.sleep(30)
+        gate.open()
+    assert len(answered_at) == 2
+    assert max(answered_at) < 10
+    assert kept(store) == set(), "nobody waited for it any more"
 
 
 # --- failures
@@ -191,23 +275,98 @@ class Failing(PlainStore):
         return super().turn(events, now, origins)
 
 
-async def test_a_failing_turn_answers_everybody_in_it_and_nobody_else() -> None:
+async def test_of_a_turn_that_fails_only_the_event_at_fault_is_told_so() -> None:
     store, gate = Failing(), Gate()
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
         (before,) = await waiting(nursery, turns, "before")
-        unlucky = await waiting(nursery, turns, "anna", "bad", "ben")
+        together = await waiting(nursery, turns, "anna", "bad", "ben")
         gate.open()
         await wait_all_tasks_blocked()
         (after,) = await waiting(nursery, turns, "after")
 
-    assert kept(store) == {"before", "after"}
+    assert kept(store) == {"before", "anna", "ben", "after"}
     assert before.decision is not None
     assert after.decision is not None
+    anna, bad, ben = together
+    assert anna.decision is not None
+    assert ben.decision is not None
+    assert bad.failure is not None
+    assert isinstance(bad.failure.__cause__, OSError)
+
+
+async def test_a_store_that_fails_for_everybody_answers_everybody() -> None:
+    store, gate = BreakingStore(), Gate()
+    store.broken = True
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        unlucky = await waiting(nursery, turns, "anna", "ben", "cleo")
+        gate.open()
     failures = [asked.failure for asked in unlucky]
     for failure in failures:
         assert failure is not None
         assert isinstance(failure.__cause__, OSError)
     assert len({id(failure) for failure in failures}) == 3, "a shared exception collects tracebacks"
+
+
+async def test_a_store_that_makes_one_wait_is_not_asked_again_for_each_event(
+    autojump_clock: MockClock,
+) -> None:
+    class Slow(Gate):
+        asked = 0
+
+        async def __call__(self, sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+            self.asked += 1
+            await trio.sleep(5)
+            raise OSError("timed out")
+
+    slow = Slow()
+    async with open_turns(PlainStore(), HandClock(), slow) as turns, trio.open_nursery() as nursery:
+        unlucky = await waiting(nursery, turns, "first", "anna", "ben", "cleo")
+    assert all(asked.failure is not None for asked in unlucky)
+    assert slow.asked == 2
+
+
+async def test_what_may_be_kept_is_not_decided_again() -> None:
+    class Unheard(PlainStore):
+        def turn(
+            self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+        ) -> list[Decision]:
+            super().turn(events, now, origins)
+            raise CommitUnknown("no answer")
+
+    store, gate = Unheard(), Gate()
+    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
+        await waiting(nursery, turns, "before")
+        together = await waiting(nursery, turns, "anna", "ben")
+        gate.open()
+    assert [names(turn) for turn in store.turns] == [["before"], ["anna", "ben"]]
+    assert all(asked.failure is not None for asked in together)
+
+
+async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metrics, traces and the log come after the commit: what is kept is answered, and the next turn
+    comes."""
+    metrics, tracing = Metrics(), NoSpans()
+    monkeypatch.setattr(metrics, "turn_taken", fail)
+    monkeypatch.setattr(metrics, "decided", fail)
+    monkeypatch.setattr(Telling, "told", fail)
+    async with open_turns(PlainStore(), HandClock(), run_inline, metrics, tracing) as turns:
+        service = Service(
+            turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics, tracing=tracing
+        )
+        for name in ("anna", "ben"):
+            decision = await service.decide(registered(name), origin(name))
+            assert isinstance(decision.reply, UserKnown)
+
+
+class NoSpans:
+    """Tracing that is broken."""
+
+    def __getattr__(self, name: str) -> Any:
+        return fail
+
+
+def fail(*_: object) -> None:
+    raise RuntimeError("a fault in what observes")
 
 
 async def test_a_failing_read_answers_its_callers_and_the_next_read_works() -> None:

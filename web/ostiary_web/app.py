@@ -26,6 +26,7 @@ from ostiary_net.front_door.listening import AddressError
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.metrics import Metrics
 from ostiary_net.passwords import Passwords
+from ostiary_net.pauses import Pauses
 from ostiary_net.scraping import metrics_listeners, serve_metrics
 from ostiary_net.service import Service, where_raised
 from ostiary_net.sweeping import Clearing, sweep
@@ -115,6 +116,8 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
         )
         _watch(metrics, turns, passwords, text_messages)
         authentications = Authentications(scale=settings.rate_limit_scale)
+        pauses = Pauses()
+        nursery.start_soon(pauses.watch)
         nursery.start_soon(keep_uses, authentications, turns, _USES_SECONDS)
         nursery.start_soon(sweep, turns, store, clock, _SWEEP_SECONDS)
         clearing = Clearing(
@@ -135,6 +138,7 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
                 authentications=authentications,
                 metrics=metrics,
                 tracing=tracing,
+                pauses=pauses,
             ),
             passwords=passwords,
             text_messages=text_messages,

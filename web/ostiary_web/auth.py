@@ -12,12 +12,14 @@ from ostiary_core.events import (
     SignInAttempted,
 )
 from ostiary_core.http.sender import user_agent_of
+from ostiary_core.http.service import is_failure
 from ostiary_core.identifiers import canonical_username
 from ostiary_core.passwords import LONGEST_PASSWORD, new_password_faults
 from ostiary_core.rate import Operation
 from ostiary_core.secret import Secret
 from ostiary_core.why import Why
 from ostiary_net.passwords import Passwords
+from ostiary_net.turns import TurnFailed
 from ostiary_web.browser import (
     FORM_HEADER,
     caller,
@@ -85,14 +87,17 @@ async def sign_in(here: Exchange, username: str, password: str) -> LoginIssued |
 
 
 async def renew_login(here: Exchange, refresh_token: Secret) -> LoginIssued | Refused:
-    """The next pair of a login session."""
+    """The next pair of a login session. Raises `TurnFailed` where nobody can know whether it came in time."""
     decision = await here.decide(
         LoginRefreshed(
             refresh_token=refresh_token,
             user_agent=user_agent_of(here.headers),
             entropy=here.entropy(),
+            arrival=here.arrival,
         )
     )
+    if is_failure(decision):
+        raise TurnFailed
     match decision.reply:
         case LoginIssued() | Refused() as reply:
             return reply

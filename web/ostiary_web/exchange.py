@@ -9,6 +9,7 @@ import msgspec
 import trio
 from quart import Response, current_app, g, request
 
+from ostiary_core.arrival import Arrival
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, FieldFault, Refused
 from ostiary_core.events import Event
@@ -46,6 +47,7 @@ class Exchange:
     headers: Sequence[tuple[bytes, bytes]]
     language: Language
     origin: Origin
+    arrival: Arrival
 
     @property
     def trace_id(self) -> str:
@@ -110,6 +112,7 @@ def exchange() -> Exchange:
             headers=headers,
             language=language_of(headers),
             origin=service.origin(headers, source),
+            arrival=service.arrival(),
         )
     found: Exchange = g.exchange
     return found

@@ -6,8 +6,9 @@ outcome of the check and the hash it was made against, because hashing is not th
 holds in secret never shows in its printed form, nor does an object of JSON, which may hold anything.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ostiary_core.arrival import Arrival
 from ostiary_core.events.account import (
     AccountRequested,
     AvatarChosen,
@@ -81,6 +82,7 @@ from ostiary_core.events.token_service import (
     RefreshRequested,
     RevocationRequested,
 )
+from ostiary_core.instant import Instant
 
 __all__ = [
     "READ_ONLY",
@@ -146,6 +148,7 @@ __all__ = [
     "UserImported",
     "UserRegistered",
     "UserRequested",
+    "with_clock_ahead",
 ]
 
 AdministrationEvent = (
@@ -238,3 +241,13 @@ READ_ONLY = (
     ClientRequested,
 )
 """Events whose decision never changes anything, so that a store may serve them beside a writer."""
+
+
+def with_clock_ahead(event: Event, by_ms: int) -> Event:
+    """The event for a turn whose clock is ahead by so many milliseconds of the one that its arrival was read
+    from."""
+    if isinstance(event, RefreshRequested | LoginRefreshed) and event.arrival is not None:
+        earliest, latest = event.arrival
+        arrival = Arrival(Instant(earliest + by_ms), Instant(latest + by_ms))
+        return replace(event, arrival=arrival)
+    return event

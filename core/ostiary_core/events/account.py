@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from ostiary_core.arrival import Arrival
 from ostiary_core.decision import FieldFault
 from ostiary_core.events.callers import Caller, SignedIn
 from ostiary_core.permissions import Permission
@@ -52,6 +53,8 @@ class LoginRefreshed:
     refresh_token: Secret
     user_agent: str | None
     entropy: Entropy = field(repr=False)
+    arrival: Arrival | None = None
+    """None where it arrives with its turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from ostiary_core.arrival import Arrival
 from ostiary_core.events.callers import ClientCredentials
 from ostiary_core.secret import Entropy, Secret
 from ostiary_core.why import Why
@@ -39,6 +40,8 @@ class RefreshRequested:
     scopes: tuple[str, ...] | None
     user_agent: str | None
     entropy: Entropy = field(repr=False)
+    arrival: Arrival | None = None
+    """None where it arrives with its turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

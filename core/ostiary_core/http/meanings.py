@@ -53,6 +53,9 @@ def _envelope(status: int, code: str, en: str, zh: str) -> Meaning:
     return Meaning(status, None, code, en, zh)
 
 
+_FAILED: Final = _envelope(500, "A0500", "Something went wrong on the server.", "服务器内部错误")
+
+
 def _ending(en: str, zh: str) -> Meaning:
     """A reason that ends sessions; a session ended by it is not signed in any more."""
     return Meaning(401, "invalid_grant", "A1001", en, zh)
@@ -114,6 +117,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.REPLAYED_TWO_GENERATIONS_LATE: _REPLAYED,
         Why.REPLAYED_AFTER_GRACE: _REPLAYED,
         Why.REPLAYED_BY_ANOTHER_USER_AGENT: _REPLAYED,
+        Why.ARRIVAL_UNKNOWN: _FAILED,
         Why.SCOPE_TOO_WIDE: _oauth("invalid_scope", 400, "The scope exceeds what was granted."),
         Why.NO_SCOPE_REGISTERED: _oauth("invalid_scope", 400, "The client has no registered scope."),
         Why.NOT_SIGNED_IN: _envelope(
@@ -255,7 +259,7 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
             429, "A0429", "Too many requests. Try again in a moment.", "请求过于频繁，请稍后再试"
         ),
         Why.SUBMITTED_TWICE: _envelope(429, "A0429", "The same request was just made.", "请勿重复提交"),
-        Why.INTERNAL_ERROR: _envelope(500, "A0500", "Something went wrong on the server.", "服务器内部错误"),
+        Why.INTERNAL_ERROR: _FAILED,
         Why.NOT_READY: _envelope(503, "A0503", "The server cannot do its work at present.", "服务暂不可用"),
     }
 )

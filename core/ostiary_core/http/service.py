@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ostiary_core.arrival import Arrival, arrival_at
 from ostiary_core.audit import Origin, make_origin
-from ostiary_core.decision import Decision
+from ostiary_core.decision import Decision, Refused
 from ostiary_core.events import ProfileRequested
 from ostiary_core.http import envelope, token_service, userinfo
 from ostiary_core.http.answer import NO_STORE, Answer
@@ -38,6 +39,7 @@ __all__ = [
     "Request",
     "answer",
     "failure",
+    "is_failure",
     "language_of",
     "origin_of",
     "read",
@@ -104,6 +106,8 @@ class Asked:
         wait_seconds = 0 if self.seconds_to_wait is None else self.seconds_to_wait(decision)
         if wait_seconds:
             return self.too_early(wait_seconds)
+        if is_failure(decision):
+            return self.failure()
         if isinstance(self.event, ProfileRequested):
             return userinfo.answer(decision, language=self.language, trace_id=self.origin.trace_id)
         return token_service.answer(self.event, decision)
@@ -119,6 +123,11 @@ class Asked:
 
 
 _make_asked: Final = maker(Asked)
+
+
+def is_failure(decision: Decision) -> bool:
+    """Whether what was asked could not be decided; its answer is the 500 of a store that failed."""
+    return isinstance(decision.reply, Refused) and decision.reply.why is Why.ARRIVAL_UNKNOWN
 
 
 def read(
@@ -148,7 +157,7 @@ def read(
         return too_many_requests(language_of(request.headers), trace_id, wait_seconds)
     sender = sender_of(request.headers)
     origin = make_origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
-    asked = read_token_service(operation, sender, request.body, entropy, origin)
+    asked = read_token_service(operation, sender, request.body, entropy, origin, arrival_at(now))
     return asked if isinstance(asked, Answer) else _with_guesses(asked, request, limits, now)
 
 
@@ -205,10 +214,12 @@ def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer
 
 
 def read_token_service(
-    operation: Operation, sender: Sender, body: bytes, entropy: Entropy, origin: Origin
+    operation: Operation, sender: Sender, body: bytes, entropy: Entropy, origin: Origin, arrival: Arrival
 ) -> Asked | Answer:
     """What is asked of `/token`, `/introspect` or `/revoke` by a request within its limit."""
-    event = token_service.read(operation, sender, body, source=origin.source, entropy=entropy)
+    event = token_service.read(
+        operation, sender, body, source=origin.source, entropy=entropy, arrival=arrival
+    )
     if isinstance(event, Answer):
         return event
     return _make_asked(event=event, origin=origin, language=sender.language)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from ostiary_core.arrival import Arrival
 from ostiary_core.decision import (
     Decision,
     Done,
@@ -85,6 +86,7 @@ class _Asked:
     user_agent: str | None
     source: str
     entropy: Entropy
+    arrival: Arrival | None
 
     @property
     def scopes(self) -> tuple[str, ...] | None:
@@ -101,10 +103,12 @@ def read(
     *,
     source: str,
     entropy: Entropy,
+    arrival: Arrival | None = None,
 ) -> TokenServiceEvent | Answer:
     """The event that a request is, or the answer to one that cannot be any (READINGS 13).
 
-    `source` is the address the request came from; `entropy` is used by what is in `MINTING` alone.
+    `source` is the address the request came from; `entropy` is used by what is in `MINTING` alone; `arrival`
+    is None where the event is decided at once.
     """
     form = read_form(sender.says_form, body)
     if isinstance(form, Why):
@@ -122,6 +126,7 @@ def read(
         user_agent=sender.user_agent,
         source=source,
         entropy=entropy,
+        arrival=arrival,
     )
     return _token_event(asked)
 
@@ -149,6 +154,7 @@ def _token_event(asked: _Asked) -> TokenServiceEvent:
                 scopes=asked.scopes,
                 user_agent=asked.user_agent,
                 entropy=asked.entropy,
+                arrival=asked.arrival,
             )
         case GrantType.CLIENT_CREDENTIALS:
             return _client_credentials_requested(

@@ -16,6 +16,7 @@ from ostiary_core.keys import keys
 from ostiary_core.snapshot import load
 from ostiary_net import turns
 from ostiary_net.clock import SystemClock
+from ostiary_net.ports import ChooseEvents, CommitUnknown
 from ostiary_net.service import Service
 
 __all__ = ["FAULTS"]
@@ -27,7 +28,7 @@ def taken_twice(original: Original) -> Original:
     def taken(*asked: Any) -> Any:
         try:
             return original(*asked)
-        except OSError:
+        except (OSError, CommitUnknown):
             return original(*asked)
 
     return taken
@@ -36,10 +37,11 @@ def taken_twice(original: Original) -> Original:
 def answered_anyway(original: Original) -> Original:
     """A turn that could not be written is answered as if it had been."""
 
-    def taken(store: Any, clock: Any, events: Sequence[Any], origins: Any) -> Any:
+    def taken(store: Any, clock: Any, choose_events: ChooseEvents) -> Any:
         try:
-            return original(store, clock, events, origins)
-        except OSError:
+            return original(store, clock, choose_events)
+        except (OSError, CommitUnknown):
+            events, _ = choose_events()
             snapshot = load((keys(one) for one in events), store.fetch)
             return take_turn(events, snapshot, clock.now(), store.policy)
 
@@ -112,12 +114,12 @@ FAULTS: Final = (
     Fault(
         "taken-twice",
         "a turn whose commit was not heard of is taken again",
-        method(turns, "_taken", taken_twice),
+        method(turns, "_take_turn", taken_twice),
     ),
     Fault(
         "answered-anyway",
         "a turn that could not be written is answered as if it were",
-        method(turns, "_taken", answered_anyway),
+        method(turns, "_take_turn", answered_anyway),
     ),
     Fault("no-second-attempt", "a lost race is a failure", function("ostiary_net.turns._MOST_ATTEMPTS", 1)),
     Fault("code-answered-twice", "equal redemptions share an answer", both("turn", only_the_first)),

@@ -14,6 +14,7 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, LifespanState
 
+from ostiary_net.departures import HAS_LEFT, leaving_of
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.sockets import send_at_once
 from ostiary_net.service import fault_in, where_raised
@@ -73,6 +74,7 @@ class GuardedConnection(TCPServer):
         if not self.connections.admit(self):
             self.abort()
             return
+        HAS_LEFT.set(leaving_of(self.stream))
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch.run)

@@ -15,6 +15,7 @@ from hypercorn.trio.tcp_server import MAX_RECV
 
 from ostiary_core.decision import Decision
 from ostiary_core.http.answer import Answer
+from ostiary_net.departures import leaving_of
 from ostiary_net.front_door.sockets import send_at_once
 from ostiary_net.lane.calls import Call
 from ostiary_net.lane.patience import Patience
@@ -60,6 +61,7 @@ class Rest:
     __slots__ = (
         "_asked",
         "_descriptor",
+        "_has_left",
         "_is_watched",
         "_patience",
         "_poller",
@@ -88,6 +90,7 @@ class Rest:
         self._service = service
         self._poller = poller
         self._patience = patience
+        self._has_left = leaving_of(stream)
         self._task: trio.lowlevel.Task | None = None
         self._descriptor = -1
         self._is_watched = False
@@ -200,9 +203,8 @@ class Rest:
         begun = self._resting.begun(call)
         if isinstance(begun, Answer):
             return begun
-        asked = begun.asked
         try:
-            self._waiting = self._service.turns.submit(asked.event, asked.origin, self._told)
+            self._waiting = self._service.submit(begun, self._told, self._has_left)
         except TurnFailed as failure:
             return self._service.failure(begun, failure)
         self._asked = (call, begun)

@@ -8,11 +8,12 @@ from typing import Any, Final, Self
 
 import psycopg
 import structlog
-from psycopg import Connection
+from psycopg import Connection, errors
+from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
-__all__ = ["Connections"]
+__all__ = ["Connections", "DatabaseStalled"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -20,6 +21,8 @@ _STATEMENT_TIMEOUT_MS: Final = 15_000
 _IDLE_TIMEOUT_MS: Final = 30_000
 """An instance that stands still in a turn must not hold up the others for ever."""
 _CONNECT_SECONDS: Final = 5
+_LOOKS_SECONDS: Final = 0.1
+"""How often a thread that waits for the database looks whether it may."""
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 _TOLD_AGAIN_SECONDS: Final = 10.0
 """The log is told the same reason no sooner: while a database is away, many look for it at once."""
@@ -30,10 +33,12 @@ _NOTICING: Final = {
     "keepalives_interval": 5,
     "keepalives_count": 2,
     "tcp_user_timeout": 10_000,
+    "target_session_attrs": "read-write",
 }
 """A machine that is gone closes no connection. By itself the system waits two hours for its answer, and a
-quarter of an hour for a sign that it was reached; a turn would wait as long, and all that come after it. An
-address that names one of these decides itself."""
+quarter of an hour for a sign that it was reached; a turn would wait as long, and all that come after it. And
+a standby is of no use: of several hosts the one that can be written to is meant. An address that names one of
+these decides itself."""
 
 
 class _Reasons:
@@ -49,15 +54,41 @@ class _Reasons:
             _log.warning("no connection to the database", reason=reason)
 
 
-class _Told(Connection[Any]):
-    """Has the log told why one cannot be had: whoever waits for one learns only that there is none."""
+class DatabaseStalled(psycopg.OperationalError):
+    """The database gave no answer within the time that there was for it."""
+
+
+class BoundedConnection(Connection[Any]):
+    """Waits for the database no longer than it may, and has the log told why it cannot be had."""
+
+    made_at = -math.inf
+    """By `time.monotonic`."""
+    deadline = math.inf
+    """Until when, by `time.monotonic`; then whatever is asked of it raises `DatabaseStalled`, and it is
+    closed."""
+
+    def wait(self, gen: PQGen[RV], interval: float = _LOOKS_SECONDS, timeout: float | None = None) -> RV:
+        """As psycopg does, for which this is where a thread waits for the server."""
+        if self.deadline == math.inf:
+            return super().wait(gen, interval, timeout)
+        left_seconds = max(0.0, self.deadline - time.monotonic())
+        seconds = left_seconds if timeout is None else min(timeout, left_seconds)
+        try:
+            return super().wait(gen, interval, seconds)
+        except psycopg.OperationalError as error:
+            if time.monotonic() < self.deadline:
+                raise
+            self.close()
+            raise DatabaseStalled("the database does not answer") from error
 
     @classmethod
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
         reasons: _Reasons = named.pop("reasons")
         made = None
         try:
+            began = time.monotonic()
             made = super().connect(conninfo, **named)
+            made.made_at = began
             _settle(made)
         except psycopg.Error as error:
             if made is not None:
@@ -89,18 +120,21 @@ class Connections:
         """`wait_seconds` bounds how long a caller waits for a connection while the database is away."""
         self._conninfo = conninfo
         named = conninfo_to_dict(conninfo)
-        noticing = {name: value for name, value in _NOTICING.items() if name not in named}
+        self._noticing: dict[str, Any] = {
+            name: value for name, value in _NOTICING.items() if name not in named
+        }
         self._wait_seconds = wait_seconds
+        self._trusted_since = -math.inf
         self._pool = ConnectionPool(
             conninfo,
-            connection_class=_Told,
+            connection_class=BoundedConnection,
             # The encoding, as the environment, the role or the address may name one without Chinese.
             kwargs={
                 "autocommit": True,
                 "connect_timeout": _CONNECT_SECONDS,
                 "client_encoding": "UTF8",
                 "reasons": _Reasons(),
-                **noticing,
+                **self._noticing,
             },
             min_size=1,
             max_size=most,
@@ -119,7 +153,7 @@ class Connections:
         pause = first_pause = 0.05
         while True:
             try:
-                psycopg.connect(self._conninfo, connect_timeout=_CONNECT_SECONDS).close()
+                psycopg.connect(self._conninfo, connect_timeout=_CONNECT_SECONDS, **self._noticing).close()
                 break
             except psycopg.OperationalError as error:
                 if time.monotonic() + pause > until:
@@ -132,37 +166,53 @@ class Connections:
         self._pool.open(wait=True, timeout=within_seconds)
 
     @contextmanager
-    def taken(self) -> Iterator[Connection[Any]]:
-        """A connection that is not in a transaction; it is left in none, or given up."""
-        connection = self._living()
+    def taken(self, deadline: float = math.inf) -> Iterator[Connection[Any]]:
+        """A connection that is not in a transaction; it is left in none, or given up.
+
+        At `deadline`, by `time.monotonic`, it is given up whatever the database is about to do, and raises
+        `DatabaseStalled`.
+        """
+        connection = self._living(deadline)
         try:
             yield connection
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, errors.ReadOnlySqlTransaction):
+                self.distrust(connection)
             try:
                 connection.rollback()
             except Exception:
                 connection.close()
             raise
         finally:
+            connection.deadline = math.inf
             # The pool throws away what is broken and looks for a new one in the background.
             self._pool.putconn(connection)
 
-    def _living(self) -> _Told:
+    def distrust(self, connection: Connection[Any]) -> None:
+        """It reaches what has become a standby, and all others that are open now reach the same."""
+        self._trusted_since = time.monotonic()
+        connection.close()
+
+    def _living(self, deadline: float) -> BoundedConnection:
         """One that answers: a round trip more, for which what died while idle costs nobody a turn.
 
         The pool would do it too, but rests for a second after the first that is dead, then for two, and then
         gives up: when a database had been restarted, three dead ones failed a turn.
         """
-        until = time.monotonic() + self._wait_seconds
+        until = min(time.monotonic() + self._wait_seconds, deadline)
         while True:
             connection = self._pool.getconn(until - time.monotonic())
+            connection.deadline = until
             try:
                 ConnectionPool.check_connection(connection)
             except psycopg.Error:
                 connection.close()
-                self._pool.putconn(connection)
             else:
-                return connection
+                if connection.made_at >= self._trusted_since:
+                    connection.deadline = deadline
+                    return connection
+                connection.close()
+            self._pool.putconn(connection)
 
     def close(self) -> None:
         """Close all of them."""

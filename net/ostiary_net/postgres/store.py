@@ -9,6 +9,7 @@ The time of a turn is the database's, so that instances whose clocks differ agre
 """
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,7 +22,7 @@ from psycopg import Connection, errors
 from ostiary_core.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.decide import take_turn
 from ostiary_core.decision import Change, Decision
-from ostiary_core.events import READ_ONLY, Event
+from ostiary_core.events import READ_ONLY, Event, with_clock_ahead
 from ostiary_core.instant import SECOND_MS, Instant
 from ostiary_core.keys import keys
 from ostiary_core.lapsing import Lapsed, Lapses
@@ -36,6 +37,7 @@ from ostiary_net.columns import TABLES, SQLValue
 from ostiary_net.last_uses import read_last_used
 from ostiary_net.lives import read_life
 from ostiary_net.paging import Execute, Pager
+from ostiary_net.ports import ChooseEvents, CommitUnknown
 from ostiary_net.postgres.access import fetch, holds, write
 from ostiary_net.postgres.connections import Connections
 from ostiary_net.postgres.dialect import PostgreSQLDialect
@@ -49,6 +51,11 @@ T = TypeVar("T")
 _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _BEGIN_READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TIME: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+_TURN_SECONDS: Final = 5.0
+_QUESTION_SECONDS: Final = 8.0
+"""How long a database may take for a turn, and for one that only reads: whoever waits for it is answered
+within 10 s (READINGS 47)."""
 
 _LOST: Final = (errors.SerializationFailure, errors.DeadlockDetected)
 """How the database itself says that another transaction was quicker."""
@@ -100,10 +107,19 @@ class PostgreSQLStore:
         """Decide `events` in order and keep what they change, durably; raising, keep nothing.
 
         Raises `LostRace` when another instance was quicker; then the turn is to be taken again. A database
-        that goes away while it commits raises too, and may or may not have kept the turn.
+        that goes away while it commits raises `CommitUnknown`, and may or may not have kept the turn.
         """
+        return self.turn_of(lambda: (events, origins), now)
+
+    def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
+        """The same of the events that are chosen once it has begun, `now` being the time of its call."""
+        called = time.monotonic()
 
         def decide_and_write(connection: Connection[Any], at: Instant) -> list[Decision]:
+            events, origins = choose_events()
+            if self._keeps_time:
+                waited_ms = round((time.monotonic() - called) * SECOND_MS)
+                events = [with_clock_ahead(event, at - now - waited_ms) for event in events]
             snapshot = load((keys(event) for event in events), partial(fetch, connection))
             decisions = take_turn(events, snapshot, at, self.policy)
             changes = net_changes(decisions)
@@ -132,10 +148,12 @@ class PostgreSQLStore:
         return found
 
     def _written(self, work: Callable[[Connection[Any], Instant], T], now: Instant) -> T:
-        """`work` in a transaction; once more where the connection broke before it could commit anything."""
+        """`work` in a transaction, in the time that a turn has; once more where the connection broke, or
+        turned out to reach a standby, before it could commit anything."""
+        deadline = time.monotonic() + _TURN_SECONDS
         is_last_attempt = False
         while True:
-            with self._connections.taken() as connection:
+            with self._connections.taken(deadline) as connection:
                 try:
                     at = self._begin(connection, _BEGIN, now)
                     result = work(connection, at)
@@ -146,10 +164,18 @@ class PostgreSQLStore:
                         raise
                     is_last_attempt = True
                     continue
+                except errors.ReadOnlySqlTransaction:
+                    if is_last_attempt:
+                        raise
+                    is_last_attempt = True
+                    self._connections.distrust(connection)
+                    continue
                 try:
                     connection.execute("COMMIT")
                 except _LOST as error:
                     raise LostRace("another transaction was quicker") from error
+                except psycopg.Error as error:
+                    raise CommitUnknown("the database was asked to commit, and gave no answer") from error
                 return result
 
     # --- reading
@@ -217,9 +243,11 @@ class PostgreSQLStore:
             return tuple(AUDIT.from_row(row) for row in connection.execute(ALL_ENTRIES.encode()).fetchall())
 
     def _found(self, find: Callable[[Connection[Any], Instant], T], now: Instant = Instant(0)) -> T:  # noqa: B008
-        """What `find` finds in one moment; once more where the connection broke meanwhile."""
+        """What `find` finds in one moment, in the time that a question has; once more where the connection
+        broke meanwhile."""
+        deadline = time.monotonic() + _QUESTION_SECONDS
         for is_last_attempt in (False, True):
-            with self._connections.taken() as connection:
+            with self._connections.taken(deadline) as connection:
                 try:
                     at = self._begin(connection, _BEGIN_READING, now)
                     found = find(connection, at)

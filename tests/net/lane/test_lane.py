@@ -314,7 +314,7 @@ def slow_down(door: Opened) -> trio.Event:
         await release.wait()
         submit(event, origin, waiting.tell)
 
-    def wait(event: Event, origin: Origin | None, told: Told) -> Waiting:
+    def wait(event: Event, origin: Origin | None, told: Told, *_: object, **__: object) -> Waiting:
         waiting = Waiting(event, origin, told)
         door.nursery.start_soon(submit_later, event, origin, waiting)
         return waiting

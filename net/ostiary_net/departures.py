@@ -1,0 +1,37 @@
+"""Whether whoever sent a request has gone, before anything is decided for them (READINGS 46).
+
+A client that has given up closes its connection, and sends its request again over another. Of the first one
+the server learns nothing while it waits for a decision; so it looks, once the request has waited for a while.
+"""
+
+import select
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Final
+
+__all__ = ["HAS_LEFT", "HasLeft", "leaving_of"]
+
+HasLeft = Callable[[], bool]
+"""Says whether the sender has closed the connection, or its side of it. It neither waits nor raises; any
+thread may ask."""
+
+HAS_LEFT: Final[ContextVar[HasLeft | None]] = ContextVar("HAS_LEFT", default=None)
+"""Of the connection that the present task answers on; None where nobody can know."""
+
+_CLOSED: Final = getattr(select, "POLLRDHUP", 0)
+
+
+def leaving_of(stream: Any) -> HasLeft | None:
+    """Asks the system about the socket of `stream`; None where it has none, or the system cannot say."""
+    socket = getattr(getattr(stream, "transport_stream", stream), "socket", None)
+    return None if socket is None or not _CLOSED else partial(_is_closed, socket)
+
+
+def _is_closed(socket: Any) -> bool:
+    descriptor = socket.fileno()
+    if descriptor < 0:
+        return True
+    poll = select.poll()
+    poll.register(descriptor, _CLOSED)
+    return bool(poll.poll(0))

@@ -1,0 +1,20 @@
+"""What observes the server changes no answer: its faults are told to the log, and go no further."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import ParamSpec
+
+import structlog
+
+__all__ = ["observe"]
+
+P = ParamSpec("P")
+
+
+def observe(report: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Report to metrics, log or traces; whatever is wrong with them, this raises nothing."""
+    try:
+        report(*args, **kwargs)
+    except Exception as error:
+        with suppress(Exception):  # the log itself may be what is broken
+            structlog.get_logger("ostiary").error("not observed", cause=type(error).__name__)
