@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final
 
+import trio
+
 __all__ = ["HAS_LEFT", "HasLeft", "leaving_of"]
 
 HasLeft = Callable[[], bool]
@@ -24,8 +26,10 @@ _CLOSED: Final = getattr(select, "POLLRDHUP", 0)
 
 def leaving_of(stream: Any) -> HasLeft | None:
     """Asks the system about the socket of `stream`; None where it has none, or the system cannot say."""
-    socket = getattr(getattr(stream, "transport_stream", stream), "socket", None)
-    return None if socket is None or not _CLOSED else partial(_is_closed, socket)
+    transport = getattr(stream, "transport_stream", stream)
+    if not _CLOSED or not isinstance(transport, trio.SocketStream):
+        return None
+    return partial(_is_closed, transport.socket)
 
 
 def _is_closed(socket: Any) -> bool:

@@ -201,7 +201,10 @@ class Connections:
         """
         until = min(time.monotonic() + self._wait_seconds, deadline)
         while True:
-            connection = self._pool.getconn(until - time.monotonic())
+            left_seconds = until - time.monotonic()
+            if left_seconds <= 0:
+                raise DatabaseStalled("the database does not answer")
+            connection = self._pool.getconn(left_seconds)
             connection.deadline = until
             try:
                 ConnectionPool.check_connection(connection)

@@ -52,10 +52,8 @@ _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _BEGIN_READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TIME: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
-_TURN_SECONDS: Final = 5.0
 _QUESTION_SECONDS: Final = 8.0
-"""How long a database may take for a turn, and for one that only reads: whoever waits for it is answered
-within 10 s (READINGS 47)."""
+"""How long a database may take for what only reads: whoever waits for it is answered within 10 s."""
 
 _LOST: Final = (errors.SerializationFailure, errors.DeadlockDetected)
 """How the database itself says that another transaction was quicker."""
@@ -73,11 +71,15 @@ class PostgreSQLStore:
         most_connections: int = 8,
         wait_seconds: float = 5.0,
         start_seconds: float = 30.0,
+        turn_seconds: float = 5.0,
         tell_waiting: Callable[[str], None] = lambda reason: None,
     ) -> None:
         """Connect, waiting up to `start_seconds` for the database, and bring its schema up to date.
 
         Where it has to wait, `tell_waiting` is called once, with the reason, in the same thread.
+
+        `turn_seconds` is how long the database may take for a turn; then its connection is given up (READINGS
+        47).
 
         With `keeps_time` the instants that callers hand in give way to the database's own; a simulation
         turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, or one whose
@@ -85,6 +87,7 @@ class PostgreSQLStore:
         """
         self.policy = policy
         self._keeps_time = keeps_time
+        self._turn_seconds = turn_seconds
         self._latest = Instant(0)
         self._latest_lock = threading.Lock()
         self._pager = Pager(PostgreSQLDialect())
@@ -150,7 +153,7 @@ class PostgreSQLStore:
     def _written(self, work: Callable[[Connection[Any], Instant], T], now: Instant) -> T:
         """`work` in a transaction, in the time that a turn has; once more where the connection broke, or
         turned out to reach a standby, before it could commit anything."""
-        deadline = time.monotonic() + _TURN_SECONDS
+        deadline = time.monotonic() + self._turn_seconds
         is_last_attempt = False
         while True:
             with self._connections.taken(deadline) as connection:

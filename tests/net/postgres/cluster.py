@@ -1,6 +1,7 @@
 """A PostgreSQL that belongs to one module of tests alone, so that it can be stopped under load."""
 
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -44,6 +45,20 @@ class Cluster:
         """Immediate is as if it had crashed: what is committed is in its log, and nothing else is."""
         self._run("pg_ctl", "-m", mode, "-w", "stop")
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """All its processes stand still meanwhile, and its connections stay open, as with a machine that is
+        suspended."""
+        postmaster = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        group = [postmaster, *_children_of(postmaster)]
+        for process in group:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in group:
+                os.kill(process, signal.SIGCONT)
+
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.address, autocommit=True) as connection:
             connection.execute(statement.encode())
@@ -56,6 +71,10 @@ class Cluster:
             cwd="/",
             timeout=60,
         )
+
+
+def _children_of(parent: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 @contextmanager

@@ -1,0 +1,132 @@
+"""A server that stood still: what lay in a socket meanwhile ends nothing for being late, at both doors
+(READINGS 46)."""
+
+import json
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from ostiary_net.pauses import Pauses
+from tests.net.lane.twins import HOUSE, Line, Opened, opened, request
+from tests.net.lane.wires import Kind
+
+TOKEN: Final = "/api/oauth2/token"
+REFRESH: Final = request(TOKEN, f"grant_type=refresh_token&refresh_token={HOUSE.refresh}")
+WAYS: Final = [(True, Kind.SOCKETS), (True, Kind.MEMORY), (False, Kind.MEMORY), (False, Kind.SOCKETS)]
+
+
+class Machine:
+    """One that a test lets run or stand still: its clock, and the beats of the server on it."""
+
+    def __init__(self, door: Opened) -> None:
+        self.door = door
+        self.seconds = 0.0
+        self.pauses = Pauses(lambda: self.seconds)
+        object.__setattr__(door.service, "pauses", self.pauses)
+        self.pauses.beat()
+
+    def stand_still(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.door.clock.wait(seconds)
+
+    def run(self, seconds: int) -> None:
+        """Time passes, and the server beats."""
+        for _ in range(2 * seconds):
+            self.stand_still(0.5)
+            self.pauses.beat()
+
+
+@asynccontextmanager
+async def machine(lane: bool, kind: Kind) -> AsyncIterator[tuple[Machine, Line]]:
+    async with opened(lane=lane, kind=kind) as door:
+        yield Machine(door), door.connect()
+
+
+async def ask(line: Line, asked: bytes) -> tuple[int, dict[str, Any]]:
+    await line.say(asked)
+    head, _, body = (await line.hear(0.1)).data.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.mark.parametrize("lane, kind", WAYS)
+def test_a_retry_that_lay_in_a_socket_is_a_failure_and_the_next_is_judged_by_itself(
+    lane: bool, kind: Kind
+) -> None:
+    async def main() -> None:
+        async with machine(lane, kind) as (server, line):
+            status, pair = await ask(line, REFRESH)
+            assert status == 200
+            server.run(1)
+            server.stand_still(34)
+
+            status, answer = await ask(line, REFRESH)
+            assert (status, answer["code"], answer["data"]) == (500, "A0500", None)
+            active = request("/api/oauth2/introspect", f"token={pair['access_token']}")
+            assert (await ask(line, active))[1]["active"] is True
+
+            server.run(5)
+            status, answer = await ask(line, REFRESH)
+            assert (status, answer["error"]) == (400, "invalid_grant")
+            assert (await ask(line, active))[1] == {"active": False}
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("lane, kind", WAYS)
+def test_what_is_read_before_the_sockets_are_empty_again_may_have_lain_in_one(lane: bool, kind: Kind) -> None:
+    async def main() -> None:
+        async with machine(lane, kind) as (server, line):
+            await ask(line, REFRESH)
+            server.stand_still(34)
+            server.pauses.beat()
+            server.run(1)
+            assert (await ask(line, REFRESH))[0] == 500
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("lane, kind", WAYS)
+def test_a_retry_after_a_pause_within_the_grace_gets_the_same_pair(lane: bool, kind: Kind) -> None:
+    async def main() -> None:
+        async with machine(lane, kind) as (server, line):
+            first = await ask(line, REFRESH)
+            server.stand_still(20)
+            status, pair = await ask(line, REFRESH)
+            assert status == 200
+            assert pair["refresh_token"] == first[1]["refresh_token"]
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("lane", [True, False])
+def test_what_was_asked_by_somebody_who_has_gone_meanwhile_is_not_decided(lane: bool) -> None:
+    async def main() -> None:
+        async with opened(lane=lane, kind=Kind.SOCKETS) as door:
+            server, line, other = Machine(door), door.connect(), door.connect()
+            await trio.testing.wait_all_tasks_blocked()
+            server.stand_still(34)
+            descriptor = line.stream.socket.fileno()  # type: ignore[attr-defined]
+            os.write(descriptor, REFRESH)
+            line.stream.socket.shutdown(socket.SHUT_WR)  # type: ignore[attr-defined]
+            await trio.testing.wait_all_tasks_blocked()
+
+            active = request("/api/oauth2/introspect", f"token={HOUSE.access}")
+            assert (await ask(other, active))[1]["active"] is True, "nothing was rotated"
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+def test_a_beat_that_is_a_little_late_is_no_pause() -> None:
+    seconds = 0.0
+    pauses = Pauses(lambda: seconds)
+    for _ in range(10):
+        pauses.beat()
+        seconds += 0.9
+        earliest, latest = pauses.arrival(HOUSE.world.now)
+        assert earliest == latest == HOUSE.world.now

@@ -1,0 +1,114 @@
+"""A database that stands still, or has become a standby: turns have a limit of their own (READINGS 46,
+47)."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import psycopg
+import pytest
+
+from ostiary_core import Instant, Policy, Why
+from ostiary_core.arrival import Arrival, arrival_at
+from ostiary_core.decision import Insert, Refused, TokensIssued, UserKnown
+from ostiary_core.events import Event
+from ostiary_core.records import RECORD_TABLES, Table
+from ostiary_net.ports import CommitUnknown
+from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.postgres.connections import DatabaseStalled
+from tests.core import asks
+from tests.core.story import START, given
+from tests.net.postgres.cluster import Cluster, running_cluster
+from tests.net.rooms import registered
+
+SHORTLY = 0.3
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with running_cluster() as made:
+        yield made
+
+
+def names_of(store: PostgreSQLStore) -> set[str]:
+    return {getattr(record, "username", "") for record in store.records(Table.USER)}
+
+
+def test_a_turn_is_given_up_with_its_connection_and_the_next_one_has_another(cluster: Cluster) -> None:
+    with PostgreSQLStore(cluster.address, turn_seconds=SHORTLY) as store:
+        store.turn([registered("before")], START)
+        with cluster.frozen(), pytest.raises(DatabaseStalled):
+            store.turn([registered("meanwhile")], START)
+        [decision] = store.turn([registered("afterwards")], START)
+        assert isinstance(decision.reply, UserKnown)
+        assert names_of(store) >= {"before", "afterwards"}
+        assert "meanwhile" not in names_of(store)
+
+
+def test_a_read_is_given_up_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ostiary_net.postgres.store._QUESTION_SECONDS", SHORTLY)
+    with PostgreSQLStore(cluster.address) as store:
+        with cluster.frozen(), pytest.raises(DatabaseStalled):
+            store.session_life("0" * 32)
+        assert store.session_life("0" * 32) is None
+
+
+def test_nobody_can_know_whether_a_commit_without_an_answer_was_kept(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = psycopg.Connection.execute
+
+    def execute_frozen(connection: Any, query: Any, *arguments: Any, **named: Any) -> Any:
+        with cluster.frozen() if query == "COMMIT" else nullcontext():
+            return execute(connection, query, *arguments, **named)
+
+    with PostgreSQLStore(cluster.address, turn_seconds=SHORTLY) as store:
+        monkeypatch.setattr(psycopg.Connection, "execute", execute_frozen)
+        with pytest.raises(CommitUnknown):
+            store.turn([registered("perhaps")], START)
+
+
+def test_connections_that_reach_a_standby_are_given_up_and_the_turn_is_taken_over_another(
+    cluster: Cluster,
+) -> None:
+    with PostgreSQLStore(cluster.address, most_connections=2) as store:
+        with store._connections.taken() as one, store._connections.taken() as other:
+            for connection in (one, other):
+                connection.execute("SET default_transaction_read_only = on")
+        [decision] = store.turn([registered("written")], START)
+    assert isinstance(decision.reply, UserKnown)
+
+
+def test_events_are_chosen_once_the_turn_has_begun_and_again_before_each_attempt(cluster: Cluster) -> None:
+    with PostgreSQLStore(cluster.address) as store:
+        assert store.turn_of(lambda: ([], []), START) == []
+        waiting: list[Event] = [registered("anna"), registered("ben")]
+        decisions = store.turn_of(lambda: (waiting[1:], [None]), START)
+        assert len(decisions) == 1
+        assert "anna" not in names_of(store)
+
+
+@pytest.mark.parametrize(
+    "arrival, why",
+    [
+        (arrival_at(Instant(START - 5_000)), None),
+        (arrival_at(START), Why.REPLAYED_AFTER_GRACE),
+        (Arrival(Instant(START - 5_000), START), Why.ARRIVAL_UNKNOWN),
+    ],
+)
+def test_an_arrival_is_read_by_the_clock_of_the_database(
+    address: str, arrival: Arrival, why: Why | None
+) -> None:
+    """Instances keep other times than it: what counts is how long the request has waited."""
+    world = given()
+    first = world.tokens()
+    with PostgreSQLStore(address, policy=Policy(grace_seconds=0)) as store:
+        store.write([Insert(record) for table in RECORD_TABLES for record in world.store.records(table)])
+        [rotated] = store.turn([asks.refresh(world.basic(), first)], START)
+        assert isinstance(rotated.reply, TokensIssued)
+        [retried] = store.turn([asks.refresh(world.basic(), first, arrival=arrival)], START)
+    if why is None:
+        assert isinstance(retried.reply, TokensIssued)
+        assert retried.reply.access_token == rotated.reply.access_token
+    else:
+        assert retried.reply == Refused(why)
