@@ -5,6 +5,7 @@ that overtake their request's body, and idle connections that were never closed
 (docs/decisions/0010-front-door-repairs.md).
 """
 
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -74,10 +75,13 @@ class Guard:
         elif await exchange.gather():
             answered = self.shortcut(scope) if self.shortcut and exchange.is_whole else None
             try:
-                if answered is None:
-                    await self.app(scope, exchange.receive, exchange.send)
-                else:
-                    await exchange.answer(await answered(exchange.body))
+                with exchange.limit:
+                    if answered is None:
+                        await self.app(scope, exchange.receive, exchange.send)
+                    else:
+                        await exchange.answer(await answered(exchange.body))
+                if exchange.limit.cancelled_caught:
+                    await exchange.fail(trio.TooSlowError())
             except Exception as error:
                 await exchange.fail(error)
 
@@ -150,8 +154,10 @@ class _Exchange:
         self._whole = trio.Event()
         self._answering = False
         self._over = False
+        self.limit = trio.CancelScope()
+        """Of the time in which the application must begin to answer."""
         if not head.has_body:
-            self._whole.set()
+            self._note_whole()
 
     async def gather(self) -> bool:
         """Wait a moment for the body. False when the request is over already."""
@@ -202,6 +208,7 @@ class _Exchange:
             return
         if message["type"] == "http.response.start":
             self._answering = True
+            self.limit.deadline = math.inf
             if not self._whole.is_set() or self._is_stopping():
                 message = self._closing(message)
             await self._send(message)
@@ -242,11 +249,17 @@ class _Exchange:
         if message["type"] == "http.request":
             self._received_bytes += len(message.get("body", b""))
             if not message.get("more_body", False):
-                self._whole.set()
+                self._note_whole()
             if self._received_bytes > self._rules.body_limit(self._scope["path"]):
                 await self.refuse(413)
                 return {"type": _DISCONNECT}
         return message
+
+    def _note_whole(self) -> None:
+        """All of the request is here: from now on the application has so much time."""
+        self._whole.set()
+        if not self._answering:
+            self.limit.deadline = trio.current_time() + self._rules.answer_seconds(self._scope["path"])
 
     def _closing(self, start: Message) -> Message:
         """The same answer, said to be the last on its connection. HTTP/2 has no such field."""

@@ -73,6 +73,10 @@ class DoorRules:
     body_seconds: float = 30.0
     """From the head until the body is whole."""
 
+    answer_seconds: Callable[[str], float] = lambda path: 9.5
+    """From when a request to a path is whole until its answer begins; then it is answered 500 (READINGS 47).
+    What the store does not answer in time, its callers are told of a little earlier."""
+
     write_seconds: float = 20.0
     """For the client to take 64 KiB of an answer."""
 

@@ -341,3 +341,37 @@ async def test_an_application_that_answers_after_a_refusal_is_not_heard(open_doo
     heard = await peer.hear_end(60)
     assert heard.startswith(b"HTTP/1.1 408")
     assert b"too late" not in heard
+
+
+async def test_an_answer_that_does_not_begin_in_time_is_a_failure(open_door: OpenDoor) -> None:
+    """READINGS 47: whatever a handler waits for."""
+
+    async def stuck(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await answer_lifespan(receive, send)
+            return
+        await trio.sleep_forever()
+
+    door = await open_door(stuck)
+    peer = await door.connect()
+    began = trio.current_time()
+    await peer.say(b"GET /stuck HTTP/1.1\r\nHost: door\r\n\r\n")
+    heard = await peer.hear_end()
+    assert heard.startswith(b"HTTP/1.1 500")
+    assert b"refused 500 at /stuck" in heard
+    assert trio.current_time() - began < 10 + door.guarded.rules.linger_seconds
+
+
+async def test_an_answer_that_has_begun_may_take_its_time(open_door: OpenDoor) -> None:
+    async def slow(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await answer_lifespan(receive, send)
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
+        await trio.sleep(30)
+        await send({"type": "http.response.body", "body": b"done"})
+
+    door = await open_door(slow)
+    peer = await door.connect()
+    await peer.say(b"GET /slow HTTP/1.1\r\nHost: door\r\n\r\n")
+    assert (await peer.hear(60)).endswith(b"done")
