@@ -38,6 +38,8 @@ class Use(StrEnum):
     NONE = "none"
     RETRY = "retry"
     REPLAY = "replay"
+    DOUBTFUL = "doubtful"
+    """Nobody can know which: the server stood still when the grace ended."""
 
 
 def use_of(call: Call, place: Place | None, now: int, history: History, dead: Dead) -> Use:
@@ -60,7 +62,10 @@ def use_of(call: Call, place: Place | None, now: int, history: History, dead: De
     if generation < max(session.spent_at):
         return Use.REPLAY
     at, agent = session.spent_at[generation]
-    return Use.RETRY if now - at <= GRACE_MS and agent == call.user_agent else Use.REPLAY
+    latest = now - call.waited_ms
+    if agent != call.user_agent or latest - call.unseen_ms - at > GRACE_MS:
+        return Use.REPLAY
+    return Use.RETRY if latest - at <= GRACE_MS else Use.DOUBTFUL
 
 
 def faults_of_answer(
@@ -132,6 +137,8 @@ def _faults_of_refresh(
         yield from _faults_of_tokens(answer, now, session)
     if use is Use.REPLAY and (granted or answer.error == "invalid_scope"):
         yield Violation(REPLAY_ENDS, "a replay is answered as if it were none")
+    if use is Use.DOUBTFUL and granted:
+        yield Violation(REPLAY_ENDS, "a retry is answered of which nobody can know whether it came in time")
     if use is not Use.RETRY:
         return
     within = not call.scope or set(call.scope) <= set(session.scope)

@@ -136,6 +136,10 @@ class Call(NamedTuple):
     refresh_seconds: int | None = None
     keep_seconds: int | None = None
     """How long the old secret is to work on."""
+    waited_ms: int = 0
+    """How long it has waited inside the server when it is decided."""
+    unseen_ms: int = 0
+    """For how long before that the server stood still, so that it may have come at any time of it."""
     parts: tuple["Call", ...] = ()
     """Of a batch, which is done whole or not at all."""
 

@@ -13,7 +13,15 @@ from unittest.mock import patch
 from fuzz.beginnings import SCOPES
 from fuzz.calls import Answer, Call, Said, Verb
 from fuzz.replies import answer_of
-from fuzz.requests import SOURCE, administration_event, hash_of, parameters, person, token_service_event
+from fuzz.requests import (
+    SOURCE,
+    administration_event,
+    arrival_of,
+    hash_of,
+    parameters,
+    person,
+    token_service_event,
+)
 from fuzz.seeds import entropy
 from ostiary_core import client_fields, keys, load, store, take_turn
 from ostiary_core import events as e
@@ -163,7 +171,7 @@ class Driver:
         event = (
             e.ProfileRequested(access_token=Secret(call.token or ""))
             if call.verb is Verb.USER_INFO
-            else token_service_event(call, NO_ENTROPY)
+            else token_service_event(call, NO_ENTROPY, Instant(now))
         )
         snapshot = load([keys(event)], self.store.fetch)
         [decision] = take_turn([event], snapshot, Instant(now), self.policy)
@@ -176,7 +184,7 @@ class Driver:
         drawn = Entropy(entropy(self.world, number))
         match call.verb:
             case Verb.REDEEM | Verb.REFRESH | Verb.CLIENT_CREDENTIALS | Verb.INTROSPECT | Verb.REVOKE:
-                return token_service_event(call, drawn)
+                return token_service_event(call, drawn, now)
             case Verb.USER_INFO:
                 return e.ProfileRequested(access_token=Secret(call.token or ""))
             case Verb.CHECK:
@@ -217,7 +225,10 @@ class Driver:
                 )
             case Verb.REFRESH_LOGIN:
                 return e.LoginRefreshed(
-                    refresh_token=Secret(call.token or ""), user_agent=call.user_agent, entropy=drawn
+                    refresh_token=Secret(call.token or ""),
+                    user_agent=call.user_agent,
+                    entropy=drawn,
+                    arrival=arrival_of(call, now),
                 )
             case Verb.SIGN_OUT:
                 return e.SignedOut(caller=person(call))

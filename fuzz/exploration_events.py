@@ -77,6 +77,9 @@ def _of_session(history: History, session: SeenSession) -> Iterator[Step]:
             yield _step(Verb.REVOKE, client=foreign, token=token)
         yield _step(Verb.REFRESH, client=own, token=refresh, agent=AGENT)
         yield _step(Verb.REFRESH, client=own, token=refresh, agent=OTHER_AGENT)
+        if back:
+            yield _step(Verb.REFRESH, client=own, token=refresh, agent=AGENT, waited=1)
+            yield _step(Verb.REFRESH, client=own, token=refresh, agent=AGENT, unseen=1)
         yield _step(Verb.REFRESH, client=own, token=refresh, agent=AGENT, scope=WIDE)
         yield _step(Verb.REFRESH, client=own, token=refresh, agent=AGENT, scope=NARROW)
         yield _step(Verb.REFRESH, client=own, token=access, agent=AGENT)

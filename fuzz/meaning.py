@@ -28,7 +28,13 @@ def challenge_of(verifier: str) -> str:
 def call_of(history: History, step: Step) -> Call:
     """The call that `step` makes, with every reference resolved and every twist applied."""
     verb = step.verb
-    base = Call(verb=verb, user_agent=step.agent, login=None if step.by is None else _text(history, step.by))
+    base = Call(
+        verb=verb,
+        user_agent=step.agent,
+        login=None if step.by is None else _text(history, step.by),
+        waited_ms=step.waited,
+        unseen_ms=step.unseen,
+    )
     if verb in (Verb.USER_INFO, Verb.REFRESH_LOGIN):
         return base._replace(token=_token(history, step))
     if verb in AT_THE_TOKEN_SERVICE:

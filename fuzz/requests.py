@@ -6,11 +6,14 @@ from typing import Final
 
 from fuzz.calls import Call, Verb
 from ostiary_core import events as e
+from ostiary_core.arrival import Arrival
+from ostiary_core.instant import Instant
 from ostiary_core.secret import Entropy, Secret
 
 __all__ = [
     "SOURCE",
     "administration_event",
+    "arrival_of",
     "hash_of",
     "parameters",
     "person",
@@ -32,7 +35,13 @@ def person(call: Call) -> e.SignedIn:
     return e.SignedIn(access_token=Secret(call.login or ""))
 
 
-def token_service_event(call: Call, drawn: Entropy) -> e.Event:
+def arrival_of(call: Call, now: Instant) -> Arrival:
+    """When a call that is decided now came."""
+    latest = now - call.waited_ms
+    return Arrival(Instant(latest - call.unseen_ms), Instant(latest))
+
+
+def token_service_event(call: Call, drawn: Entropy, now: Instant) -> e.Event:
     credentials = e.ClientCredentials(
         client_id=call.client_id or "",
         secret=Secret(call.secret or ""),
@@ -57,6 +66,7 @@ def token_service_event(call: Call, drawn: Entropy) -> e.Event:
                 scopes=call.scope or None,
                 user_agent=call.user_agent,
                 entropy=drawn,
+                arrival=arrival_of(call, now),
             )
         case Verb.CLIENT_CREDENTIALS:
             return e.ClientCredentialsRequested(

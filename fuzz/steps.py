@@ -99,6 +99,10 @@ class Step(NamedTuple):
     change: str | None = None
     """What an administrator does: the name of one of the tables of `beginnings`."""
     twist: Twist | None = None
+    waited: int = 0
+    """Milliseconds that it waited inside the server, which end at `at`."""
+    unseen: int = 0
+    """Milliseconds before these in which the server stood still and it may have come."""
     joined: bool = False
     """Taken in the same turn as the step before it."""
     crash: bool = False
@@ -131,6 +135,10 @@ class Step(NamedTuple):
             words.append(f"change={self.change}")
         if self.twist is not None:
             words.append(f"twist={self.twist}")
+        if self.waited:
+            words.append(f"waited={self.waited}")
+        if self.unseen:
+            words.append(f"unseen={self.unseen}")
         if self.crash:
             words.append("crash")
         if self.restart:
@@ -208,7 +216,7 @@ def _number(text: str) -> int:
 _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     **dict.fromkeys(("client", "user", "other", "role", "scope", "agent", "change"), str),
     **dict.fromkeys(("by", "token"), Ref.parse),
-    "uri": _number,
+    **dict.fromkeys(("uri", "waited", "unseen"), _number),
     "twist": _one_of(Twist),
 }
 _FLAGS: Final = ("crash", "restart")

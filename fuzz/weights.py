@@ -110,4 +110,9 @@ CONSENT_TWISTS: Final = (
 UNDONE_BY: Final = {Verb.DISABLE_USER: Verb.ENABLE_USER, Verb.DISABLE_CLIENT: Verb.ENABLE_CLIENT}
 WAITS_MS: Final = ((0,), (1,), (30_000,), (30_001,), (20_000, 10_000), (20_000, 10_001), (29_999, 1, 1))
 """How long somebody waits for an answer that got lost before asking again, and yet again."""
+WAITED_MS: Final = (1, 1_000, 9_000)
+LONGEST_WAIT_MS: Final = max(WAITED_MS)
+"""How long a request may wait inside the server before it is decided."""
+UNSEEN_MS: Final = (0, 0, 1, 2_000, 40_000)
+"""How long the server may have stood still before it read a request."""
 LOGIN_MS: Final = 1_800_000

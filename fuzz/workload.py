@@ -28,6 +28,8 @@ from fuzz.weights import (
     EXCHANGE_TWISTS,
     LOGIN_MS,
     UNDONE_BY,
+    UNSEEN_MS,
+    WAITED_MS,
     WAITS_MS,
     WEIGHTS,
 )
@@ -114,6 +116,11 @@ class Workload:
             return []
         spent = step._replace(token=step.token._replace(back=max(1, step.token.back)))
         again = [(wait, spent) for wait in reversed(random.choice(WAITS_MS))]
+        if random.random() < 0.4:
+            wait, first = again.pop()
+            waited = random.choice(WAITED_MS)
+            unseen = random.choice(UNSEEN_MS)
+            again.append((wait + waited, first._replace(waited=waited, unseen=unseen)))
         if random.random() < 0.3:
             again.append((random.choice((0, 1_000)), Step(number=0, at=0, verb=Verb.SWEEP, token=step.token)))
         return again

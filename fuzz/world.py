@@ -21,6 +21,7 @@ from fuzz.seeds import entropy
 from fuzz.seen import SeenUser
 from fuzz.steps import Step
 from fuzz.watch import Watch
+from fuzz.weights import LONGEST_WAIT_MS
 from ostiary_core import events as e
 from ostiary_core.code import TRANSITIONS as CODE_TRANSITIONS
 from ostiary_core.decision import Decision, Done, Fact, Refused, UserKnown
@@ -48,7 +49,10 @@ class World:
     """A life of clients and people under the rules."""
 
     def __init__(self, name: str, beginning: Beginning, *, rehearse_every: int = 1) -> None:
-        policy = Policy(revoke_on_code_replay=beginning.code_replay_ends_session)
+        policy = Policy(
+            revoke_on_code_replay=beginning.code_replay_ends_session,
+            salt_margin_seconds=LONGEST_WAIT_MS // 1_000,
+        )
         self.name = name
         self.driver = Driver(name, policy, rehearse_every=rehearse_every)
         self.model = Model(code_replay_ends_session=beginning.code_replay_ends_session)

@@ -229,6 +229,30 @@ def grace_one_short(original: Original) -> Original:
     return refresh
 
 
+def judged_by_its_turn(original: Original) -> Original:
+    return lambda **asked: original(**{**asked, "arrival": None})
+
+
+def doubt_ends(original: Original) -> Original:
+    def refresh(**asked: Any) -> Any:
+        arrival = asked["arrival"]
+        if arrival is not None:
+            asked["arrival"] = arrival._replace(earliest=arrival.latest)
+        return original(**asked)
+
+    return refresh
+
+
+def doubt_answers(original: Original) -> Original:
+    def refresh(**asked: Any) -> Any:
+        arrival = asked["arrival"]
+        if arrival is not None:
+            asked["arrival"] = arrival._replace(latest=arrival.earliest)
+        return original(**asked)
+
+    return refresh
+
+
 def longer_grace(original: Original) -> Original:
     return lambda **asked: original(**{**asked, "policy": replace(asked["policy"], grace_seconds=31)})
 
@@ -248,6 +272,21 @@ FAULTS: Final = (
     Fault("grace-slides", "each retry opens the window anew", wrapped("session", "_repeat", grace_slides)),
     Fault("grace-one-short", "the 30th second is outside", wrapped("session", "refresh", grace_one_short)),
     Fault("grace-one-long", "the grace lasts 31 seconds", wrapped("session", "refresh", longer_grace)),
+    Fault(
+        "judged-by-its-turn",
+        "what a retry waited for inside the server costs its grace",
+        wrapped("session", "refresh", judged_by_its_turn),
+    ),
+    Fault(
+        "doubt-ends",
+        "a retry that may have come in time ends its session",
+        wrapped("session", "refresh", doubt_ends),
+    ),
+    Fault(
+        "doubt-answers",
+        "a retry that may have come too late is answered",
+        wrapped("session", "refresh", doubt_answers),
+    ),
     Fault(
         "spent-access-lives",
         "the spent access token stays good",

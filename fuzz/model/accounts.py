@@ -57,6 +57,8 @@ def refresh_login(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if held is None or held.is_access or held.session.client is not None:
         return refused("A1001", "the backend's refresh accepts only its own refresh token")
     verdict = realm.present(held, call, LOGIN_ACCESS_SECONDS, now, given)
+    if verdict.answer.error == "A0500":
+        return verdict
     if verdict.answer.said is Said.REFUSED:
         return refused("A1001", verdict.clause)
     return login(realm, held.session, now, verdict.clause)

@@ -52,6 +52,10 @@ class Callers:
                 self.story.faults["clock set"] += 1
                 by_ms = instance.set_clock(mishap.clock_ms)
                 self.story.tell(f"the clock of instance {instance.number} is set by {by_ms / 1000:+} s")
+            if mishap.stall_ms:
+                self.story.faults["store stalls"] += 1
+                instance.stall(mishap.stall_ms)
+                self.story.tell(f"the store of instance {instance.number} stalls for {mishap.stall_ms} ms")
             async with trio.open_nursery() as nursery:
                 if mishap.crash_ms is not None:
                     nursery.start_soon(self._crash, instance, mishap.crash_ms)

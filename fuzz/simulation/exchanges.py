@@ -29,6 +29,8 @@ from ostiary_core.secret import digest_of
 
 __all__ = ["DESK", "Exchanges"]
 
+ANSWER_SECONDS: Final = 10.0
+"""Within which every request is answered (READINGS 47)."""
 NO_OPERATION: Final = -1
 """What is judged by nobody."""
 
@@ -94,6 +96,9 @@ class Exchanges:
                 self.story.fault(DOCUMENTED, f"{call.verb} is answered in bytes that are no HTTP: {error}")
         if mishap.fate == CUT_BEFORE or line is None:
             operation.outcome = Outcome.NEVER
+        late_seconds = trio.current_time() - operation.invoked_at - ANSWER_SECONDS
+        if heard is not None and not mishap.slow and mishap.torn == 1 and late_seconds > 0:
+            self.story.fault(PROGRESS, f"{call.verb} is answered {late_seconds:.1f} s too late")
         self._returned(operation, instance, heard, mishap, source)
         operation.clock_was_set = setting != (instance.times_set, instance.incarnation)
         cut = mishap.fate is not None or not instance.is_up or setting[1] != instance.incarnation
@@ -196,7 +201,8 @@ class Exchanges:
         operation.answer = answer
         if answer.said is Said.FAILED:
             operation.outcome = Outcome.UNKNOWN
-            if operation.number not in self.witness.met_fault:
+            has_stalled = instance.stalled_until > operation.invoked_at
+            if operation.number not in self.witness.met_fault and not has_stalled:
                 self.story.fault(
                     DOCUMENTED, f"{call.verb} fails with {heard.status} though no fault was injected"
                 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import trio
 from argon2 import PasswordHasher, Type
@@ -35,13 +35,15 @@ from ostiary_net.passwords import Passwords
 from ostiary_net.service import Service
 from ostiary_net.sweeping import sweep, sweep_once
 from ostiary_net.text_messages import TextMessage, open_text_messages
-from ostiary_net.threads import run_inline
+from ostiary_net.threads import RunSync, run_inline
 from ostiary_net.turns import open_turns
 from ostiary_web.app import Application, Backing, OpenBacking
 from ostiary_web.entrance import door_rules
 from ostiary_web.settings import Settings
 
 __all__ = ["CHEAP", "MOST_WRONG_SECONDS", "Habits", "Instance"]
+
+T = TypeVar("T")
 
 CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
 """Argon2id that costs nothing."""
@@ -114,6 +116,8 @@ class Instance:
     secret: Callable[[], str]
     random: Random
     offset_ms: int = 0
+    stalled_until: float = 0.0
+    """Until when its store stands still."""
     times_set: int = 0
     """How often its clock was set: there and back again shows in no offset."""
     incarnation: int = 0
@@ -158,6 +162,19 @@ class Instance:
         self.offset_ms = max(-MOST_WRONG_SECONDS * 1_000, min(before + by_ms, MOST_WRONG_SECONDS * 1_000))
         return self.offset_ms - before
 
+    def stall(self, by_ms: int) -> None:
+        """Have its store stand still from now on."""
+        self.stalled_until = max(self.stalled_until, trio.current_time() + by_ms / 1000)
+
+    def _stalling(self, run_sync: RunSync) -> RunSync:
+        """Where its turns run, when its store does not stand still."""
+
+        async def run(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+            await trio.sleep(max(0.0, self.stalled_until - trio.current_time()))
+            return await run_sync(sync_fn, limiter=limiter)
+
+        return run
+
     # --- its life
 
     async def live(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -200,7 +217,11 @@ class Instance:
             )
             self.store.met = self.faults_met
             async with (
-                open_turns(self.store, self.clock, self.shared.run_sync(self.random, self.witness)) as turns,
+                open_turns(
+                    self.store,
+                    self.clock,
+                    self._stalling(self.shared.run_sync(self.random, self.witness)),
+                ) as turns,
                 open_text_messages(self.delivered) as text_messages,
                 trio.open_nursery() as nursery,
             ):

@@ -119,9 +119,13 @@ def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int
             assert operation.returned is not None
             at = operation.returned if seen is None else seen.moment
             now = operation.returned_now if seen is None else seen.now
-            events.append(Event(operation, at, now, happened=True, may_be_slowed=operation.number in slowed))
+            waited_ms = 0 if seen is None else seen.waited_ms
+            may_be_slowed = operation.number in slowed
+            events.append(
+                Event(operation, at, now, happened=True, waited_ms=waited_ms, may_be_slowed=may_be_slowed)
+            )
         elif seen is not None:
-            events.append(Event(operation, seen.moment, seen.now, happened=True))
+            events.append(Event(operation, seen.moment, seen.now, happened=True, waited_ms=seen.waited_ms))
         else:
             events.append(Event(operation, operation.invoked, operation.invoked_now, happened=False))
     return sorted(events, key=lambda event: event.at)

@@ -33,6 +33,8 @@ class Event:
     at: float
     now: int
     happened: bool
+    waited_ms: int = 0
+    """How long it had waited inside the server when it was decided."""
     may_be_slowed: bool = False
     """Whether so much was guessed from its address that the process may make it wait."""
 
@@ -59,7 +61,7 @@ def straight(
 def apply(model: Model, event: Event) -> Verdict:
     """What must be answered to an event, which happens to the model."""
     operation = event.operation
-    call = _own_last(model, operation.call, event.now)
+    call = _own_last(model, operation.call, event.now)._replace(waited_ms=event.waited_ms, unseen_ms=0)
     if event.is_certain:
         assert operation.answer is not None
         if event.may_be_slowed:

@@ -49,6 +49,8 @@ class Mishap:
     """The answer is taken a few bytes at a time."""
     clock_ms: int = 0
     """By how much the instance's clock is set wrong before this."""
+    stall_ms: int = 0
+    """How long the instance's store stands still from now on."""
     crash_ms: int | None = None
     """How long after this began the instance crashes."""
     garbage: bool = False
@@ -106,6 +108,7 @@ NUMBERS: Final[dict[str, int | None]] = {
     "race": 1,
     "torn": 1,
     "clock_ms": 0,
+    "stall_ms": 0,
     "crash_ms": None,
 }
 
@@ -196,6 +199,7 @@ class Swarm:
             clock_ms=random.choice((-60_000, -5_000, -1_000, -1, 1, 1_000, 20_000))
             if happens("clock")
             else 0,
+            stall_ms=random.choice((500, 4_000, 8_000, 20_000, 40_000)) if happens("stall") else 0,
             crash_ms=random.choice((0, 0, 1, 3, 50)) if happens("crash") else None,
             garbage=happens("garbage"),
             proxied=random.random() < 0.2,
@@ -214,6 +218,7 @@ KINDS: Final = {
     "torn": (0.1, 0.4),
     "slow": (0.05, 0.2),
     "clock": (0.02, 0.1),
+    "stall": (0.02, 0.1),
     "crash": (0.01, 0.05),
     "garbage": (0.03, 0.1),
     "hurry": (0.2, 0.6),

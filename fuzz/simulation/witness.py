@@ -32,6 +32,8 @@ class Seen(NamedTuple):
     now: int
     kind: str
     changed: bool = False
+    waited_ms: int = 0
+    """How long it had waited, by its instance's clock."""
     turned_away: bool = False
     """It lost to another that did the same at the same time, and was asked to try again: nothing was done."""
 
@@ -40,6 +42,7 @@ class Seen(NamedTuple):
 class _Known:
     event: Event
     operation: int
+    asked_at: int
 
 
 class Witness:
@@ -58,9 +61,9 @@ class Witness:
         self.moment += 1
         return self.moment
 
-    def asked(self, event: Event, operation: int) -> None:
-        """An event is about to be put into the queue for an operation."""
-        self._known[id(event)] = _Known(event, operation)
+    def asked(self, event: Event, operation: int, now: int) -> None:
+        """An event is about to be put into the queue for an operation, at `now` by its instance's clock."""
+        self._known[id(event)] = _Known(event, operation, now)
 
     def operations_of(self, events: Sequence[Event]) -> list[int]:
         """Whose the events are; -1 for what the server does by itself."""
@@ -74,8 +77,15 @@ class Witness:
         for place, operation in enumerate(self.operations_of(events)):
             if operation >= 0:
                 at = self.tick() if moment is None else moment + place / 1_000
-                kind, decision = type(events[place]).__name__, decisions[place]
-                seen = Seen(at, now, kind, bool(decision.changes), _is_turned_away(decision))
+                event, decision = events[place], decisions[place]
+                seen = Seen(
+                    moment=at,
+                    now=now,
+                    kind=type(event).__name__,
+                    changed=bool(decision.changes),
+                    waited_ms=now - self._known[id(event)].asked_at,
+                    turned_away=_is_turned_away(decision),
+                )
                 self.seen.setdefault(operation, []).append(seen)
 
     def failed(self, events: Sequence[Event]) -> None:
@@ -116,7 +126,7 @@ class WitnessedService(Service):
         begun = Service.begin_token_service(self, operation, sender, body, source)
         said = _IN_A_FORM.search(body)
         if said is not None and isinstance(begun, Begun):
-            self.witness.asked(begun.asked.event, int(said[1]))
+            self.witness.asked(begun.asked.event, int(said[1]), self.clock.now())
         return begun
 
     def begin_userinfo(self, headers: Sequence[tuple[bytes, bytes]], source: str) -> Begun | Answer:
@@ -134,4 +144,4 @@ class WitnessedService(Service):
     def _asked(self, event: Event, origin: Origin) -> None:
         operation = self.witness.traces.get(origin.trace_id)
         if operation is not None:
-            self.witness.asked(event, operation)
+            self.witness.asked(event, operation, self.clock.now())

@@ -2,6 +2,7 @@
 
 from quart import Blueprint, Response, current_app, request
 
+from ostiary_core.arrival import Arrival
 from ostiary_core.decision import LoginIssued, PasswordOnFile, Refused
 from ostiary_core.events import (
     LoginRefreshed,
@@ -86,14 +87,14 @@ async def sign_in(here: Exchange, username: str, password: str) -> LoginIssued |
                 return Refused(Why.INTERNAL_ERROR)
 
 
-async def renew_login(here: Exchange, refresh_token: Secret) -> LoginIssued | Refused:
+async def renew_login(here: Exchange, refresh_token: Secret, arrival: Arrival) -> LoginIssued | Refused:
     """The next pair of a login session. Raises `TurnFailed` where nobody can know whether it came in time."""
     decision = await here.decide(
         LoginRefreshed(
             refresh_token=refresh_token,
             user_agent=user_agent_of(here.headers),
             entropy=here.entropy(),
-            arrival=here.arrival,
+            arrival=arrival,
         )
     )
     if is_failure(decision):
@@ -146,11 +147,12 @@ async def refresh() -> Response:
     if by_cookie is not None and not request.mimetype:
         if not proves_origin(request.headers.get(FORM_HEADER, "")):
             return here.refuse(Why.ORIGIN_UNPROVEN)
-        return _signed_in(here, await renew_login(here, by_cookie))
+        return _signed_in(here, await renew_login(here, by_cookie, here.service.arrival()))
     fields = await texts(here, refreshToken=longest(1024))
     if isinstance(fields, Response):
         return fields
-    return _signed_in(here, await renew_login(here, Secret(fields["refreshToken"])))
+    refresh_token = Secret(fields["refreshToken"])
+    return _signed_in(here, await renew_login(here, refresh_token, here.service.arrival()))
 
 
 @auth.post("/api/auth/logout")

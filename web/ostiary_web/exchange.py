@@ -9,7 +9,6 @@ import msgspec
 import trio
 from quart import Response, current_app, g, request
 
-from ostiary_core.arrival import Arrival
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, FieldFault, Refused
 from ostiary_core.events import Event
@@ -47,7 +46,6 @@ class Exchange:
     headers: Sequence[tuple[bytes, bytes]]
     language: Language
     origin: Origin
-    arrival: Arrival
 
     @property
     def trace_id(self) -> str:
@@ -112,7 +110,6 @@ def exchange() -> Exchange:
             headers=headers,
             language=language_of(headers),
             origin=service.origin(headers, source),
-            arrival=service.arrival(),
         )
     found: Exchange = g.exchange
     return found

@@ -7,7 +7,7 @@ import structlog
 
 from fuzz.faults.planting import Fault
 from fuzz.simulation.determinism import SeededEntropy
-from fuzz.simulation.faults.plants import Original, both, function, method
+from fuzz.simulation.faults.plants import Original, both, function, method, rule
 from ostiary_core.decide import take_turn
 from ostiary_core.events import CodeRedeemed, RefreshRequested
 from ostiary_core.http.answer import Answer
@@ -122,6 +122,12 @@ FAULTS: Final = (
         method(turns, "_take_turn", answered_anyway),
     ),
     Fault("no-second-attempt", "a lost race is a failure", function("ostiary_net.turns._MOST_ATTEMPTS", 1)),
+    Fault(
+        "waits-for-ever",
+        "callers wait for as long as a store stands still",
+        function("ostiary_net.turn_queue.LONGEST_WAIT_SECONDS", 1_000.0),
+    ),
+    rule("judged-by-its-turn"),
     Fault("code-answered-twice", "equal redemptions share an answer", both("turn", only_the_first)),
     Fault(
         "failure-as-refusal",

@@ -127,10 +127,11 @@ class Visit:
 async def open_visit() -> Visit:
     """The visit that this request is; its login session is refreshed where it needs to be."""
     visit = Visit(exchange(), visitors_language(None), who=cookie_caller())
+    arrival = visit.here.service.arrival()
     await _recognise(visit)
     refresh_token = refresh_cookie()
     if visit.user is None and refresh_token is not None:
-        renewed = await renew_login(visit.here, refresh_token)
+        renewed = await renew_login(visit.here, refresh_token, arrival)
         if isinstance(renewed, LoginIssued):
             visit.renewed = renewed
             visit.who = SignedIn(access_token=renewed.tokens.access_token)
