@@ -22,7 +22,7 @@ from first_records import entropy, make_first_records, now
 from ostiary_core import Instant
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.limits import Limits
+from ostiary_core.rate import RateWindows
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def make_application(clock: Callable[[], Instant] = now) -> Any:
     """The four operations, as the WSGI application of the configured project."""
     from django_store import DjangoStore
 
-    store, limits = DjangoStore(), Limits()
+    store, rate_windows = DjangoStore(), RateWindows()
 
     def token_service(request: HttpRequest) -> HttpResponse:
         trace_id = entropy()[:16].hex()
@@ -59,7 +59,9 @@ def make_application(clock: Callable[[], Instant] = now) -> Any:
             source=request.META.get("REMOTE_ADDR", ""),
         )
         try:
-            told = answer(asked, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
+            told = answer(
+                asked, store, rate_windows=rate_windows, now=clock(), entropy=entropy(), trace_id=trace_id
+            )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
             logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)

@@ -13,7 +13,7 @@ from werkzeug.exceptions import ClientDisconnected
 from ostiary_core import Instant, MemoryStore, Store
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.limits import Limits
+from ostiary_core.rate import RateWindows
 
 PATHS = "/api/oauth2/<operation>"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -23,7 +23,7 @@ METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
     """The four operations over `store`."""
     application = Flask(__name__)
-    limits, lock = Limits(), Lock()
+    rate_windows, lock = RateWindows(), Lock()
 
     @application.route(PATHS, methods=METHODS, provide_automatic_options=False)
     def token_service(operation: str) -> Response:
@@ -41,7 +41,9 @@ def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
         try:
             # Servers of WSGI bring threads, and the in-memory store is for one caller at a time.
             with lock:
-                told = answer(asked, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
+                told = answer(
+                    asked, store, rate_windows=rate_windows, now=clock(), entropy=entropy(), trace_id=trace_id
+                )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
             application.logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)

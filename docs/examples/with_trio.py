@@ -15,7 +15,7 @@ from ostiary_core import Instant, MemoryStore, Store
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.limits import Limits
+from ostiary_core.rate import RateWindows
 
 PATIENCE_SECONDS = 30
 
@@ -30,12 +30,14 @@ async def serve(
     task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Answer the four operations on a local port, until cancelled."""
-    limits = Limits()
+    rate_windows = RateWindows()
 
     def answered(request: Request) -> Answer:
         trace_id = entropy()[:16].hex()
         try:
-            return answer(request, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
+            return answer(
+                request, store, rate_windows=rate_windows, now=clock(), entropy=entropy(), trace_id=trace_id
+            )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
             logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)

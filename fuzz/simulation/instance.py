@@ -25,7 +25,6 @@ from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.decision import Decision
 from ostiary_core.guesses import Guesses
 from ostiary_core.rate import RateWindows
-from ostiary_net.authentications import Authentications
 from ostiary_net.clock import SystemClock
 from ostiary_net.files import Files
 from ostiary_net.front_door import guard, install_seam
@@ -213,7 +212,6 @@ class Instance:
                     entropy_source=entropy,
                     rate_windows=RateWindows(scale=100),
                     guesses=Guesses(scale=self.habits.free_guesses / FREE_GUESSES),
-                    authentications=Authentications(scale=100_000),
                 )
                 yield Backing(
                     service=WitnessedService.watching(self.witness, service),

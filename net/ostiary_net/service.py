@@ -177,10 +177,8 @@ class Service:
         """What of it comes after its decision, which is kept; whether its secret was right is remembered."""
         asked = begun.asked
         self._decided(asked.event, asked.origin, decision)
-        wait_seconds = self.authentications.seconds_to_wait(
-            asked.event, asked.origin.source, decision, begun.now
-        )
-        return asked.too_early(wait_seconds) if wait_seconds else asked.answer(decision)
+        self.authentications.note(asked.event, decision, begun.now)
+        return asked.answer(decision)
 
     def failure(self, begun: "Begun", failure_: TurnFailed) -> Answer:
         """The same where its turn could not be taken; the log then holds the trace id."""
@@ -194,7 +192,7 @@ class Begun:
 
     asked: service.Asked
     now: Instant
-    """When it was read: what it counts against has that time."""
+    """When it was read: whether its secret was right is remembered with that time."""
 
 
 def _tell_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ostiary_core import Instant
 from ostiary_core.decision import Decision, Done, Fact, FactKind, Refused
-from ostiary_core.events import GrantUnrecognised
+from ostiary_core.events import ClientRegistered, GrantUnrecognised, Operator
 from ostiary_core.http import token_service
 from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import LIMITS, Operation
@@ -110,6 +110,23 @@ async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
     assert token_service.PATHS, "the operations have paths"
     assert SECRET not in metrics.exposition()
     assert sum(n for name, n in samples(metrics).items() if name.startswith("ostiary_requests_total")) == 2
+
+
+async def test_wrong_secrets_are_counted_by_their_reason() -> None:
+    metrics = Metrics()
+    async with open_turns(PlainStore(), HandClock(), run_inline, metrics) as turns:
+        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+        fields = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"]}
+        await turns.decide(
+            ClientRegistered(caller=Operator(), fields=fields, entropy=SeededEntropy("a client").draw())
+        )
+        sender = sender_of(((b"content-type", b"application/x-www-form-urlencoded"),))
+        for client_id in ("app", "app", "nobody"):
+            body = f"token=t&client_id={client_id}&client_secret=wrong".encode()
+            await service.answer_token_service(Operation.INTROSPECT, sender, body, "203.0.113.7")
+    of = 'ostiary_requests_total{operation="introspection_requested",outcome='
+    found = samples(metrics)
+    assert (found[f'{of}"client_secret_wrong"}}'], found[f'{of}"client_unknown"}}']) == (2, 1)
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=50))

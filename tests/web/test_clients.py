@@ -42,6 +42,8 @@ async def test_a_client_is_registered_and_its_secret_shown_this_once(served: Ser
         "secretLastUsedAt": None,
         "oldSecretLastUsedAt": None,
         "oldSecretUntil": None,
+        "wrongSecrets": 0,
+        "wrongSecretLastAt": None,
     }
     issued = await api.service("token", Registered("app", secret), grant_type="client_credentials")
     assert issued.status_code == 200

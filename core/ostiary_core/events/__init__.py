@@ -49,6 +49,7 @@ from ostiary_core.events.clients import (
     ClientSecretReset,
     ClientSecretUsed,
     OldSecretEnded,
+    WrongSecretsCounted,
 )
 from ostiary_core.events.people import (
     FirstAdministratorCreated,
@@ -146,6 +147,7 @@ __all__ = [
     "UserImported",
     "UserRegistered",
     "UserRequested",
+    "WrongSecretsCounted",
 ]
 
 AdministrationEvent = (
@@ -221,6 +223,7 @@ Event = (
     | ClientSecretReset
     | OldSecretEnded
     | ClientSecretUsed
+    | WrongSecretsCounted
     | SessionForcedOut
     | GraceLapsed
     | RecordLapsed
