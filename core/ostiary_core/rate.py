@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 from zlib import crc32
 
-from ostiary_core.instant import MINUTE_MS, SECOND_MS, Instant
+from ostiary_core.instant import MINUTE_MS, Monotonic, seconds_until
 
 __all__ = ["LIMITS", "Operation", "RateWindows"]
 
@@ -55,7 +55,7 @@ class RateWindows:
         self._counts: dict[tuple[Operation, str], int] = {}
         self._shared: dict[tuple[Operation, int], int] = {}
 
-    def admit(self, operation: Operation, source: str, now: Instant) -> int:
+    def admit(self, operation: Operation, source: str, now: Monotonic) -> int:
         """0 where the request is within the limit, which it then counts against; else the whole
         seconds until the window ends, for `Retry-After`."""
         minute = now // MINUTE_MS
@@ -75,4 +75,4 @@ class RateWindows:
             self._counts[key] = min(count + 1, limit)
         if count < limit:
             return 0
-        return max(1, -(-((minute + 1) * MINUTE_MS - now) // SECOND_MS))
+        return seconds_until((minute + 1) * MINUTE_MS - now)

@@ -18,7 +18,7 @@ from typing import Any
 
 from first_records import drawn_from, make_first_records
 
-from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Monotonic, Store
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.service import Asked, Request, read
 from ostiary_core.rate import RateWindows
@@ -64,6 +64,7 @@ class Batch:
             request,
             rate_windows=self._rate_windows,
             now=at,
+            monotonic=Monotonic(at),  # a file has one clock, and nobody sets it
             entropy=self._draw(),
             trace_id=self._draw()[:16].hex(),
         )

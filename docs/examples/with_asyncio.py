@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvicorn
-from first_records import entropy, make_first_records, now
+from first_records import entropy, make_first_records, monotonic, now
 
-from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Monotonic, Store
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
 from ostiary_core.rate import RateWindows
@@ -23,7 +23,11 @@ logger = logging.getLogger(__name__)
 Application = Callable[..., Awaitable[None]]
 
 
-def make_application(store: Store, clock: Callable[[], Instant] = now) -> Application:
+def make_application(
+    store: Store,
+    clock: Callable[[], Instant] = now,
+    monotonic_clock: Callable[[], Monotonic] = monotonic,
+) -> Application:
     """The four operations over `store`."""
     rate_windows = RateWindows()
 
@@ -41,7 +45,13 @@ def make_application(store: Store, clock: Callable[[], Instant] = now) -> Applic
         trace_id = entropy()[:16].hex()
         try:
             told = answer(
-                request, store, rate_windows=rate_windows, now=clock(), entropy=entropy(), trace_id=trace_id
+                request,
+                store,
+                rate_windows=rate_windows,
+                now=clock(),
+                monotonic=monotonic_clock(),
+                entropy=entropy(),
+                trace_id=trace_id,
             )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.

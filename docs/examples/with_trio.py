@@ -9,9 +9,9 @@ from functools import partial
 
 import h11
 import trio
-from first_records import entropy, make_first_records, now
+from first_records import entropy, make_first_records, monotonic, now
 
-from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Monotonic, Store
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 async def serve(
     store: Store,
     clock: Callable[[], Instant] = now,
+    monotonic_clock: Callable[[], Monotonic] = monotonic,
     port: int = 0,
     *,
     task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
@@ -36,7 +37,13 @@ async def serve(
         trace_id = entropy()[:16].hex()
         try:
             return answer(
-                request, store, rate_windows=rate_windows, now=clock(), entropy=entropy(), trace_id=trace_id
+                request,
+                store,
+                rate_windows=rate_windows,
+                now=clock(),
+                monotonic=monotonic_clock(),
+                entropy=entropy(),
+                trace_id=trace_id,
             )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
@@ -99,4 +106,4 @@ def body_of(http: h11.Connection, request: Request, told: Answer) -> bytes:
 if __name__ == "__main__":
     kept = MemoryStore()
     print(make_first_records(kept, now()).secrets)
-    trio.run(serve, kept, now, 8003)
+    trio.run(serve, kept, now, monotonic, 8003)

@@ -140,6 +140,10 @@ class Instance:
         """What the machine's clock shows, wrong by as much as the run wants it to be."""
         return (BEGINNING_OF_TIME_MS + round(trio.current_time() * 1000) + self.offset_ms) * 1_000_000
 
+    def _monotonic_nanoseconds(self) -> int:
+        """What nobody can set, however wrong the machine's clock is."""
+        return round(trio.current_time() * 1000) * 1_000_000
+
     def earliest(self) -> int:
         """What the machine's clock shows: the server's is not behind it."""
         return self._nanoseconds() // 1_000_000
@@ -191,7 +195,7 @@ class Instance:
     @asynccontextmanager
     async def _open_backing(self, settings: Settings) -> AsyncIterator[Backing]:
         entropy = SeededEntropy(f"{self.name} instance {self.number} life {self.incarnation}")
-        self.clock = SystemClock(self._nanoseconds)
+        self.clock = SystemClock(self._nanoseconds, self._monotonic_nanoseconds)
         passwords = Passwords(CHEAP, entropy_source=entropy, run_sync=run_inline)
         with self.shared.opened() as inner:
             self.store = FaultyStore(

@@ -80,9 +80,9 @@ class Service:
         """Where a request came from, under a fresh trace id."""
         return service.origin_of(headers, source, self.trace_id())
 
-    def seconds_to_wait(self, operation: Operation, source: str, now: Instant | None = None) -> int:
+    def seconds_to_wait(self, operation: Operation, source: str) -> int:
         """0 where the source is within its limit, against which this request counts."""
-        seconds = self.rate_windows.admit(operation, source, self.clock.now() if now is None else now)
+        seconds = self.rate_windows.admit(operation, source, self.clock.monotonic())
         if seconds:
             self.metrics.rate_limited(operation)
         return seconds
@@ -152,7 +152,7 @@ class Service:
     ) -> "Begun | Answer":
         """What of it comes before its event is decided; an answer where nothing is left to decide."""
         now = self.clock.now()
-        wait_seconds = self.seconds_to_wait(operation, source, now)
+        wait_seconds = self.seconds_to_wait(operation, source)
         if wait_seconds:
             trace_id = self.trace_id(now)
             tell_refused(Why.TOO_MANY_REQUESTS, trace_id, source)

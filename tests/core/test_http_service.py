@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ostiary_core import Decision, Instant, LostRace, MemoryStore
+from ostiary_core import Decision, Instant, LostRace, MemoryStore, Monotonic
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Insert
 from ostiary_core.events import ClientDisabled, Event, Operator
@@ -35,6 +35,7 @@ def asked_of(one: Request, rate_windows: RateWindows | None = None) -> Asked | A
         one,
         rate_windows=rate_windows or RateWindows(),
         now=START,
+        monotonic=Monotonic(0),
         entropy=asks.fresh_entropy(),
         trace_id="a trace",
     )
@@ -101,6 +102,7 @@ def test_a_wrong_secret_is_told_so_each_time_and_so_is_a_client_that_was_disable
             store,
             rate_windows=rate_windows,
             now=START,
+            monotonic=Monotonic(0),
             entropy=asks.fresh_entropy(),
             trace_id="t",
         )
@@ -133,7 +135,13 @@ def test_a_lost_race_is_decided_again_and_not_for_ever(losses: int, status: int 
 
     def ask() -> Answer:
         return answer(
-            one, store, rate_windows=RateWindows(), now=START, entropy=asks.fresh_entropy(), trace_id="t"
+            one,
+            store,
+            rate_windows=RateWindows(),
+            now=START,
+            monotonic=Monotonic(0),
+            entropy=asks.fresh_entropy(),
+            trace_id="t",
         )
 
     if status is None:

@@ -5,16 +5,16 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ostiary_core import Instant
+from ostiary_core import Monotonic
 from ostiary_core.rate import LIMITS, Operation, RateWindows
 from tests.rows import row
 
-MINUTE = Instant(1_800_000_000_000 // 60_000 * 60_000)
+MINUTE = Monotonic(1_800_000_000_000 // 60_000 * 60_000)
 """The beginning of some minute."""
 
 
-def after(milliseconds: int) -> Instant:
-    return Instant(MINUTE + milliseconds)
+def after(milliseconds: int) -> Monotonic:
+    return Monotonic(MINUTE + milliseconds)
 
 
 def _limit(operation: Operation, limit: int) -> object:

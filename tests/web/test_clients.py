@@ -159,6 +159,15 @@ async def test_the_same_create_request_within_a_second_is_a_duplicate(served: Se
     refused(await api.call("POST", PATH, APP), 409, "A0409")
 
 
+async def test_a_clock_that_is_set_back_makes_no_duplicate(served: Served) -> None:
+    """READINGS 42."""
+    api = await served.administrator()
+    succeeded(await api.call("POST", PATH, APP), status=201)
+    served.clock.set_back(3_600)
+    served.clock.wait(1)
+    refused(await api.call("POST", PATH, APP), 409, "A0409")
+
+
 async def test_of_two_at_the_same_moment_one_is_a_duplicate(served: Served) -> None:
     api = await served.administrator()
     statuses = []

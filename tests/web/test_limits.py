@@ -100,6 +100,21 @@ async def test_the_limit_is_met_by_requests_alone(served: Served) -> None:
     assert statuses == [401] * 120 + [429]
 
 
+@pytest.mark.parametrize("method, path, operation, limit", LIMITED)
+async def test_a_clock_that_is_set_back_does_not_stop_the_windows(
+    served: Served, method: str, path: str, operation: Operation, limit: int
+) -> None:
+    """READINGS 42: what the clock on the wall shows decides no rate."""
+    counted(served, operation, limit)
+    served.clock.set_back(3_600)
+    over(await asked(served.api(), method, path))
+    for _ in range(5):
+        served.clock.wait(60)
+        counted(served, operation, limit - 1)
+        assert (await asked(served.api(), method, path)).status_code != 429
+        over(await asked(served.api(), method, path))
+
+
 async def test_user_info_has_no_limit(served: Served) -> None:
     api = served.api()
     statuses = {

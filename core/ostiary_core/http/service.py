@@ -1,6 +1,13 @@
 """The four operations of the token service at one entrance: for every front door, ours and other people's.
 
-    asked = read(request, rate_windows=rate_windows, now=now, entropy=entropy, trace_id=trace_id)
+    asked = read(
+        request,
+        rate_windows=rate_windows,
+        now=now,
+        monotonic=monotonic,
+        entropy=entropy,
+        trace_id=trace_id,
+    )
     if isinstance(asked, Answer):                     # refused before there was anything to decide
         return asked
     [decision] = store.turn([asked.event], now, [asked.origin])  # once more where it raises LostRace
@@ -24,7 +31,7 @@ from ostiary_core.http.envelope import service_failure
 from ostiary_core.http.language import Language
 from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
-from ostiary_core.instant import Instant
+from ostiary_core.instant import Instant, Monotonic
 from ostiary_core.making import maker
 from ostiary_core.rate import Operation, RateWindows
 from ostiary_core.secret import Entropy
@@ -112,7 +119,13 @@ _make_asked: Final = maker(Asked)
 
 
 def read(
-    request: Request, *, rate_windows: RateWindows, now: Instant, entropy: Entropy, trace_id: str
+    request: Request,
+    *,
+    rate_windows: RateWindows,
+    now: Instant,
+    monotonic: Monotonic,
+    entropy: Entropy,
+    trace_id: str,
 ) -> Asked | Answer:
     """What is asked, or the answer to what need not be decided.
 
@@ -133,7 +146,7 @@ def read(
         return replace(refusal, headers=(*refusal.headers, allow))
     if operation is None:
         return read_userinfo(request.headers, origin_of(request.headers, request.source, trace_id))
-    wait_seconds = rate_windows.admit(operation, request.source, now)
+    wait_seconds = rate_windows.admit(operation, request.source, monotonic)
     if wait_seconds:
         return too_many_requests(language_of(request.headers), trace_id, wait_seconds)
     sender = sender_of(request.headers)
@@ -147,6 +160,7 @@ def answer(
     *,
     rate_windows: RateWindows,
     now: Instant,
+    monotonic: Monotonic,
     entropy: Entropy,
     trace_id: str,
 ) -> Answer:
@@ -155,7 +169,14 @@ def answer(
     A lost race is decided again, as often as is sensible; it and whatever else the store raises is the
     caller's to log and to answer with `failure`.
     """
-    asked = read(request, rate_windows=rate_windows, now=now, entropy=entropy, trace_id=trace_id)
+    asked = read(
+        request,
+        rate_windows=rate_windows,
+        now=now,
+        monotonic=monotonic,
+        entropy=entropy,
+        trace_id=trace_id,
+    )
     if isinstance(asked, Answer):
         return asked
     for _ in range(_MOST_ATTEMPTS - 1):
