@@ -173,6 +173,7 @@ async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is
             nursery.start_soon(serve_metrics, listeners, metrics)
             status, fields, body = await asked(port, "GET", "/metrics")
             assert (status, fields[b"content-type"]) == (200, b"text/plain; version=0.0.4; charset=utf-8")
+            assert fields[b"x-content-type-options"] == b"nosniff"
             assert b'operation="grant_unrecognised",outcome="grant_type_unknown"} 1\n' in body
             assert (await asked(port, "HEAD", "/metrics"))[2] == b""
             assert (await asked(port, "GET", "/"))[0] == 404

@@ -37,6 +37,7 @@ def over(response: httpx.Response, language: str = "en") -> None:
     assert content["msg"] == message[language]
     assert response.headers["content-type"] == "application/json; charset=utf-8"
     assert response.headers["cache-control"] == "no-store"
+    assert response.headers["x-content-type-options"] == "nosniff"
     assert 1 <= int(response.headers["retry-after"]) <= 60
 
 

@@ -1,5 +1,6 @@
 """One behaviour: whatever is asked, whole or torn, the lane and plain ASGI answer it alike."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -174,6 +175,18 @@ def test_a_request_is_answered_alike_at_both_doors(data: bytes) -> None:
     through_lane, plain = at_both([data])
     assert through_lane == plain
     assert plain.data.startswith(b"HTTP/1.1 ")
+
+
+ANSWER = re.compile(rb"HTTP/1\.1 [2-5].*?\r\n\r\n", re.DOTALL)
+
+
+@pytest.mark.parametrize("data", ALL.values(), ids=ALL)
+def test_every_answer_says_once_that_its_type_is_not_to_be_guessed(data: bytes) -> None:
+    """READINGS 45."""
+    heard, _ = at_both([data])
+    heads = [head[0] for head in ANSWER.finditer(heard.data.replace(b"HTTP/1.1 404 \r\n\r\nno page", b""))]
+    assert heads or b"no page" in heard.data
+    assert [head.count(b"\r\nx-content-type-options: nosniff\r\n") for head in heads] == [1] * len(heads)
 
 
 @pytest.mark.parametrize("data", SMUGGLED.values(), ids=SMUGGLED)
