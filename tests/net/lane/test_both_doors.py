@@ -53,6 +53,15 @@ ASKED = {
     "profile by Basic": request(USERINFO, method="GET"),
     "keep-alive": request(INTROSPECT, "token=x", ("Connection", "Keep-Alive")),
     "two user agents": request(TOKEN, "grant_type=x", ("User-Agent", "a"), ("User-Agent", "b")),
+    "type with a parameter": request(INTROSPECT, f"token={HOUSE.access}").replace(
+        b"coded\r", b"coded ; x=y\r"
+    ),
+    "type with a charset": request(INTROSPECT, f"token={HOUSE.access}").replace(
+        b"coded\r", b'coded ; charset="UTF-8"\r'
+    ),
+    "type with another charset": request(INTROSPECT, "token=x").replace(
+        b"coded\r", b"coded ; charset=utf-16\r"
+    ),
     "two content types": request(TOKEN, "grant_type=x", ("Content-Type", "text/plain")),
 }
 """Plain requests: the lane answers all of these."""
@@ -84,6 +93,7 @@ ELSEWHERE = {
     "odd but good field": request(INTROSPECT, "token=x", ("x_y.z!", "\t a \t")),
     "Latin-1": request(INTROSPECT, "token=x", ("User-Agent", "caf\xe9")),
     "empty field": request(INTROSPECT, "token=x", ("X", "")),
+    "type with a tab": request(INTROSPECT, "token=x").replace(b"coded\r", b"coded\t;\tcharset=utf-8\r"),
 }
 
 _REST = b"GET /api/auth/me HTTP/1.1\r\nHost: id.example\r\n\r\n"
