@@ -1,4 +1,4 @@
-"""Rate limits: fixed one-minute windows, counted per operation and source address ("Limits")."""
+"""Rate limits: fixed one-minute windows, counted per operation and source address ("Limits", READINGS 39)."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,6 +7,7 @@ from typing import Final
 from zlib import crc32
 
 from ostiary_core.instant import MINUTE_MS, Monotonic, seconds_until
+from ostiary_core.standings import address_of
 
 __all__ = ["LIMITS", "Operation", "RateWindows"]
 
@@ -64,10 +65,11 @@ class RateWindows:
             self._counts.clear()
             self._shared.clear()
         limit = self._limits[operation]
-        key = (operation, source)
+        address = address_of(source)
+        key = (operation, address)
         count = self._counts.get(key)
         if count is None and len(self._counts) >= self._most_sources:
-            slot = (operation, crc32(source.encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS)
+            slot = (operation, crc32(address.encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS)
             count = self._shared.get(slot, 0)
             self._shared[slot] = min(count + 1, limit)
         else:
