@@ -9,7 +9,7 @@ service its HTTP meaning, still without I/O.
 
 from ostiary_core.decide import decide, take_turn
 from ostiary_core.decision import Decision
-from ostiary_core.instant import Instant
+from ostiary_core.instant import Instant, Monotonic
 from ostiary_core.keys import Keys, keys
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.secret import Digest, Entropy, Secret
@@ -26,6 +26,7 @@ __all__ = [
     "Keys",
     "LostRace",
     "MemoryStore",
+    "Monotonic",
     "NotLoaded",
     "Policy",
     "Secret",

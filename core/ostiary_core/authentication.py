@@ -3,7 +3,9 @@
 import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
+from ostiary_core.decision import Refused, Reply
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
 from ostiary_core.instant import Instant
 from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
@@ -18,6 +20,7 @@ __all__ = [
     "allowed",
     "authenticate_client",
     "exceeds",
+    "is_authenticated",
     "is_super_administrator",
     "permissions_of",
     "person",
@@ -25,6 +28,14 @@ __all__ = [
     "roles_named",
     "roles_of",
 ]
+
+_NOT_AUTHENTICATED: Final = frozenset(
+    {
+        *(Why.CLIENT_UNKNOWN, Why.CLIENT_BUILT_IN, Why.CLIENT_SECRET_WRONG),
+        *(Why.CLIENT_DELETED, Why.CLIENT_DISABLED),
+    }
+)
+"""What is `invalid_client` ("Authentication", rule 1)."""
 
 
 def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now: Instant) -> Client | Why:
@@ -36,12 +47,17 @@ def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now:
         return Why.CLIENT_BUILT_IN
     old_stands = client.old_secret_until is not None and now < client.old_secret_until
     old = client.old_secret_digest if old_stands else None
-    # First, so that what became of a client is known to whoever has its secret alone (`secret_guesses`).
+    # First, so that what became of a client is known to whoever has its secret alone.
     if not _is_one_of(credentials, client.secret_digest, old):
         return Why.CLIENT_SECRET_WRONG
     if client.deleted_at is not None:
         return Why.CLIENT_DELETED
     return client if client.enabled else Why.CLIENT_DISABLED
+
+
+def is_authenticated(reply: Reply) -> bool:
+    """Whether the client proved itself, whatever else was wrong with what it asked."""
+    return not (isinstance(reply, Refused) and reply.why in _NOT_AUTHENTICATED)
 
 
 def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | None) -> bool:

@@ -50,6 +50,7 @@ _SHOWN_ONLY: Final = frozenset(
     {
         *("id", "builtIn", "createdAt", "updatedAt", "lastUsedAt"),
         *("secretLastUsedAt", "oldSecretLastUsedAt", "oldSecretUntil"),
+        *("wrongSecrets", "wrongSecretLastAt"),
     }
 )
 """Fields of a client's record that say what is; a record may be sent back with them, to no effect."""

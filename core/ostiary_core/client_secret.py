@@ -9,6 +9,9 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
 - Disabling or deleting the client ends the old secret for good (`endings.client_ended`).
 - When each was last used is noted so that an administrator sees whether the old one is still needed. It is
   kept to the minute: whoever authenticates a thousand times a second must not write a thousand times.
+- A wrong secret is `invalid_client`, however often it comes (READINGS 38): nobody guesses 256 random bits.
+  How many came since the present secret was set is counted by the runtime and noted now and then, so that an
+  administrator sees a backend that was left with a secret that no longer works.
 """
 
 import hmac
@@ -29,7 +32,7 @@ from ostiary_core.decision import (
     Update,
     refused,
 )
-from ostiary_core.events import ClientSecretReset, ClientSecretUsed, OldSecretEnded
+from ostiary_core.events import ClientSecretReset, ClientSecretUsed, OldSecretEnded, WrongSecretsCounted
 from ostiary_core.fields import FieldReader
 from ostiary_core.instant import MINUTE_MS, Instant, later
 from ostiary_core.permissions import Permission
@@ -38,7 +41,7 @@ from ostiary_core.secret import draw_client_secret
 from ostiary_core.snapshot import Snapshot
 from ostiary_core.why import Why
 
-__all__ = ["KEEP_OLD_FOR", "OVERLAP_SECONDS", "end_old", "note_use", "reset"]
+__all__ = ["KEEP_OLD_FOR", "OVERLAP_SECONDS", "add_wrong", "end_old", "note_use", "reset"]
 
 KEEP_OLD_FOR: Final = "keepOldForSeconds"
 OVERLAP_SECONDS: Final = Range(least=60, most=2_592_000, default=0)
@@ -63,6 +66,8 @@ def reset(event: ClientSecretReset, snapshot: Snapshot, now: Instant) -> Decisio
         old_secret_digest=client.secret_digest if keeps else None,
         old_secret_until=later(now, overlap_seconds) if keeps else None,
         old_secret_used_at=client.secret_used_at if keeps else None,
+        wrong_secrets=0,
+        wrong_secret_at=None,
         updated_at=now,
     )
     kind = FactKind.CLIENT_SECRET_ADDED if keeps else FactKind.CLIENT_SECRET_RESET
@@ -95,6 +100,16 @@ def note_use(event: ClientSecretUsed, snapshot: Snapshot, now: Instant) -> Decis
         return Decision(Done())
     changed = _noted(client, event, Instant(min(event.used_at, now)))
     return Decision(Done(), () if changed is None else (Update(client, changed),))
+
+
+def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> Decision:
+    """So many more wrong secrets, by the count of one process; it changes nothing else, as above."""
+    client = snapshot.client(event.client_id)
+    if client is None or client.deleted_at is not None or client.secret_digest is None:
+        return Decision(Done())
+    last_at = max(client.wrong_secret_at or Instant(0), min(event.last_at, now))
+    changed = revised(client, wrong_secrets=client.wrong_secrets + event.times, wrong_secret_at=last_at)
+    return Decision(Done(), (Update(client, changed),))
 
 
 def _noted(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:

@@ -162,6 +162,8 @@ def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SP
             return client_secret.end_old(event, snapshot, now)
         case e.ClientSecretUsed():
             return client_secret.note_use(event, snapshot, now)
+        case e.WrongSecretsCounted():
+            return client_secret.add_wrong(event, snapshot, now)
         case e.SessionForcedOut():
             return monitor.force_out_session(event, snapshot, now)
         case e.AllOrNothing():

@@ -16,7 +16,7 @@ exists.
 
 from typing import Final
 
-from ostiary_core.instant import Instant
+from ostiary_core.instant import SECOND_MS, Monotonic, seconds_until
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.standings import Standings, address_of
 
@@ -40,7 +40,7 @@ class Guesses:
         self._most_acquaintances = most_acquaintances
         self._acquaintances: dict[tuple[str, str], None] = {}
 
-    def seconds_to_wait(self, source: str, account: str, now: Instant) -> int:
+    def seconds_to_wait(self, source: str, account: str, now: Monotonic) -> int:
         """0 where a guess may be made, which then counts as failed until `succeeded` says otherwise; else
         the whole seconds to wait, for `Retry-After`.
 
@@ -57,7 +57,7 @@ class Guesses:
         self._standings.count(standing)
         return 0
 
-    def succeeded(self, source: str, account: str, now: Instant) -> None:
+    def succeeded(self, source: str, account: str, now: Monotonic) -> None:
         """The guess that was let in was right: it is taken back, and the account is known here now."""
         address = address_of(source)
         standing = self._standings.of((address,), now)
@@ -76,12 +76,13 @@ class UnknownNames:
     def __init__(self, policy: Policy = SPECIFICATION, *, most_names: int = 20_000) -> None:
         self._policy = policy
         self._most_names = most_names
-        self._failures: dict[str, tuple[int, Instant | None]] = {}
+        self._failures: dict[str, tuple[int, Monotonic]] = {}
 
-    def seconds_to_wait(self, name: str, now: Instant) -> int:
+    def seconds_to_wait(self, name: str, now: Monotonic) -> int:
         """0 where a sign-in may fail, which is then counted; else the whole seconds to wait."""
-        failures, last_at = self._failures.get(name, (0, None))
-        wait_seconds = self._policy.seconds_to_sign_in(failures, last_at, now)
+        failures, last_at = self._failures.get(name, (0, now))
+        wait_ms = self._policy.sign_in_wait_seconds(failures) * SECOND_MS
+        wait_seconds = seconds_until(last_at + wait_ms - now)
         if wait_seconds:
             return wait_seconds
         self._failures.pop(name, None)

@@ -1,12 +1,25 @@
-"""Time as the core knows it: whole milliseconds since 1970-01-01 UTC, always handed in."""
+"""Time as the core knows it: whole milliseconds, always handed in."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final, NewType
 
-__all__ = ["MINUTE_MS", "SECOND_MS", "Instant", "iso_time", "later", "whole_seconds"]
+__all__ = [
+    "MINUTE_MS",
+    "SECOND_MS",
+    "Instant",
+    "Monotonic",
+    "iso_time",
+    "later",
+    "seconds_until",
+    "whole_seconds",
+]
 
 Instant = NewType("Instant", int)
 """Milliseconds since 1970-01-01T00:00:00Z. Nothing in the core reads a clock to get one."""
+
+Monotonic = NewType("Monotonic", int)
+"""Milliseconds since a moment that means nothing, on a clock that nobody can set (READINGS 42): for what one
+process remembers. What is stored has an `Instant`."""
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
@@ -17,6 +30,15 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def later(start: Instant, seconds: int) -> Instant:
     """The instant that lies `seconds` after `start`."""
     return Instant(start + seconds * SECOND_MS)
+
+
+def seconds_until(milliseconds: int) -> int:
+    """The whole seconds after which so many milliseconds are over, for `Retry-After`; 0 where they are.
+
+    >>> seconds_until(1), seconds_until(1_000), seconds_until(-1)
+    (1, 1, 0)
+    """
+    return max(0, -(-milliseconds // SECOND_MS))
 
 
 def whole_seconds(milliseconds: int) -> int:

@@ -172,7 +172,7 @@ def keys(event: e.Event) -> Keys:
             | e.ClientRequested()
         ):
             return _make_keys((*_caller(event.caller), _client(event.client_id)))
-        case e.ClientSecretUsed():
+        case e.ClientSecretUsed() | e.WrongSecretsCounted():
             return _make_keys((_client(event.client_id),))
         case e.AllOrNothing():
             # No event of a batch names a consent.

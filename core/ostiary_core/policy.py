@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ostiary_core.instant import SECOND_MS, Instant, later
+from ostiary_core.instant import Instant, later, seconds_until
 
 __all__ = ["SPECIFICATION", "Policy"]
 
@@ -54,8 +54,7 @@ class Policy:
         wait_seconds = self.sign_in_wait_seconds(failures)
         if last_at is None or not wait_seconds or last_at > later(now, self.longest_sign_in_wait_seconds):
             return 0
-        wait_ms = later(last_at, wait_seconds) - now
-        return -(-wait_ms // SECOND_MS) if wait_ms > 0 else 0
+        return seconds_until(later(last_at, wait_seconds) - now)
 
     @property
     def salt_seconds(self) -> int:

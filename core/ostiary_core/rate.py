@@ -1,4 +1,4 @@
-"""Rate limits: fixed one-minute windows, counted per operation and source address ("Limits")."""
+"""Rate limits: fixed one-minute windows, counted per operation and source address ("Limits", READINGS 39)."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Final
 from zlib import crc32
 
-from ostiary_core.instant import MINUTE_MS, SECOND_MS, Instant
+from ostiary_core.instant import MINUTE_MS, Monotonic, seconds_until
+from ostiary_core.standings import address_of
 
 __all__ = ["LIMITS", "Operation", "RateWindows"]
 
@@ -55,7 +56,7 @@ class RateWindows:
         self._counts: dict[tuple[Operation, str], int] = {}
         self._shared: dict[tuple[Operation, int], int] = {}
 
-    def admit(self, operation: Operation, source: str, now: Instant) -> int:
+    def admit(self, operation: Operation, source: str, now: Monotonic) -> int:
         """0 where the request is within the limit, which it then counts against; else the whole
         seconds until the window ends, for `Retry-After`."""
         minute = now // MINUTE_MS
@@ -64,10 +65,11 @@ class RateWindows:
             self._counts.clear()
             self._shared.clear()
         limit = self._limits[operation]
-        key = (operation, source)
+        address = address_of(source)
+        key = (operation, address)
         count = self._counts.get(key)
         if count is None and len(self._counts) >= self._most_sources:
-            slot = (operation, crc32(source.encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS)
+            slot = (operation, crc32(address.encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS)
             count = self._shared.get(slot, 0)
             self._shared[slot] = min(count + 1, limit)
         else:
@@ -75,4 +77,4 @@ class RateWindows:
             self._counts[key] = min(count + 1, limit)
         if count < limit:
             return 0
-        return max(1, -(-((minute + 1) * MINUTE_MS - now) // SECOND_MS))
+        return seconds_until((minute + 1) * MINUTE_MS - now)

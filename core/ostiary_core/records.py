@@ -139,6 +139,10 @@ class Client:
     old_secret_until: Instant | None = None
     """The old secret authenticates before this instant, and not at it or later."""
     old_secret_used_at: Instant | None = None
+    wrong_secrets: int = 0
+    """How often a wrong secret came since the present one was set (`client_secret.add_wrong`)."""
+    wrong_secret_at: Instant | None = None
+    """When the last of them came."""
     redirect_uris: tuple[str, ...]
     grant_types: tuple[GrantType, ...]
     scopes: tuple[str, ...]

@@ -1,8 +1,7 @@
 """Who failed how often lately, for any number of callers in bounded memory: what guesses are slowed down by.
 
 So many failures cost nothing; each further one doubles the wait until the next try, from one second to one
-minute. One failure is forgotten a minute, so no wait outlives its cause for long. An IPv6 address counts as
-its /64 network, all of which one subscriber commands.
+minute. One failure is forgotten a minute, so no wait outlives its cause for long.
 """
 
 import ipaddress
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
-from ostiary_core.instant import MINUTE_MS, SECOND_MS, Instant
+from ostiary_core.instant import MINUTE_MS, SECOND_MS, Monotonic, seconds_until
 
 __all__ = ["Standing", "Standings", "address_of"]
 
@@ -25,18 +24,16 @@ class Standing:
     """What one caller has against it."""
 
     failures: int
-    drained_at: Instant
+    drained_at: Monotonic
     """Up to when failures were forgotten."""
-    last_at: Instant
+    last_at: Monotonic
     """From when a wait is counted."""
 
-    def drain(self, now: Instant) -> None:
-        """Forget one failure for each whole minute; after a clock was set back, from its new time on."""
-        self.last_at = min(self.last_at, now)
-        self.drained_at = min(self.drained_at, now)
+    def drain(self, now: Monotonic) -> None:
+        """Forget one failure for each whole minute."""
         minutes = (now - self.drained_at) // MINUTE_MS
         self.failures = max(0, self.failures - minutes)
-        self.drained_at = Instant(self.drained_at + minutes * MINUTE_MS)
+        self.drained_at = Monotonic(self.drained_at + minutes * MINUTE_MS)
 
 
 class Standings:
@@ -51,9 +48,9 @@ class Standings:
         self._most = most
         self._standings: dict[tuple[str, ...], Standing] = {}
         self._shared: dict[int, Standing] = {}
-        self._cleared_at = Instant(0)
+        self._cleared_at = Monotonic(0)
 
-    def of(self, caller: tuple[str, ...], now: Instant) -> Standing:
+    def of(self, caller: tuple[str, ...], now: Monotonic) -> Standing:
         """What stands against a caller now."""
         standing = self._standings.get(caller)
         if standing is None:
@@ -61,14 +58,13 @@ class Standings:
         standing.drain(now)
         return standing
 
-    def seconds_to_wait(self, standing: Standing, now: Instant) -> int:
+    def seconds_to_wait(self, standing: Standing, now: Monotonic) -> int:
         """The whole seconds until the next try, for `Retry-After`; 0 where there is nothing to wait for."""
         over = standing.failures - self._free_failures
         if over < 0:
             return 0
         wait_seconds = min(1 << over, _LONGEST_WAIT_SECONDS)
-        wait_ms = standing.last_at + wait_seconds * SECOND_MS - now
-        return -(-wait_ms // SECOND_MS) if wait_ms > 0 else 0
+        return seconds_until(standing.last_at + wait_seconds * SECOND_MS - now)
 
     def count(self, standing: Standing) -> None:
         """One failure more."""
@@ -78,7 +74,7 @@ class Standings:
         """How many callers have a standing of their own."""
         return len(self._standings)
 
-    def _begun(self, caller: tuple[str, ...], now: Instant) -> Standing:
+    def _begun(self, caller: tuple[str, ...], now: Monotonic) -> Standing:
         if len(self._standings) >= self._most:
             self._clear(now)
         fresh = Standing(failures=0, drained_at=now, last_at=now)
@@ -87,7 +83,7 @@ class Standings:
         slot = crc32("\x00".join(caller).encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS
         return self._shared.setdefault(slot, fresh)
 
-    def _clear(self, now: Instant) -> None:
+    def _clear(self, now: Monotonic) -> None:
         """Forget the callers with nothing against them; once a minute, as it looks at all of them."""
         if now < self._cleared_at + MINUTE_MS:
             return
@@ -98,19 +94,20 @@ class Standings:
 
 
 def address_of(source: str) -> str:
-    """What counts as one address.
+    """What counts as one address, for every limit (READINGS 39): an IPv6 address as its /64, all of which one
+    subscriber commands, one that an IPv4 address was mapped into as that, anything else as itself.
 
     >>> address_of("2001:db8:1:2:aaaa::1") == address_of("2001:db8:1:2:bbbb::2")
     True
     >>> address_of("203.0.113.7"), address_of("local")
     ('203.0.113.7', 'local')
     """
-    try:
-        address = ipaddress.ip_address(source)
-    except ValueError:
+    if ":" not in source:  # most of them: to read one would cost every request
         return source
-    if isinstance(address, ipaddress.IPv4Address):
+    try:
+        address = ipaddress.IPv6Address(source)
+    except ValueError:
         return source
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
+    return f"{int(address) >> 64:x}/64"

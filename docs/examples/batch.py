@@ -18,10 +18,10 @@ from typing import Any
 
 from first_records import drawn_from, make_first_records
 
-from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Monotonic, Store
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.service import Asked, Request, read
-from ostiary_core.limits import Limits
+from ostiary_core.rate import RateWindows
 
 
 class Batch:
@@ -31,7 +31,7 @@ class Batch:
         """`seed` stands for randomness: whoever knows it can work out every token, so keep it secret."""
         self._store = store
         self._draw = drawn_from(seed)
-        self._limits = Limits()
+        self._rate_windows = RateWindows()
 
     def run(self, lines: Iterable[str]) -> Iterator[str]:
         """A line with the answer to each line."""
@@ -62,8 +62,9 @@ class Batch:
         )
         return read(
             request,
-            limits=self._limits,
+            rate_windows=self._rate_windows,
             now=at,
+            monotonic=Monotonic(at),  # a file has one clock, and nobody sets it
             entropy=self._draw(),
             trace_id=self._draw()[:16].hex(),
         )

@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
-from ostiary_core import Entropy, Instant, Store
+from ostiary_core import Entropy, Instant, Monotonic, Store
 from ostiary_core.decision import CodeIssued, LoginIssued, SecretIssued
 from ostiary_core.events import (
     AuthorizationParameters,
@@ -34,6 +34,11 @@ _HASH = "where passwords are kept, their argon2id hash"
 def now() -> Instant:
     """The time, which the core never reads by itself."""
     return Instant(time.time_ns() // 1_000_000)
+
+
+def monotonic() -> Monotonic:
+    """The time on a clock that nobody can set, by which rates are counted."""
+    return Monotonic(time.monotonic_ns() // 1_000_000)
 
 
 def entropy() -> Entropy:
@@ -110,6 +115,5 @@ def make_first_records(store: Store, at: Instant, draw: Callable[[], Entropy] = 
         )
         for client_id in ("app", "other")
     ]
-    replies = [decision.reply for decision in store.turn([*people, *clients], at)]
-    made = [reply for reply in replies if isinstance(reply, SecretIssued)]
+    made = [one.reply for one in store.turn([*people, *clients], at) if isinstance(one.reply, SecretIssued)]
     return Records({issued.client.client_id: issued.secret.reveal() for issued in made}, draw)

@@ -11,21 +11,25 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvicorn
-from first_records import entropy, make_first_records, now
+from first_records import entropy, make_first_records, monotonic, now
 
-from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Monotonic, Store
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.limits import Limits
+from ostiary_core.rate import RateWindows
 
 logger = logging.getLogger(__name__)
 
 Application = Callable[..., Awaitable[None]]
 
 
-def make_application(store: Store, clock: Callable[[], Instant] = now) -> Application:
+def make_application(
+    store: Store,
+    clock: Callable[[], Instant] = now,
+    monotonic_clock: Callable[[], Monotonic] = monotonic,
+) -> Application:
     """The four operations over `store`."""
-    limits = Limits()
+    rate_windows = RateWindows()
 
     async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -40,7 +44,15 @@ def make_application(store: Store, clock: Callable[[], Instant] = now) -> Applic
         request = Request.of(scope["method"], scope["path"], scope["headers"], body, source=source)
         trace_id = entropy()[:16].hex()
         try:
-            told = answer(request, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
+            told = answer(
+                request,
+                store,
+                rate_windows=rate_windows,
+                now=clock(),
+                monotonic=monotonic_clock(),
+                entropy=entropy(),
+                trace_id=trace_id,
+            )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
             logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)

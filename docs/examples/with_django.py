@@ -17,12 +17,12 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import re_path
-from first_records import entropy, make_first_records, now
+from first_records import entropy, make_first_records, monotonic, now
 
-from ostiary_core import Instant
+from ostiary_core import Instant, Monotonic
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.limits import Limits
+from ostiary_core.rate import RateWindows
 
 logger = logging.getLogger(__name__)
 
@@ -39,11 +39,13 @@ def configure(file: str) -> None:
     django.setup()
 
 
-def make_application(clock: Callable[[], Instant] = now) -> Any:
+def make_application(
+    clock: Callable[[], Instant] = now, monotonic_clock: Callable[[], Monotonic] = monotonic
+) -> Any:
     """The four operations, as the WSGI application of the configured project."""
     from django_store import DjangoStore
 
-    store, limits = DjangoStore(), Limits()
+    store, rate_windows = DjangoStore(), RateWindows()
 
     def token_service(request: HttpRequest) -> HttpResponse:
         trace_id = entropy()[:16].hex()
@@ -59,7 +61,15 @@ def make_application(clock: Callable[[], Instant] = now) -> Any:
             source=request.META.get("REMOTE_ADDR", ""),
         )
         try:
-            told = answer(asked, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
+            told = answer(
+                asked,
+                store,
+                rate_windows=rate_windows,
+                now=clock(),
+                monotonic=monotonic_clock(),
+                entropy=entropy(),
+                trace_id=trace_id,
+            )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
             logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)

@@ -6,24 +6,28 @@
 from collections.abc import Callable
 from threading import Lock
 
-from first_records import entropy, make_first_records, now
+from first_records import entropy, make_first_records, monotonic, now
 from flask import Flask, Response, request
 from werkzeug.exceptions import ClientDisconnected
 
-from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Monotonic, Store
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.limits import Limits
+from ostiary_core.rate import RateWindows
 
 PATHS = "/api/oauth2/<operation>"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 """Every method: what is not allowed is the core's to say, in the envelope."""
 
 
-def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
+def make_application(
+    store: Store,
+    clock: Callable[[], Instant] = now,
+    monotonic_clock: Callable[[], Monotonic] = monotonic,
+) -> Flask:
     """The four operations over `store`."""
     application = Flask(__name__)
-    limits, lock = Limits(), Lock()
+    rate_windows, lock = RateWindows(), Lock()
 
     @application.route(PATHS, methods=METHODS, provide_automatic_options=False)
     def token_service(operation: str) -> Response:
@@ -41,7 +45,15 @@ def make_application(store: Store, clock: Callable[[], Instant] = now) -> Flask:
         try:
             # Servers of WSGI bring threads, and the in-memory store is for one caller at a time.
             with lock:
-                told = answer(asked, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
+                told = answer(
+                    asked,
+                    store,
+                    rate_windows=rate_windows,
+                    now=clock(),
+                    monotonic=monotonic_clock(),
+                    entropy=entropy(),
+                    trace_id=trace_id,
+                )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
             application.logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)

@@ -9,13 +9,13 @@ from functools import partial
 
 import h11
 import trio
-from first_records import entropy, make_first_records, now
+from first_records import entropy, make_first_records, monotonic, now
 
-from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Monotonic, Store
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.limits import Limits
+from ostiary_core.rate import RateWindows
 
 PATIENCE_SECONDS = 30
 
@@ -25,17 +25,26 @@ logger = logging.getLogger(__name__)
 async def serve(
     store: Store,
     clock: Callable[[], Instant] = now,
+    monotonic_clock: Callable[[], Monotonic] = monotonic,
     port: int = 0,
     *,
     task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Answer the four operations on a local port, until cancelled."""
-    limits = Limits()
+    rate_windows = RateWindows()
 
     def answered(request: Request) -> Answer:
         trace_id = entropy()[:16].hex()
         try:
-            return answer(request, store, limits=limits, now=clock(), entropy=entropy(), trace_id=trace_id)
+            return answer(
+                request,
+                store,
+                rate_windows=rate_windows,
+                now=clock(),
+                monotonic=monotonic_clock(),
+                entropy=entropy(),
+                trace_id=trace_id,
+            )
         except Exception as error:  # whatever the store raises, nothing was kept
             # Never the text of the error: it may quote a token.
             logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
@@ -97,4 +106,4 @@ def body_of(http: h11.Connection, request: Request, told: Answer) -> bytes:
 if __name__ == "__main__":
     kept = MemoryStore()
     print(make_first_records(kept, now()).secrets)
-    trio.run(serve, kept, now, 8003)
+    trio.run(serve, kept, now, monotonic, 8003)

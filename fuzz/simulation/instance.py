@@ -25,7 +25,6 @@ from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.decision import Decision
 from ostiary_core.guesses import Guesses
 from ostiary_core.rate import RateWindows
-from ostiary_net.authentications import Authentications
 from ostiary_net.clock import SystemClock
 from ostiary_net.files import Files
 from ostiary_net.front_door import guard, install_seam
@@ -145,6 +144,10 @@ class Instance:
         """What the machine's clock shows, wrong by as much as the run wants it to be."""
         return (BEGINNING_OF_TIME_MS + round(trio.current_time() * 1000) + self.offset_ms) * 1_000_000
 
+    def _monotonic_nanoseconds(self) -> int:
+        """What nobody can set, however wrong the machine's clock is."""
+        return round(trio.current_time() * 1000) * 1_000_000
+
     def earliest(self) -> int:
         """What the machine's clock shows: the server's is not behind it."""
         return self._nanoseconds() // 1_000_000
@@ -209,7 +212,7 @@ class Instance:
     @asynccontextmanager
     async def _open_backing(self, settings: Settings) -> AsyncIterator[Backing]:
         entropy = SeededEntropy(f"{self.name} instance {self.number} life {self.incarnation}")
-        self.clock = SystemClock(self._nanoseconds)
+        self.clock = SystemClock(self._nanoseconds, self._monotonic_nanoseconds)
         passwords = Passwords(CHEAP, entropy_source=entropy, run_sync=run_inline)
         with self.shared.opened() as inner:
             self.store = FaultyStore(
@@ -234,7 +237,6 @@ class Instance:
                     entropy_source=entropy,
                     rate_windows=RateWindows(scale=100),
                     guesses=Guesses(scale=self.habits.free_guesses / FREE_GUESSES),
-                    authentications=Authentications(scale=100_000),
                 )
                 yield Backing(
                     service=WitnessedService.watching(self.witness, service),

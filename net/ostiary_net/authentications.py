@@ -1,8 +1,8 @@
 """What a process remembers of the secrets that clients presented: which were wrong, and when which was right.
 
-Wrong ones are slowed down (`ostiary_core.secret_guesses`). When a secret was last right is written down now
-and then, beside all requests: not with each of them, as an introspection must not wait for a disk; and not
-read from the audit trail, as introspections are not in it.
+When a secret was last right, and how often one of a client was wrong, is written down now and then, beside
+all requests: not with each of them, as an introspection must not wait for a disk; and not read from the audit
+trail, as neither introspections nor refusals are in it.
 """
 
 from collections.abc import Iterable
@@ -12,12 +12,13 @@ from typing import Final
 import structlog
 import trio
 
-from ostiary_core.decision import Decision
-from ostiary_core.events import ClientSecretUsed, ProfileRequested
+from ostiary_core.authentication import is_authenticated
+from ostiary_core.decision import Decision, Refused
+from ostiary_core.events import ClientSecretUsed, ProfileRequested, WrongSecretsCounted
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.instant import Instant
 from ostiary_core.secret import Digest
-from ostiary_core.secret_guesses import SecretGuesses, is_authenticated
+from ostiary_core.why import Why
 from ostiary_net.turns import TurnFailed, Turns
 
 __all__ = ["Authentications", "keep_uses", "keep_uses_once"]
@@ -27,39 +28,50 @@ _log = structlog.get_logger("ostiary")
 Asking = TokenServiceEvent | ProfileRequested
 """What the four operations ask; user-info has no client's secret in it."""
 
+Noted = ClientSecretUsed | WrongSecretsCounted
+"""What is written down of them."""
+
 _AT_ONCE: Final = 100
-"""Uses that may share a turn: few enough that a request in the same one does not notice."""
+"""Events that may share a turn: few enough that a request in the same one does not notice."""
 
 
 class Authentications:
-    """The authentications of one process."""
+    """The authentications of one process, by registered clients: no stranger fills its memory."""
 
-    def __init__(self, *, scale: float = 1.0) -> None:
-        self._guesses = SecretGuesses(scale=scale)
+    def __init__(self) -> None:
         self._uses: dict[tuple[str, Digest], Instant] = {}
+        self._wrong: dict[str, tuple[int, Instant]] = {}
 
-    def seconds_to_wait(self, event: Asking, source: str, decision: Decision, now: Instant) -> int:
-        """0 where `decision` may be answered; else the whole seconds until the next wrong secret may come.
-        To be asked once for each decision, as its secret is remembered."""
+    def note(self, event: Asking, decision: Decision, now: Instant) -> None:
+        """Remember whether the secret of a request was right; once for each decision."""
         if isinstance(event, ProfileRequested):
-            return 0
-        credentials = event.credentials
-        if is_authenticated(decision.reply):
+            return
+        credentials, reply = event.credentials, decision.reply
+        if is_authenticated(reply):
             self._uses[credentials.client_id, credentials.secret.digest] = now
-            return 0
-        return self._guesses.seconds_to_wait(credentials, decision.reply, source, now)
+        elif isinstance(reply, Refused) and reply.why is Why.CLIENT_SECRET_WRONG:
+            times, _ = self._wrong.get(credentials.client_id, (0, now))
+            self._wrong[credentials.client_id] = times + 1, now
 
-    def uses(self) -> list[ClientSecretUsed]:
-        """The last use of every secret that was right since this was asked before."""
-        used, self._uses = self._uses, {}
+    def take_events(self) -> list[Noted]:
+        """What there is to write down since this was asked before: the last use of every secret that was
+        right, and how often a wrong one of each client came."""
+        uses, self._uses = self._uses, {}
+        wrong, self._wrong = self._wrong, {}
         return [
-            ClientSecretUsed(client_id=client_id, digest=digest, used_at=used_at)
-            for (client_id, digest), used_at in used.items()
+            *(
+                ClientSecretUsed(client_id=client_id, digest=digest, used_at=used_at)
+                for (client_id, digest), used_at in uses.items()
+            ),
+            *(
+                WrongSecretsCounted(client_id=client_id, times=times, last_at=last_at)
+                for client_id, (times, last_at) in wrong.items()
+            ),
         ]
 
 
 async def keep_uses(authentications: Authentications, turns: Turns, every_seconds: float) -> None:
-    """Write down uses for ever. What fails is lost: the next use tells more."""
+    """Write them down for ever. What fails is lost: the next use tells more."""
     while True:
         await trio.sleep(every_seconds)
         try:
@@ -69,23 +81,23 @@ async def keep_uses(authentications: Authentications, turns: Turns, every_second
 
 
 async def keep_uses_once(authentications: Authentications, turns: Turns) -> None:
-    """Write down the uses there are, some at a time. Raises `TurnFailed`."""
-    uses = authentications.uses()
-    for start in range(0, len(uses), _AT_ONCE):
-        await _keep(uses[start : start + _AT_ONCE], turns)
+    """Write down what there is, some at a time. Raises `TurnFailed`."""
+    events = authentications.take_events()
+    for start in range(0, len(events), _AT_ONCE):
+        await _keep(events[start : start + _AT_ONCE], turns)
 
 
-async def _keep(uses: Iterable[ClientSecretUsed], turns: Turns) -> None:
+async def _keep(events: Iterable[Noted], turns: Turns) -> None:
     failures: list[TurnFailed] = []
     async with trio.open_nursery() as nursery:
-        for use in uses:
-            nursery.start_soon(partial(_told, turns, use, failures))
+        for event in events:
+            nursery.start_soon(partial(_told, turns, event, failures))
     if failures:
         raise failures[0]
 
 
-async def _told(turns: Turns, use: ClientSecretUsed, failures: list[TurnFailed]) -> None:
+async def _told(turns: Turns, event: Noted, failures: list[TurnFailed]) -> None:
     try:
-        await turns.decide(use)
+        await turns.decide(event)
     except TurnFailed as failure:
         failures.append(failure)

@@ -58,6 +58,7 @@ async def _answer(metrics: Metrics, stream: trio.SocketStream) -> None:
                     ("Content-Type", content_type),
                     ("Content-Length", str(len(body))),
                     ("Connection", "close"),
+                    ("X-Content-Type-Options", "nosniff"),
                 ]
                 is_head = request is not None and request.method == b"HEAD"
                 data = connection.send(h11.Response(status_code=status, headers=fields)) or b""

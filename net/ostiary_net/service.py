@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import structlog
 
-from ostiary_core.arrival import Arrival
+from ostiary_core.arrival import Arrival, arrival_at
 from ostiary_core.audit import Origin, make_origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
@@ -71,7 +71,7 @@ class Service:
     authentications: Authentications = field(default_factory=Authentications)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing | None = None
-    pauses: Pauses = field(default_factory=Pauses)
+    pauses: Pauses | None = None
 
     def entropy(self) -> Entropy:
         """32 bytes for one event."""
@@ -89,11 +89,14 @@ class Service:
 
     def arrival(self) -> Arrival:
         """When a request arrived that is read now (READINGS 46)."""
-        return self.pauses.arrival(self.clock.now())
+        return self._arrival_at(self.clock.now())
 
-    def seconds_to_wait(self, operation: Operation, source: str, now: Instant | None = None) -> int:
+    def _arrival_at(self, now: Instant) -> Arrival:
+        return arrival_at(now) if self.pauses is None else self.pauses.arrival(now)
+
+    def seconds_to_wait(self, operation: Operation, source: str) -> int:
         """0 where the source is within its limit, against which this request counts."""
-        seconds = self.rate_windows.admit(operation, source, self.clock.now() if now is None else now)
+        seconds = self.rate_windows.admit(operation, source, self.clock.monotonic())
         if seconds:
             self.metrics.rate_limited(operation)
         return seconds
@@ -170,14 +173,14 @@ class Service:
     ) -> "Begun | Answer":
         """What of it comes before its event is decided; an answer where nothing is left to decide."""
         now = self.clock.now()
-        wait_seconds = self.seconds_to_wait(operation, source, now)
+        wait_seconds = self.seconds_to_wait(operation, source)
         if wait_seconds:
             trace_id = self.trace_id(now)
             tell_refused(Why.TOO_MANY_REQUESTS, trace_id, source)
             return service.too_many_requests(sender.language, trace_id, wait_seconds)
         origin = make_origin(trace_id=self.trace_id(now), source=source, user_agent=sender.user_agent)
         entropy = self.entropy() if operation in MINTING else _UNUSED
-        arrival = self.pauses.arrival(now)
+        arrival = self._arrival_at(now)
         asked = service.read_token_service(operation, sender, body, entropy, origin, arrival)
         if isinstance(asked, Answer):
             return asked
@@ -191,16 +194,14 @@ class Service:
             tell_refused(Why.NOT_SIGNED_IN, origin.trace_id, source)
             return asked
         now = self.clock.now()
-        return Begun(asked, now, self.pauses.arrival(now))
+        return Begun(asked, now, self._arrival_at(now))
 
     def answer(self, begun: "Begun", decision: Decision) -> Answer:
         """What of it comes after its decision, which is kept; whether its secret was right is remembered."""
         asked = begun.asked
         self._decided(asked.event, asked.origin, decision)
-        wait_seconds = self.authentications.seconds_to_wait(
-            asked.event, asked.origin.source, decision, begun.now
-        )
-        return asked.too_early(wait_seconds) if wait_seconds else asked.answer(decision)
+        self.authentications.note(asked.event, decision, begun.now)
+        return asked.answer(decision)
 
     def failure(self, begun: "Begun", failure_: TurnFailed) -> Answer:
         """The same where its turn could not be taken; the log then holds the trace id."""
@@ -214,7 +215,7 @@ class Begun:
 
     asked: service.Asked
     now: Instant
-    """When it was read: what it counts against has that time."""
+    """When it was read: whether its secret was right is remembered with that time."""
     arrival: Arrival
 
     @property

@@ -24,10 +24,10 @@ from tests.core.story import World, client, given, user
 from tests.rows import row
 
 
-def next_pair(world: World, login: LoginIssued, **more: str | None) -> LoginIssued:
+def next_pair(world: World, login: LoginIssued, user_agent: str | None = asks.BROWSER) -> LoginIssued:
     token = login.tokens.refresh_token
     assert token is not None
-    return world.when(login_refresh(token, **more)).then(LoginIssued)
+    return world.when(login_refresh(token, user_agent=user_agent)).then(LoginIssued)
 
 
 # --- signing in

@@ -14,6 +14,7 @@ from ostiary_core.events import (
     ClientSecretUsed,
     OldSecretEnded,
     Operator,
+    WrongSecretsCounted,
 )
 from ostiary_core.instant import Instant
 from ostiary_core.secret import Secret
@@ -223,6 +224,49 @@ def test_a_use_of_an_unknown_secret_is_none(client_id: str) -> None:
     assert decision.decision.changes == ()
 
 
+# --- wrong ones
+
+
+def wrong(times: int, at: Instant, client_id: str = "app") -> WrongSecretsCounted:
+    return WrongSecretsCounted(client_id=client_id, times=times, last_at=at)
+
+
+def test_the_counts_of_several_processes_add_up_and_the_latest_time_stays() -> None:
+    world = given()
+    start = world.now
+    world.wait(60)
+    world.given(wrong(3, world.now))
+    world.given(wrong(5, start))
+    assert (world.client().wrong_secrets, world.client().wrong_secret_at) == (8, world.now)
+
+
+def test_a_wrong_secret_was_never_presented_in_the_future() -> None:
+    world = given()
+    world.given(wrong(1, Instant(world.now + 10_000_000)))
+    assert world.client().wrong_secret_at == world.now
+
+
+def test_a_count_changes_nothing_but_itself_and_a_new_secret_begins_another() -> None:
+    world = given()
+    before = world.client()
+    [change] = world.when(wrong(2, world.now)).decision.changes
+    assert isinstance(change, Update)
+    moved = {name for name in before.__slots__ if getattr(before, name) != getattr(world.client(), name)}
+    assert moved == {"wrong_secrets", "wrong_secret_at", "revision"}
+    world.given(reset(keepOldForSeconds=60))
+    assert (world.client().wrong_secrets, world.client().wrong_secret_at) == (0, None)
+
+
+@pytest.mark.parametrize("client_id", ["console", "nobody", "deleted"])
+def test_only_a_client_that_may_have_a_secret_has_a_count(client_id: str) -> None:
+    world = given()
+    if client_id == "deleted":
+        world.given(ClientDeleted(caller=Operator(), client_id="app"))
+    decision = world.when(wrong(1, world.now, "app" if client_id == "deleted" else client_id))
+    decision.then(Done)
+    assert decision.decision.changes == ()
+
+
 def test_a_record_with_its_uses_may_be_sent_back_as_it_was_shown() -> None:
-    shown = client_change(secretLastUsedAt="x", oldSecretLastUsedAt=None, oldSecretUntil="y")
+    shown = client_change(secretLastUsedAt="x", oldSecretLastUsedAt=None, oldSecretUntil="y", wrongSecrets=3)
     given().when(shown).then(ClientKnown)

@@ -318,6 +318,7 @@ def test_revocation_is_answered_by_an_empty_body_with_a_json_type() -> None:
         (b"content-length", b"0"),
         (b"content-type", b"application/json"),
         (b"pragma", b"no-cache"),
+        (b"x-content-type-options", b"nosniff"),
     ]
 
 

@@ -5,16 +5,16 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ostiary_core import Instant
+from ostiary_core import Monotonic
 from ostiary_core.rate import LIMITS, Operation, RateWindows
 from tests.rows import row
 
-MINUTE = Instant(1_800_000_000_000 // 60_000 * 60_000)
+MINUTE = Monotonic(1_800_000_000_000 // 60_000 * 60_000)
 """The beginning of some minute."""
 
 
-def after(milliseconds: int) -> Instant:
-    return Instant(MINUTE + milliseconds)
+def after(milliseconds: int) -> Monotonic:
+    return Monotonic(MINUTE + milliseconds)
 
 
 def _limit(operation: Operation, limit: int) -> object:
@@ -54,6 +54,29 @@ def test_each_source_and_operation_is_counted_on_its_own() -> None:
     assert windows.admit(Operation.AUTHORIZE_CHECK, "203.0.113.7", MINUTE) > 0
     assert windows.admit(Operation.AUTHORIZE_CHECK, "203.0.113.8", MINUTE) == 0
     assert windows.admit(Operation.AUTHORIZE_DECIDE, "203.0.113.7", MINUTE) == 0
+
+
+@pytest.mark.parametrize(
+    "one, other, same",
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", True),
+        ("2001:DB8:1:2::1", "2001:0db8:0001:0002::2", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("203.0.113.7", "::ffff:203.0.113.7", True),
+        ("203.0.113.7", "::FFFF:cb00:7107", True),
+        ("203.0.113.7", "203.0.113.8", False),
+        ("::ffff:203.0.113.7", "::ffff:203.0.113.8", False),
+        ("fe80::1%eth0", "fe80::2", True),
+        ("local", "no:address", False),
+        ("", "local", False),
+    ],
+)
+def test_what_counts_as_one_source(one: str, other: str, same: bool) -> None:
+    windows = RateWindows()
+    for _ in range(120):
+        windows.admit(Operation.AUTHORIZE_CHECK, one, MINUTE)
+    assert (windows.admit(Operation.AUTHORIZE_CHECK, other, MINUTE) > 0) is same
 
 
 @row("Limits rules", "3 counters in the memory of each process")

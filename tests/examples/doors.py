@@ -37,10 +37,12 @@ def opened(example: str, folder: Path) -> Iterator[Door]:
         store: Store = MemoryStore()
         match example:
             case "asyncio":
-                application = with_asyncio.make_application(store, clock.now)
+                application = with_asyncio.make_application(store, clock.now, clock.monotonic)
                 port = stack.enter_context(_on_uvicorn(application))
             case "flask":
-                port = stack.enter_context(_on_wsgi(with_flask.make_application(store, clock.now)))
+                port = stack.enter_context(
+                    _on_wsgi(with_flask.make_application(store, clock.now, clock.monotonic))
+                )
             case "django":
                 store, application = stack.enter_context(_django(folder, clock))
                 port = stack.enter_context(_on_wsgi(application))
@@ -64,7 +66,7 @@ def opened_on_unix_socket(path: Path) -> Iterator[Door]:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
-        with _run_uvicorn(with_asyncio.make_application(store, clock.now), listening):
+        with _run_uvicorn(with_asyncio.make_application(store, clock.now, clock.monotonic), listening):
             connection = HTTPConnection("localhost", timeout=10)
             connection.sock = socket.socket(socket.AF_UNIX)
             connection.sock.connect(str(path))
@@ -156,7 +158,7 @@ def _on_trio(store: Store, clock: HandClock) -> Iterator[int]:
     async def serve() -> None:
         tokens.append(trio.lowlevel.current_trio_token())
         async with trio.open_nursery() as nursery:
-            [listener] = await nursery.start(with_trio.serve, store, clock.now)
+            [listener] = await nursery.start(with_trio.serve, store, clock.now, clock.monotonic)
             ports.append(listener.socket.getsockname()[1])
             ready.set()
             await over.wait()
@@ -209,5 +211,5 @@ def _django(folder: Path, clock: HandClock) -> Iterator[tuple[Store, Any]]:
     import with_django
     from django.db import connection
 
-    yield django_store(folder), with_django.make_application(clock.now)
+    yield django_store(folder), with_django.make_application(clock.now, clock.monotonic)
     connection.close()

@@ -208,16 +208,11 @@ def user_info_shows_the_profile_and_why_there_is_none(door: Door) -> None:
     assert (machine.status, machine.content["code"]) == (403, "B4003")
 
 
-def who_presents_wrong_secrets_is_slowed_down_and_a_right_one_is_not(door: Door) -> None:
-    assert not door.is_active("unknown", by="other")
+def a_wrong_secret_is_told_so_each_time(door: Door) -> None:
     wrong = {"client_id": "other", "client_secret": "wrong", "token": "t"}
-    for _ in range(10):
+    for _ in range(30):
         assert door.post("introspect", wrong, by=None).error == (401, "invalid_client")
-    told = door.post("introspect", wrong, by=None)
-    assert (told.status, told.content["code"], told.headers["retry-after"]) == (429, "A0429", "1")
     assert not door.is_active("unknown", by="other")
-    door.wait(1)
-    assert door.post("introspect", wrong, by=None).status == 401
 
 
 def a_client_that_does_not_prove_itself_is_refused_as_its_method_asks(door: Door) -> None:
@@ -300,7 +295,7 @@ _CASES: Final[tuple[Case, ...]] = (
     a_body_past_the_limit_is_refused,
     what_is_not_there_or_not_allowed_is_told_in_its_form,
     past_its_rate_a_source_is_told_to_wait_until_the_minute_is_over,
-    who_presents_wrong_secrets_is_slowed_down_and_a_right_one_is_not,
+    a_wrong_secret_is_told_so_each_time,
 )
 
 every_case = pytest.mark.parametrize("case", _CASES, ids=lambda case: case.__name__)

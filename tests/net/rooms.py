@@ -12,7 +12,7 @@ from ostiary_core.audit import Origin
 from ostiary_core.events import READ_ONLY, Event, Operator, UserRegistered
 from ostiary_core.instant import SECOND_MS
 from ostiary_core.records import Session, Table
-from ostiary_net.clock import Clock
+from ostiary_net.clock import SystemClock
 
 __all__ = [
     "CHEAP",
@@ -31,22 +31,32 @@ T = TypeVar("T")
 START: Final = Instant(1_800_000_000_123)
 """Some instant in 2027 that is no whole second, so that rounding shows."""
 
+NANOSECONDS_A_MILLISECOND: Final = 1_000_000
+_RUNNING_MS: Final = 3_600_123
+"""For how long the machine has been running at `START`: an hour, and no whole second."""
+
 CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)
 """Argon2id that costs nothing; what it costs in earnest is `passwords.OWASP`."""
 
 
-class HandClock(Clock):
-    """Stands still until it is set on."""
+class HandClock(SystemClock):
+    """The server's clock over a machine's that stands still until it is set on."""
 
     def __init__(self, start: Instant = START) -> None:
-        self._now = start
-
-    def now(self) -> Instant:
-        return self._now
+        self._wall_ms, self._monotonic_ms = int(start), _RUNNING_MS
+        super().__init__(
+            lambda: self._wall_ms * NANOSECONDS_A_MILLISECOND,
+            lambda: self._monotonic_ms * NANOSECONDS_A_MILLISECOND,
+        )
 
     def wait(self, seconds: float) -> None:
         """Let time pass."""
-        self._now = Instant(self._now + round(seconds * SECOND_MS))
+        self._wall_ms += round(seconds * SECOND_MS)
+        self._monotonic_ms += round(seconds * SECOND_MS)
+
+    def set_back(self, seconds: float) -> None:
+        """Set what the machine's clock on the wall shows; no time passes by it."""
+        self._wall_ms -= round(seconds * SECOND_MS)
 
 
 class SeededEntropy:

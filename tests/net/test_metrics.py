@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ostiary_core import Instant
 from ostiary_core.decision import Decision, Done, Fact, FactKind, Refused
-from ostiary_core.events import GrantUnrecognised
+from ostiary_core.events import ClientRegistered, GrantUnrecognised, Operator
 from ostiary_core.http import token_service
 from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import LIMITS, Operation
@@ -112,6 +112,23 @@ async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
     assert sum(n for name, n in samples(metrics).items() if name.startswith("ostiary_requests_total")) == 2
 
 
+async def test_wrong_secrets_are_counted_by_their_reason() -> None:
+    metrics = Metrics()
+    async with open_turns(PlainStore(), HandClock(), run_inline, metrics) as turns:
+        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+        fields = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"]}
+        await turns.decide(
+            ClientRegistered(caller=Operator(), fields=fields, entropy=SeededEntropy("a client").draw())
+        )
+        sender = sender_of(((b"content-type", b"application/x-www-form-urlencoded"),))
+        for client_id in ("app", "app", "nobody"):
+            body = f"token=t&client_id={client_id}&client_secret=wrong".encode()
+            await service.answer_token_service(Operation.INTROSPECT, sender, body, "203.0.113.7")
+    of = 'ostiary_requests_total{operation="introspection_requested",outcome='
+    found = samples(metrics)
+    assert (found[f'{of}"client_secret_wrong"}}'], found[f'{of}"client_unknown"}}']) == (2, 1)
+
+
 @given(st.lists(st.floats(0, 1e6), max_size=50))
 def test_a_histogram_counts_each_value_in_every_bucket_it_fits(values: list[float]) -> None:
     histogram = Histogram((0.5, 1, 10))
@@ -156,6 +173,7 @@ async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is
             nursery.start_soon(serve_metrics, listeners, metrics)
             status, fields, body = await asked(port, "GET", "/metrics")
             assert (status, fields[b"content-type"]) == (200, b"text/plain; version=0.0.4; charset=utf-8")
+            assert fields[b"x-content-type-options"] == b"nosniff"
             assert b'operation="grant_unrecognised",outcome="grant_type_unknown"} 1\n' in body
             assert (await asked(port, "HEAD", "/metrics"))[2] == b""
             assert (await asked(port, "GET", "/"))[0] == 404

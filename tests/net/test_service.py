@@ -111,6 +111,7 @@ async def test_a_failing_turn_answers_500_under_a_trace_id_that_is_in_the_log(
 
     assert answer.status == 500
     assert (b"cache-control", b"no-store") in answer.headers
+    assert (b"x-content-type-options", b"nosniff") in answer.headers
     assert set(content) == {"code", "msg", "data", "traceId"}
     assert (content["code"], content["data"]) == ("A0500", None)
     (entry,) = log

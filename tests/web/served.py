@@ -18,7 +18,6 @@ from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.guesses import Guesses
 from ostiary_core.rate import RateWindows
 from ostiary_core.records import RECORD_TABLES, Record, Table
-from ostiary_net.authentications import Authentications
 from ostiary_net.files import Files
 from ostiary_net.front_door import guard
 from ostiary_net.passwords import Passwords
@@ -248,7 +247,6 @@ async def serving(
                     entropy_source=entropy_source,
                     rate_windows=RateWindows(scale=settings.rate_limit_scale),
                     guesses=Guesses(scale=settings.rate_limit_scale),
-                    authentications=Authentications(scale=settings.rate_limit_scale),
                 )
                 files = Files(folder / "files", entropy_source=entropy_source, run_sync=run_inline)
                 yield Backing(

@@ -42,6 +42,8 @@ async def test_a_client_is_registered_and_its_secret_shown_this_once(served: Ser
         "secretLastUsedAt": None,
         "oldSecretLastUsedAt": None,
         "oldSecretUntil": None,
+        "wrongSecrets": 0,
+        "wrongSecretLastAt": None,
     }
     issued = await api.service("token", Registered("app", secret), grant_type="client_credentials")
     assert issued.status_code == 200
@@ -154,6 +156,15 @@ async def test_the_same_create_request_within_a_second_is_a_duplicate(served: Se
     refused(await api.call("POST", PATH, reordered), 429, "A0429")
     assert served.records() == before
     served.clock.wait(0.001)
+    refused(await api.call("POST", PATH, APP), 409, "A0409")
+
+
+async def test_a_clock_that_is_set_back_makes_no_duplicate(served: Served) -> None:
+    """READINGS 42."""
+    api = await served.administrator()
+    succeeded(await api.call("POST", PATH, APP), status=201)
+    served.clock.set_back(3_600)
+    served.clock.wait(1)
     refused(await api.call("POST", PATH, APP), 409, "A0409")
 
 

@@ -37,6 +37,7 @@ def over(response: httpx.Response, language: str = "en") -> None:
     assert content["msg"] == message[language]
     assert response.headers["content-type"] == "application/json; charset=utf-8"
     assert response.headers["cache-control"] == "no-store"
+    assert response.headers["x-content-type-options"] == "nosniff"
     assert 1 <= int(response.headers["retry-after"]) <= 60
 
 
@@ -100,6 +101,21 @@ async def test_the_limit_is_met_by_requests_alone(served: Served) -> None:
     assert statuses == [401] * 120 + [429]
 
 
+@pytest.mark.parametrize("method, path, operation, limit", LIMITED)
+async def test_a_clock_that_is_set_back_does_not_stop_the_windows(
+    served: Served, method: str, path: str, operation: Operation, limit: int
+) -> None:
+    """READINGS 42: what the clock on the wall shows decides no rate."""
+    counted(served, operation, limit)
+    served.clock.set_back(3_600)
+    over(await asked(served.api(), method, path))
+    for _ in range(5):
+        served.clock.wait(60)
+        counted(served, operation, limit - 1)
+        assert (await asked(served.api(), method, path)).status_code != 429
+        over(await asked(served.api(), method, path))
+
+
 async def test_user_info_has_no_limit(served: Served) -> None:
     api = served.api()
     statuses = {
@@ -154,6 +170,23 @@ async def test_behind_a_trusted_proxy_the_first_untrusted_address_counts(
         over(await asked(api, "POST", "/api/oauth2/token"))
         elsewhere = served.api("10.0.0.1", **{"X-Forwarded-For": "198.51.100.77"})
         assert (await asked(elsewhere, "POST", "/api/oauth2/token")).status_code == 401
+
+
+@pytest.mark.parametrize("method, path, operation, limit", LIMITED)
+async def test_an_address_of_ipv6_counts_as_its_64(
+    served: Served, method: str, path: str, operation: Operation, limit: int
+) -> None:
+    """READINGS 39: one subscriber commands all of it, and another one nothing of the next."""
+    for number in range(limit):
+        counted(served, operation, 1, f"2001:db8:1:2::{number:x}")
+    over(await asked(served.api("2001:db8:1:2:ffff::9"), method, path))
+    assert (await asked(served.api("2001:db8:1:3::1"), method, path)).status_code != 429
+
+
+async def test_an_ipv4_address_that_was_mapped_into_ipv6_counts_as_itself(served: Served) -> None:
+    counted(served, Operation.TOKEN, 600, "198.51.100.7")
+    over(await asked(served.api("::ffff:198.51.100.7"), "POST", "/api/oauth2/token"))
+    assert (await asked(served.api("::ffff:198.51.100.8"), "POST", "/api/oauth2/token")).status_code == 401
 
 
 async def test_the_source_of_a_session_is_the_address_behind_the_proxy(serve: Serve) -> None:

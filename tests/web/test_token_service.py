@@ -237,6 +237,18 @@ async def test_a_body_that_is_no_form_is_invalid_request(
     assert served.records() == before
 
 
+@pytest.mark.parametrize("operation", ["introspect", "revoke"])
+@pytest.mark.parametrize("parameters", [" ; x=y", ";charset=utf-8", ' ; charset="UTF-8" ; x="a;b"'])
+async def test_a_form_may_say_more_of_its_type(served: Served, operation: str, parameters: str) -> None:
+    """READINGS 44."""
+    client = await served.client()
+    headers = {"Content-Type": f"application/x-www-form-urlencoded{parameters}"}
+    response = await served.api().post(
+        f"/api/oauth2/{operation}", content=b"token=x", headers=headers, auth=client.basic
+    )
+    assert response.status_code == 200, response.text
+
+
 @row("General envelope and status codes", "413")
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_form_over_64_kib_is_413_in_the_raw_form(served: Served, operation: str) -> None:

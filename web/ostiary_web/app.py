@@ -115,8 +115,8 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
             password=settings.admin_password,
         )
         _watch(metrics, turns, passwords, text_messages)
-        authentications = Authentications(scale=settings.rate_limit_scale)
-        pauses = Pauses()
+        authentications = Authentications()
+        pauses = Pauses(clock)
         nursery.start_soon(pauses.watch)
         nursery.start_soon(keep_uses, authentications, turns, _USES_SECONDS)
         nursery.start_soon(sweep, turns, store, clock, _SWEEP_SECONDS)

@@ -1,8 +1,8 @@
 """What every answer tells a browser: guess no type of it, show it in nobody's frame, tell no site about it.
 
 Whoever answers may say something stricter of its own or, as pictures do, something wider. The four operations
-of third-party backends are left as the core means them: no browser calls them, and every front door answers
-them byte for byte alike.
+of third-party backends are left as the core means them, which says of every answer that its type is not to be
+guessed: no browser calls them, and every front door answers them byte for byte alike.
 """
 
 from typing import Final

@@ -50,6 +50,7 @@ from ostiary_core.events.clients import (
     ClientSecretReset,
     ClientSecretUsed,
     OldSecretEnded,
+    WrongSecretsCounted,
 )
 from ostiary_core.events.people import (
     FirstAdministratorCreated,
@@ -148,6 +149,7 @@ __all__ = [
     "UserImported",
     "UserRegistered",
     "UserRequested",
+    "WrongSecretsCounted",
     "with_clock_ahead",
 ]
 
@@ -224,6 +226,7 @@ Event = (
     | ClientSecretReset
     | OldSecretEnded
     | ClientSecretUsed
+    | WrongSecretsCounted
     | SessionForcedOut
     | GraceLapsed
     | RecordLapsed

@@ -18,6 +18,7 @@ __all__ = [
     "ClientSecretReset",
     "ClientSecretUsed",
     "OldSecretEnded",
+    "WrongSecretsCounted",
 ]
 
 
@@ -111,3 +112,12 @@ class ClientSecretUsed:
     client_id: str
     digest: Digest = field(repr=False)
     used_at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongSecretsCounted:
+    """A runtime tells, now and then, how often a wrong secret of a client came since it told before."""
+
+    client_id: str
+    times: int
+    last_at: Instant

@@ -6,12 +6,14 @@ from typing import Final
 
 from ostiary_core.making import maker
 
-__all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer", "retry_after"]
+__all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer", "retry_after", "whole_answer"]
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Header fields with lower-case names, in order, as ASGI has them."""
 
-JSON: Final[tuple[bytes, bytes]] = (b"content-type", b"application/json; charset=utf-8")
+JSON: Final = b"application/json; charset=utf-8"
+_NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
+"""On every answer (READINGS 45)."""
 NO_STORE: Final[Headers] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 
 _to_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -40,6 +42,11 @@ def retry_after(seconds: int) -> tuple[bytes, bytes]:
 
 def json_answer(status: int, content: object, headers: Headers = NO_STORE) -> Answer:
     """An answer with a JSON body, its length said."""
-    body = _to_json(content).encode("utf-8", "replace")
+    return whole_answer(status, JSON, _to_json(content).encode("utf-8", "replace"), headers)
+
+
+def whole_answer(status: int, content_type: bytes, body: bytes, headers: Headers = NO_STORE) -> Answer:
+    """An answer with what every one says: its type, not to be guessed otherwise, and its length."""
     length = (b"content-length", str(len(body)).encode("ascii"))
-    return _make_answer(status, (JSON, length, *headers), body)
+    fields = ((b"content-type", content_type), length, _NO_SNIFFING, *headers)
+    return _make_answer(status, fields, body)

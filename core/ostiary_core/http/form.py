@@ -13,9 +13,15 @@ LONGEST_FORM: Final = 64 * 1024
 """Bytes; more is refused (READINGS 37)."""
 
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_CONTENT_TYPE: Final = re.compile(
-    rb"application/x-www-form-urlencoded\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?", re.IGNORECASE
+_FORM: Final = b"application/x-www-form-urlencoded"
+_UTF_8: Final = (b"utf-8", b"utf8")
+_TOKEN: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_QUOTED: Final = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
+_PARAMETER: Final = re.compile(
+    rb";[ \t]*(?:(" + _TOKEN + rb")[ \t]*=[ \t]*(" + _TOKEN + rb"|" + _QUOTED + rb")[ \t]*)?"
 )
+"""RFC 9110 §5.6.6, where it may be empty; white space around the sign is overlooked."""
+_PARAMETERS: Final = re.compile(rb"(?:" + _PARAMETER.pattern + rb")*")
 
 
 def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
@@ -24,9 +30,25 @@ def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[b
 
 
 def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether a request says, once and clearly, that its body is a form."""
+    """Whether a request says, once and clearly, that its body is a form, of whatever parameters: only another
+    charset than UTF-8 makes it none (READINGS 44)."""
     content_types = header_values(headers, b"content-type")
-    return len(content_types) == 1 and _CONTENT_TYPE.fullmatch(content_types[0].strip()) is not None
+    if len(content_types) != 1:
+        return False
+    media_type, semicolon, more = content_types[0].strip(b" \t").partition(b";")
+    if media_type.rstrip(b" \t").lower() != _FORM:
+        return False
+    parameters = semicolon + more
+    return _PARAMETERS.fullmatch(parameters) is not None and all(
+        _unquoted(value).lower() in _UTF_8
+        for name, value in _PARAMETER.findall(parameters)
+        if name.lower() == b"charset"
+    )
+
+
+def _unquoted(value: bytes) -> bytes:
+    """A value without its quotes and the backslashes inside of them (RFC 9110 §5.6.4)."""
+    return re.sub(rb"\\(.)", rb"\1", value[1:-1]) if value.startswith(b'"') else value
 
 
 def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:

@@ -1,6 +1,13 @@
 """The four operations of the token service at one entrance: for every front door, ours and other people's.
 
-    asked = read(request, limits=limits, now=now, entropy=entropy, trace_id=trace_id)
+    asked = read(
+        request,
+        rate_windows=rate_windows,
+        now=now,
+        monotonic=monotonic,
+        entropy=entropy,
+        trace_id=trace_id,
+    )
     if isinstance(asked, Answer):                     # refused before there was anything to decide
         return asked
     [decision] = store.turn([asked.event], now, [asked.origin])  # once more where it raises LostRace
@@ -11,7 +18,7 @@ store raises is the runtime's to log, under the trace id; `Asked.failure` is wha
 was kept.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -25,10 +32,9 @@ from ostiary_core.http.envelope import service_failure
 from ostiary_core.http.language import Language
 from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
-from ostiary_core.instant import Instant
-from ostiary_core.limits import Limits
+from ostiary_core.instant import Instant, Monotonic
 from ostiary_core.making import maker
-from ostiary_core.rate import Operation
+from ostiary_core.rate import Operation, RateWindows
 from ostiary_core.secret import Entropy
 from ostiary_core.store import LostRace, Store
 from ostiary_core.why import Why
@@ -98,23 +104,14 @@ class Asked:
     event: TokenServiceEvent | ProfileRequested
     origin: Origin
     language: Language
-    seconds_to_wait: Callable[[Decision], int] | None = field(default=None, repr=False)
-    """Asks once whoever counts wrong secrets (`SecretGuesses`); None where the runtime does."""
 
     def answer(self, decision: Decision) -> Answer:
         """What to send once the decision is kept."""
-        wait_seconds = 0 if self.seconds_to_wait is None else self.seconds_to_wait(decision)
-        if wait_seconds:
-            return self.too_early(wait_seconds)
         if is_failure(decision):
             return self.failure()
         if isinstance(self.event, ProfileRequested):
             return userinfo.answer(decision, language=self.language, trace_id=self.origin.trace_id)
         return token_service.answer(self.event, decision)
-
-    def too_early(self, wait_seconds: int) -> Answer:
-        """What to send in place of the answer to a wrong secret that came too early."""
-        return too_many_requests(self.language, self.origin.trace_id, wait_seconds)
 
     def failure(self) -> Answer:
         """What to send when the store failed: the 500 in the envelope, without any detail."""
@@ -131,12 +128,18 @@ def is_failure(decision: Decision) -> bool:
 
 
 def read(
-    request: Request, *, limits: Limits, now: Instant, entropy: Entropy, trace_id: str
+    request: Request,
+    *,
+    rate_windows: RateWindows,
+    now: Instant,
+    monotonic: Monotonic,
+    entropy: Entropy,
+    trace_id: str,
 ) -> Asked | Answer:
     """What is asked, or the answer to what need not be decided.
 
-    `limits` are kept by the caller, one for a process (READINGS 30); `entropy` are 32 fresh random
-    bytes; `trace_id` names the request in log, audit trail and failures.
+    `rate_windows` are kept by the caller, one object for a process (READINGS 30); `entropy` are 32 fresh
+    random bytes; `trace_id` names the request in log, audit trail and failures.
     """
     operation = token_service.PATHS.get(request.path)
     if operation is None and request.path != userinfo.PATH:
@@ -152,33 +155,21 @@ def read(
         return replace(refusal, headers=(*refusal.headers, allow))
     if operation is None:
         return read_userinfo(request.headers, origin_of(request.headers, request.source, trace_id))
-    wait_seconds = limits.windows.admit(operation, request.source, now)
+    wait_seconds = rate_windows.admit(operation, request.source, monotonic)
     if wait_seconds:
         return too_many_requests(language_of(request.headers), trace_id, wait_seconds)
     sender = sender_of(request.headers)
     origin = make_origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
-    asked = read_token_service(operation, sender, request.body, entropy, origin, arrival_at(now))
-    return asked if isinstance(asked, Answer) else _with_guesses(asked, request, limits, now)
-
-
-def _with_guesses(asked: Asked, request: Request, limits: Limits, now: Instant) -> Asked:
-    """The same, its decision told to what counts wrong secrets."""
-    if isinstance(asked.event, ProfileRequested):
-        return asked
-    credentials = asked.event.credentials
-
-    def seconds_to_wait(decision: Decision) -> int:
-        return limits.guesses.seconds_to_wait(credentials, decision.reply, request.source, now)
-
-    return replace(asked, seconds_to_wait=seconds_to_wait)
+    return read_token_service(operation, sender, request.body, entropy, origin, arrival_at(now))
 
 
 def answer(
     request: Request,
     store: Store,
     *,
-    limits: Limits,
+    rate_windows: RateWindows,
     now: Instant,
+    monotonic: Monotonic,
     entropy: Entropy,
     trace_id: str,
 ) -> Answer:
@@ -187,7 +178,14 @@ def answer(
     A lost race is decided again, as often as is sensible; it and whatever else the store raises is the
     caller's to log and to answer with `failure`.
     """
-    asked = read(request, limits=limits, now=now, entropy=entropy, trace_id=trace_id)
+    asked = read(
+        request,
+        rate_windows=rate_windows,
+        now=now,
+        monotonic=monotonic,
+        entropy=entropy,
+        trace_id=trace_id,
+    )
     if isinstance(asked, Answer):
         return asked
     for _ in range(_MOST_ATTEMPTS - 1):
@@ -235,7 +233,7 @@ def read_userinfo(headers: Fields, origin: Origin) -> Asked | Answer:
 
 
 def too_many_requests(language: Language, trace_id: str, wait_seconds: int) -> Answer:
-    """The 429 of a full rate window ("Limits", rule 1), and of too many wrong secrets."""
+    """The 429 of a full rate window ("Limits", rule 1)."""
     return service_failure(Why.TOO_MANY_REQUESTS, language, trace_id, retry_after_seconds=wait_seconds)
 
 

@@ -28,7 +28,7 @@ from ostiary_core.events import (
     RefreshRequested,
     RevocationRequested,
 )
-from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer
+from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer, whole_answer
 from ostiary_core.http.credentials import read_credentials
 from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
@@ -71,9 +71,7 @@ _refresh_requested: Final = maker(RefreshRequested)
 _client_credentials_requested: Final = maker(ClientCredentialsRequested)
 
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="oauth2", charset="UTF-8"')
-_REVOKED: Final = Answer(
-    200, ((b"content-type", b"application/json"), (b"content-length", b"0"), *NO_STORE), b""
-)
+_REVOKED: Final = whole_answer(200, b"application/json", b"")
 """Empty, yet with a JSON content type: a client in wide use fails without (READINGS 21)."""
 
 

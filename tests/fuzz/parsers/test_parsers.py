@@ -41,6 +41,10 @@ def lenient_form(is_form: bool, body: bytes) -> dict[str, str]:
     return dict(parse_qsl(body.decode("latin-1")))
 
 
+def by_its_beginning(headers: list[tuple[bytes, bytes]]) -> bool:
+    return headers[0][1].partition(b";")[0].strip().lower() == of_requests.FORM
+
+
 def lenient_basic(headers: list[tuple[bytes, bytes]]) -> object:
     try:
         pair = base64.b64decode(headers[0][1][6:]).decode("utf-8")
@@ -84,6 +88,7 @@ def left_end(peer: str | None, values: list[bytes], trusted: object) -> str:
     "name, module, reader, sloppy",
     [
         ("form", of_requests, "read_form", lenient_form),
+        ("form-type", of_requests, "says_form", by_its_beginning),
         ("basic", of_requests, "read_basic", lenient_basic),
         ("language", of_requests, "preferred_language", first_language),
         ("lane", of_requests, "read_plain", lenient_head),

@@ -1,5 +1,6 @@
 """One behaviour: whatever is asked, whole or torn, the lane and plain ASGI answer it alike."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -52,6 +53,15 @@ ASKED = {
     "profile by Basic": request(USERINFO, method="GET"),
     "keep-alive": request(INTROSPECT, "token=x", ("Connection", "Keep-Alive")),
     "two user agents": request(TOKEN, "grant_type=x", ("User-Agent", "a"), ("User-Agent", "b")),
+    "type with a parameter": request(INTROSPECT, f"token={HOUSE.access}").replace(
+        b"coded\r", b"coded ; x=y\r"
+    ),
+    "type with a charset": request(INTROSPECT, f"token={HOUSE.access}").replace(
+        b"coded\r", b'coded ; charset="UTF-8"\r'
+    ),
+    "type with another charset": request(INTROSPECT, "token=x").replace(
+        b"coded\r", b"coded ; charset=utf-16\r"
+    ),
     "two content types": request(TOKEN, "grant_type=x", ("Content-Type", "text/plain")),
 }
 """Plain requests: the lane answers all of these."""
@@ -83,6 +93,7 @@ ELSEWHERE = {
     "odd but good field": request(INTROSPECT, "token=x", ("x_y.z!", "\t a \t")),
     "Latin-1": request(INTROSPECT, "token=x", ("User-Agent", "caf\xe9")),
     "empty field": request(INTROSPECT, "token=x", ("X", "")),
+    "type with a tab": request(INTROSPECT, "token=x").replace(b"coded\r", b"coded\t;\tcharset=utf-8\r"),
 }
 
 _REST = b"GET /api/auth/me HTTP/1.1\r\nHost: id.example\r\n\r\n"
@@ -174,6 +185,18 @@ def test_a_request_is_answered_alike_at_both_doors(data: bytes) -> None:
     through_lane, plain = at_both([data])
     assert through_lane == plain
     assert plain.data.startswith(b"HTTP/1.1 ")
+
+
+ANSWER = re.compile(rb"HTTP/1\.1 [2-5].*?\r\n\r\n", re.DOTALL)
+
+
+@pytest.mark.parametrize("data", ALL.values(), ids=ALL)
+def test_every_answer_says_once_that_its_type_is_not_to_be_guessed(data: bytes) -> None:
+    """READINGS 45."""
+    heard, _ = at_both([data])
+    heads = [head[0] for head in ANSWER.finditer(heard.data.replace(b"HTTP/1.1 404 \r\n\r\nno page", b""))]
+    assert heads or b"no page" in heard.data
+    assert [head.count(b"\r\nx-content-type-options: nosniff\r\n") for head in heads] == [1] * len(heads)
 
 
 @pytest.mark.parametrize("data", SMUGGLED.values(), ids=SMUGGLED)

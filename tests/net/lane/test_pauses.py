@@ -15,6 +15,7 @@ from trio.testing import MockClock
 from ostiary_net.pauses import Pauses
 from tests.net.lane.twins import HOUSE, Line, Opened, opened, request
 from tests.net.lane.wires import Kind
+from tests.net.rooms import HandClock
 
 TOKEN: Final = "/api/oauth2/token"
 REFRESH: Final = request(TOKEN, f"grant_type=refresh_token&refresh_token={HOUSE.refresh}")
@@ -26,13 +27,11 @@ class Machine:
 
     def __init__(self, door: Opened) -> None:
         self.door = door
-        self.seconds = 0.0
-        self.pauses = Pauses(lambda: self.seconds)
+        self.pauses = Pauses(door.clock)
         object.__setattr__(door.service, "pauses", self.pauses)
         self.pauses.beat()
 
     def stand_still(self, seconds: float) -> None:
-        self.seconds += seconds
         self.door.clock.wait(seconds)
 
     def run(self, seconds: int) -> None:
@@ -123,10 +122,10 @@ def test_what_was_asked_by_somebody_who_has_gone_meanwhile_is_not_decided(lane: 
 
 
 def test_a_beat_that_is_a_little_late_is_no_pause() -> None:
-    seconds = 0.0
-    pauses = Pauses(lambda: seconds)
+    clock = HandClock()
+    pauses = Pauses(clock)
     for _ in range(10):
         pauses.beat()
-        seconds += 0.9
-        earliest, latest = pauses.arrival(HOUSE.world.now)
-        assert earliest == latest == HOUSE.world.now
+        clock.wait(0.9)
+        earliest, latest = pauses.arrival(clock.now())
+        assert earliest == latest == clock.now()

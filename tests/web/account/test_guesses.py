@@ -65,6 +65,28 @@ async def test_a_guess_that_has_to_wait_is_neither_verified_nor_held_against_the
     assert served.records() == before
 
 
+async def test_a_clock_that_is_set_back_makes_nobody_wait_for_longer(served: Served) -> None:
+    """READINGS 42: waits that a process keeps in its memory pass on a clock that nobody sets."""
+    await with_phone(served)
+    api = served.api()
+    await guess(api)
+    wait = told_to_wait(await sign_in(api, "anna", "anna password"))
+    served.clock.set_back(3_600)
+    assert told_to_wait(await sign_in(api, "anna", "anna password")) == wait
+    served.clock.wait(wait)
+    succeeded(await sign_in(api, "anna", "anna password"))
+
+
+async def test_nor_for_a_name_that_no_account_has(served: Served) -> None:
+    api = served.api()
+    for _ in range(5):
+        refused(await sign_in(api, "nobody"), 401, "A1002")
+    wait = told_to_wait(await sign_in(api, "nobody"))
+    served.clock.set_back(3_600)
+    served.clock.wait(wait)
+    refused(await sign_in(api, "nobody"), 401, "A1002")
+
+
 async def test_the_sign_in_page_counts_with_the_interface(served: Served) -> None:
     await with_phone(served)
     await guess(served.api())

@@ -47,6 +47,7 @@ async def test_every_answer_is_secluded(served: Served) -> None:
                 browser.cookies.update(kept)
             response = await visitor.request(method, path, extensions={"target": path.encode()})
             statuses.add(response.status_code)
+            assert response.headers["x-content-type-options"] == "nosniff", (method, path)
             if path not in SERVER_TO_SERVER:
                 secluded(response)
                 assert response.headers["cross-origin-resource-policy"] == "same-origin"

@@ -60,6 +60,8 @@ CLIENTS = Kind(
             "secretLastUsedAt",
             "oldSecretLastUsedAt",
             "oldSecretUntil",
+            "wrongSecrets",
+            "wrongSecretLastAt",
         ]
     ),
     built_in=2,

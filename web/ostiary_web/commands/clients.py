@@ -44,6 +44,8 @@ _SHOWN: Final[Labels] = {
     "secretLastUsedAt": ("Secret last used", "密钥最近使用"),
     "oldSecretUntil": ("Old secret works until", "旧密钥有效期至"),
     "oldSecretLastUsedAt": ("Old secret last used", "旧密钥最近使用"),
+    "wrongSecrets": ("Wrong secrets", "错误密钥次数"),
+    "wrongSecretLastAt": ("Last wrong secret", "最近错误密钥"),
     "secret": ("Secret, shown this once", "密钥（仅显示一次）"),
 }
 

@@ -202,6 +202,20 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
         read=lambda shown: shown.client.old_secret_until,
         column=Column.SHOWN,
     ),
+    Field(
+        name="wrongSecrets",
+        kind=Kind.INTEGER,
+        heading=Words("Wrong secrets", "错误密钥次数"),
+        read=lambda shown: shown.client.wrong_secrets,
+        column=Column.SHOWN,
+    ),
+    Field(
+        name="wrongSecretLastAt",
+        kind=Kind.TIME,
+        heading=Words("Last wrong secret at", "最近错误密钥时间"),
+        read=lambda shown: shown.client.wrong_secret_at,
+        column=Column.SHOWN,
+    ),
 )
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import msgspec
 
-from ostiary_core.instant import SECOND_MS, Instant
+from ostiary_core.instant import SECOND_MS, Monotonic
 from ostiary_core.secret import Digest
 from ostiary_net.clock import Clock
 
@@ -29,13 +29,13 @@ class Submissions:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._running: set[bytes] = set()
-        self._succeeded: dict[bytes, Instant] = {}
+        self._succeeded: dict[bytes, Monotonic] = {}
 
     @contextmanager
     def single(self, caller: Digest, path: str, content: dict[str, object]) -> Iterator["Submission | None"]:
         """The submission, if it is the only such request now; while the block runs, any other is not."""
         key = _key(caller, path, content)
-        now = self._clock.now()
+        now = self._clock.monotonic()
         self._succeeded = {old: at for old, at in self._succeeded.items() if now < at + _WINDOW_MS}
         if key in self._running or key in self._succeeded:
             yield None
@@ -47,7 +47,7 @@ class Submissions:
         finally:
             self._running.discard(key)
             if submission.succeeded:
-                self._succeeded[key] = self._clock.now()
+                self._succeeded[key] = self._clock.monotonic()
 
 
 def _key(caller: Digest, path: str, content: dict[str, object]) -> bytes:

@@ -134,6 +134,8 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "client_secret_used": ("Secret last used", "密钥最近使用"),
         "client_old_until": ("Old secret works until", "旧密钥有效期至"),
         "client_old_used": ("Old secret last used", "旧密钥最近使用"),
+        "client_wrong_secrets": ("Wrong secrets", "错误密钥次数"),
+        "client_wrong_last": ("Last wrong secret", "最近错误密钥"),
         "client_end_old": ("End the old secret", "停用旧密钥"),
         "client_end_old_will": (
             (

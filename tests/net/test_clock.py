@@ -1,0 +1,33 @@
+"""The clocks of a process: the wall's, which waits where it was set back, and one that nobody can set."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostiary_net.clock import SystemClock
+from tests.net.rooms import START, HandClock
+
+
+def test_where_the_machine_was_set_back_the_wall_waits_and_the_other_goes_on() -> None:
+    clock = HandClock()
+    assert clock.now() == START
+    began = clock.monotonic()
+    clock.set_back(3_600)
+    clock.wait(60)
+    assert (clock.now(), clock.monotonic() - began) == (START, 60_000)
+    clock.wait(3_541)
+    assert (clock.now() - START, clock.monotonic() - began) == (1_000, 3_601_000)
+
+
+@given(st.lists(st.integers(0, 2**62)))
+def test_the_wall_never_goes_back_whatever_the_machine_shows(shown: list[int]) -> None:
+    readings = iter(shown)
+    clock = SystemClock(lambda: next(readings))
+    given_out = [clock.now() for _ in shown]
+    assert given_out == sorted(given_out)
+
+
+def test_the_clocks_of_this_machine_go_on() -> None:
+    clock = SystemClock()
+    first, then = clock.monotonic(), clock.monotonic()
+    assert 0 <= first <= then
+    assert clock.now() > START - 10 * 365 * 86_400_000
