@@ -1,21 +1,15 @@
-"""Readers of an administrator's lists: the query of a list, and uploaded sheets."""
+"""The reader of what an administrator asks of a list."""
 
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from io import BytesIO
 from typing import Final
 from urllib.parse import parse_qs
-from zipfile import ZipFile
-
-from xlsxwriter import Workbook
 
 from fuzz.parsers.target import Target, agree
-from ostiary_core.decision import FieldRule
 from ostiary_core.listing import Listing
 from ostiary_web.resources.clients import DECLARED
 from ostiary_web.resources.queries import read_query
-from ostiary_web.resources.sheet_reading import MOST_ROWS, read_sheet
 
 __all__ = ["TARGETS"]
 
@@ -105,64 +99,6 @@ def _is_out_of_order(name: str, arguments: dict[str, list[str]]) -> bool:
     return start is None or end is None or start > end
 
 
-# --- sheets: a file as it is, or lines of cells that are written into one
-
-
-def judge_sheet(data: bytes) -> None:
-    """What was written is read; whatever else is uploaded is rows within bounds, or refused."""
-    if data.startswith(b"PK"):
-        _judge_file(data)
-        return
-    text = data.decode("utf-8", "replace")
-    rows = [[_cell(part) for part in line.split("|")][:20] for line in text.split("\n")][:40]
-    packed = BytesIO()
-    with Workbook(packed, {"in_memory": True, "strings_to_urls": False}) as book:
-        sheet = book.add_worksheet()
-        for place, row in enumerate(rows):
-            for column, cell in enumerate(row):
-                sheet.write_string(place, column, cell)
-    read = read_sheet(packed.getvalue())
-    written = {number: row for number, row in enumerate(rows, start=1) if any(cell.strip() for cell in row)}
-    if not written:
-        agree(read, FieldRule.SHEET, data)
-        return
-    assert isinstance(read, tuple), f"a sheet that was written is refused: {read}"
-    found = {row.number: [str(cell) for cell in row.cells] for row in read}
-    agree(set(found), set(written), data)
-    for number, row in written.items():
-        agree([cell for cell in found[number] if cell], [cell for cell in row if cell], data)
-
-
-def _cell(text: str) -> str:
-    """What XML can hold, and a writer does not escape in a way of its own."""
-    return "".join(
-        each
-        for each in text
-        if " " <= each <= "\ud7ff" and each not in "_\x7f" and not "\x80" <= each <= "\x9f"
-    )[:200]
-
-
-def _judge_file(data: bytes) -> None:
-    read = read_sheet(data)
-    if isinstance(read, FieldRule):
-        assert read in (FieldRule.SHEET, FieldRule.SHEET_TOO_LARGE)
-        return
-    assert 0 < len(read) <= MOST_ROWS + 1
-    assert all(1 <= row.number <= 10_000 and len(row.cells) <= 200 for row in read)
-    assert all(any(str(cell).strip() for cell in row.cells) for row in read), "an empty row"
-    with ZipFile(BytesIO(data)) as packed:
-        assert not any(
-            b"<!DOCTYPE" in packed.read(name) for name in packed.namelist() if name.endswith(".xml")
-        )
-
-
-def _tiny_sheet() -> bytes:
-    packed = BytesIO()
-    with Workbook(packed, {"in_memory": True}) as book:
-        book.add_worksheet().write_string(0, 0, "a")
-    return packed.getvalue()
-
-
 TARGETS: Final = (
     Target(
         "query",
@@ -171,15 +107,6 @@ TARGETS: Final = (
             *b"page= pageSize= sort= createdAtFrom= createdAtTo= updatedAtTo= q= enabled= builtIn=".split(),
             *b"clientId= name= true false & 1 0 200 201 - , createdAt 2026-02-28 2026-02-30".split(),
             *b"T10:00:00Z T10:00:00.001Z %00 %2B + %D9%A1 -1 1e3 999999999 name other= 0001-01-01".split(),
-        ),
-    ),
-    Target(
-        "sheet",
-        judge_sheet,
-        (
-            *b"| name =1+1 @SUM(A1) true 2026-01-01 0123 1e3 <b> &amp; ' -".split(),
-            *(b"\n", b" ", b"\xe4\xb8\xad\xe6\x96\x87", b'"', b"\xf0\x9f\x9a\xaa", b"\t"),
-            *(_tiny_sheet(),),
         ),
     ),
 )

@@ -18,12 +18,18 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests
+from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target
 
 __all__ = ["TARGETS", "inputs_of", "run", "search", "target_named"]
 
-TARGETS: Final = (*of_requests.TARGETS, *of_cookies.TARGETS, *of_addresses.TARGETS, *of_lists.TARGETS)
+TARGETS: Final = (
+    *of_requests.TARGETS,
+    *of_cookies.TARGETS,
+    *of_addresses.TARGETS,
+    *of_lists.TARGETS,
+    *of_sheets.TARGETS,
+)
 _EXAMPLES_A_ROUND: Final = 400
 _MOST_PIECES: Final = 14
 

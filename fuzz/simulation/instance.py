@@ -38,6 +38,7 @@ from ostiary_net.threads import RunSync, run_inline
 from ostiary_net.turns import open_turns
 from ostiary_web.app import Application, Backing, OpenBacking
 from ostiary_web.entrance import door_rules
+from ostiary_web.resources.sheet_reader import read_sheet_in_place
 from ostiary_web.settings import Settings
 
 __all__ = ["CHEAP", "MOST_WRONG_SECONDS", "Habits", "Instance"]
@@ -243,6 +244,7 @@ class Instance:
                     passwords=passwords,
                     text_messages=text_messages,
                     files=Files(self.folder, entropy_source=entropy, run_sync=run_inline),
+                    read_sheet=read_sheet_in_place,
                     new_administrator=None,
                     check_ready=lambda: None,
                 )

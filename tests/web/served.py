@@ -31,6 +31,7 @@ from ostiary_web.app import Application, Backing, OpenBacking
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import door_rules
 from ostiary_web.first_administrator import ensure_administrator
+from ostiary_web.resources.sheet_reader import ReadSheet, read_sheet_in_place
 from ostiary_web.settings import Settings
 from ostiary_web.storage import policy_of
 from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
@@ -211,6 +212,7 @@ async def serving(
     clock: HandClock | None = None,
     door: Door = "guard",
     answers: Answers | None = None,
+    read_sheet: ReadSheet = read_sheet_in_place,
     **environment: str,
 ) -> AsyncIterator[Served]:
     """The application with these settings, and an administrator whose password is known."""
@@ -254,6 +256,7 @@ async def serving(
                     passwords=passwords,
                     text_messages=text_messages,
                     files=files,
+                    read_sheet=read_sheet,
                     new_administrator=new_administrator,
                     check_ready=getattr(store, "check_ready", lambda: None),
                 )

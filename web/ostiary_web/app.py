@@ -48,6 +48,7 @@ from ostiary_web.resources.clients import clients
 from ostiary_web.resources.online import online_users
 from ostiary_web.resources.roles import roles
 from ostiary_web.resources.routes import RecordId
+from ostiary_web.resources.sheet_reader import ReadSheet, SheetReader
 from ostiary_web.resources.submissions import Submissions
 from ostiary_web.resources.users import users
 from ostiary_web.seclusion import secluded
@@ -73,6 +74,7 @@ class Backing:
     passwords: Passwords
     text_messages: TextMessages
     files: Files
+    read_sheet: ReadSheet
     new_administrator: NewAdministrator | None
     check_ready: Callable[[], None]
     """Raises unless a change would be kept now; it may block for a while."""
@@ -143,6 +145,7 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
             passwords=passwords,
             text_messages=text_messages,
             files=Files(settings.data_dir / "files"),
+            read_sheet=SheetReader().read,
             new_administrator=new_administrator,
             check_ready=store.check_ready,
         )
@@ -221,6 +224,7 @@ class Application:
             self.quart.extensions["ostiary.passwords"] = backing.passwords
             self.quart.extensions["ostiary.text_messages"] = backing.text_messages
             self.quart.extensions["ostiary.files"] = backing.files
+            self.quart.extensions["ostiary.read_sheet"] = backing.read_sheet
             self.quart.extensions["ostiary.submissions"] = Submissions(backing.service.clock)
             look = partial(trio.to_thread.run_sync, backing.check_ready, abandon_on_cancel=True)
             self.quart.extensions["ostiary.readiness"] = Readiness(look)

@@ -8,9 +8,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import xlsxwriter
 from python_calamine import CalamineWorkbook
 
-__all__ = ["SHEET", "rows_of", "sheet_of", "zip_of"]
+__all__ = ["MAIN", "SHEET", "book_around", "cells", "rows_of", "sheet_of", "zip_of"]
 
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
 def sheet_of(rows: Sequence[Any]) -> bytes:
@@ -39,3 +42,24 @@ def zip_of(members: dict[str, bytes]) -> bytes:
         for name, content in members.items():
             packed.writestr(name, content)
     return file.getvalue()
+
+
+def book_around(sheet: bytes, **more: bytes) -> bytes:
+    """The least that is a sheet, with this in it."""
+    return zip_of(
+        {
+            "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}"><Relationship Id="rId1" '
+            f'Type="{_RELATIONSHIPS}/officeDocument" Target="xl/workbook.xml"/></Relationships>'.encode(),
+            "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{_RELATIONSHIPS}"><sheets>'
+            '<sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>'.encode(),
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}"><Relationship Id="rId1" '
+            f'Type="{_RELATIONSHIPS}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>'.encode(),
+            "xl/worksheets/sheet1.xml": sheet,
+            **more,
+        }
+    )
+
+
+def cells(inside: str, before: str = "") -> bytes:
+    """The XML of a sheet around its rows."""
+    return f'{before}<worksheet xmlns="{MAIN}"><sheetData>{inside}</sheetData></worksheet>'.encode()

@@ -17,7 +17,7 @@ from ostiary_web.resources.declaration import Column, Field, Kind, Words
 from ostiary_web.resources.sheet_reading import MOST_ROWS, Row, read_sheet
 from ostiary_web.resources.sheets import TOO_LONG, SheetWriter
 from tests.net.rooms import START
-from tests.web.resources.sheets import rows_of, sheet_of, zip_of
+from tests.web.resources.sheets import book_around, cells, rows_of, sheet_of, zip_of
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 DANGEROUS = (
@@ -136,31 +136,6 @@ def test_as_many_rows_as_are_allowed_and_no_more() -> None:
     rows = [["a"], *([[number] for number in range(MOST_ROWS)])]
     assert isinstance(read_sheet(sheet_of(rows)), tuple)
     assert read_sheet(sheet_of([*rows, ["one more"]])) is FieldRule.SHEET_TOO_LARGE
-
-
-RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
-MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-
-
-def book_around(sheet: bytes, **more: bytes) -> bytes:
-    """The least that is a sheet, with this in it."""
-    return zip_of(
-        {
-            "_rels/.rels": f'<Relationships xmlns="{PACKAGE}"><Relationship Id="rId1" '
-            f'Type="{RELATIONSHIPS}/officeDocument" Target="xl/workbook.xml"/></Relationships>'.encode(),
-            "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONSHIPS}"><sheets>'
-            '<sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>'.encode(),
-            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}"><Relationship Id="rId1" '
-            f'Type="{RELATIONSHIPS}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>'.encode(),
-            "xl/worksheets/sheet1.xml": sheet,
-            **more,
-        }
-    )
-
-
-def cells(inside: str, before: str = "") -> bytes:
-    return f'{before}<worksheet xmlns="{MAIN}"><sheetData>{inside}</sheetData></worksheet>'.encode()
 
 
 def test_the_least_that_is_a_sheet_is_read() -> None:

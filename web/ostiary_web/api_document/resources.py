@@ -142,7 +142,8 @@ def _import(declared: Declared[Any, Any], singular: str) -> Json:
     secret = object_of({"clientId": {"type": "string"}, "secret": {"type": "string"}})
     number = {"type": "integer", "minimum": 0}
     done = object_of(
-        {"created": number, "updated": number, "secrets": array_of(secret)}, optional=("secrets",)
+        {"created": number, "updated": number, "unchanged": number, "secrets": array_of(secret)},
+        optional=("secrets",),
     )
     del sent["additionalProperties"]
     return operation(

@@ -12,10 +12,9 @@ Rules, all in this file ("Generic list/record convention"):
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date, time
 from typing import Any, Final, TypeVar
 
-from quart import Response, request
+from quart import Response, current_app, request
 
 from ostiary_core.decision import BatchDone, BatchRefused, FieldFault, FieldRule, Refused, SecretIssued
 from ostiary_core.events import AllOrNothing
@@ -24,14 +23,15 @@ from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Column, Field, Kind
 from ostiary_web.resources.declared import Declared, Fields
 from ostiary_web.resources.records import batch_refusal
-from ostiary_web.resources.sheet_reading import LONGEST_SHEET, Cell, Row, read_sheet
+from ostiary_web.resources.sheet_reader import ReadSheet
+from ostiary_web.resources.sheet_reading import Cell, Row
 
 __all__ = ["LONGEST_IMPORT", "answer_import", "take_sheet"]
 
 T = TypeVar("T")
 V = TypeVar("V")
 
-LONGEST_IMPORT: Final = LONGEST_SHEET + 64 * 1024
+LONGEST_IMPORT: Final = 8 * 1024 * 1024 + 64 * 1024
 """Bytes of a request: the file and what is around it."""
 
 _MULTIPART: Final = "multipart/form-data"
@@ -62,9 +62,8 @@ async def take_sheet(call: Call, declared: Declared[T, V]) -> dict[str, Any] | R
     ]
     if content is None or faults:
         return Refused(Why.FIELDS_INVALID, tuple(faults))
-    uploaded = content
-    # In the place where exports are written: one sheet at a time bounds what sheets cost all others.
-    sheet = await call.here.service.look_through(lambda store, now: read_sheet(uploaded), call.here.origin)
+    read_sheet: ReadSheet = current_app.extensions["ostiary.read_sheet"]
+    sheet = await read_sheet(content)
     if isinstance(sheet, FieldRule):
         return Refused(Why.FIELDS_INVALID, (FieldFault("file", sheet),))
     columns, unknown = _columns(declared.fields, sheet[0])
@@ -191,8 +190,6 @@ def _text(cell: Cell) -> str:
             return str(cell).lower()
         case float() if cell.is_integer():
             return str(int(cell))
-        case date() | time():
-            return cell.isoformat()
         case _:
             return str(cell)
 

@@ -1,43 +1,37 @@
 """Sheets as they are read: whatever a file holds, either its rows come out or it is refused.
 
 A sheet is a ZIP file of XML. Both can be made to cost far more than their size, so nothing is handed to the
-library before it was unpacked within bounds and looked through:
-
-- Members are unpacked piece by piece, and no further than all of them together may be.
-- A document type is refused: entities are declared there.
-- The library makes a table out to the farthest cell, so no cell may lie far out.
+library before it was unpacked within bounds and scanned (`sheet_scanning.py`). What a bound does not foresee
+ends the process that reads the sheet (`sheet_child.py`), and nothing else.
 """
 
+import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, time
 from io import BytesIO
 from typing import Final
-from xml.parsers import expat
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from python_calamine import CalamineError, CalamineWorkbook
 
 from ostiary_core.decision import FieldRule
+from ostiary_web.resources.sheet_scanning import MOST_CHARACTERS, Scan, UnreadableSheet
 
-__all__ = ["LONGEST_SHEET", "MOST_ROWS", "Cell", "Row", "read_sheet"]
-
-LONGEST_SHEET: Final = 8 * 1024 * 1024
-"""Bytes of a file that is uploaded."""
+__all__ = ["MOST_ROWS", "Cell", "Row", "Sheet", "read_sheet"]
 
 MOST_ROWS: Final = 2_000
 """Rows of one import: they are one turn, and others wait for it."""
 
 _MOST_UNPACKED_BYTES: Final = 64 * 1024 * 1024
 _MOST_MEMBERS: Final = 1_000
-_FARTHEST_ROW: Final = 10_000
-_FARTHEST_COLUMN: Final = 200
 _PIECE: Final = 64 * 1024
 _ENCRYPTED: Final = 0x1
 
-Cell = object
-"""Text, a number, a truth, a date or time; an empty string where there is nothing."""
+Cell = str | float | bool
+"""Text, a number or a truth; a date or time as ISO 8601 has it; an empty string where there is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,42 +42,37 @@ class Row:
     cells: Sequence[Cell]
 
 
-class _Unreadable(Exception):
-    """Not a sheet, or one that nobody needs to read."""
-
-    def __init__(self, rule: FieldRule) -> None:
-        super().__init__(rule.value)
-        self.rule = rule
+Sheet = tuple[Row, ...] | FieldRule
+"""What was read: the rows that are not empty, or what is wrong with the file."""
 
 
-def read_sheet(content: bytes) -> tuple[Row, ...] | FieldRule:
+def read_sheet(content: bytes) -> Sheet:
     """The rows of the first sheet of an .xlsx file that are not empty, the headings among them; else what is
-    wrong with it."""
+    wrong with it. Raises `MemoryError` where the process may have no more memory."""
     try:
         rows = _rows(_unpacked(content))
-    except _Unreadable as unreadable:
+    except UnreadableSheet as unreadable:
         return unreadable.rule
-    if not rows:
-        return FieldRule.SHEET
-    return rows if len(rows) <= MOST_ROWS + 1 else FieldRule.SHEET_TOO_LARGE
+    return rows or FieldRule.SHEET
 
 
-def _unpacked(content: bytes) -> bytes:
+def _unpacked(content: bytes) -> BytesIO:
     """The same sheet without compression, with those members only that its rows are read from."""
     plain = BytesIO()
     try:
         with ZipFile(BytesIO(content)) as packed, ZipFile(plain, "w", ZIP_STORED) as unpacked:
             members = [member for member in packed.infolist() if _is_read(member)]
             if len(members) > _MOST_MEMBERS:
-                raise _Unreadable(FieldRule.SHEET_TOO_LARGE)
+                raise UnreadableSheet(FieldRule.SHEET_TOO_LARGE)
             if len({member.filename for member in members}) < len(members):
-                raise _Unreadable(FieldRule.SHEET)
-            left = _MOST_UNPACKED_BYTES
+                raise UnreadableSheet(FieldRule.SHEET)
+            left, scan = _MOST_UNPACKED_BYTES, Scan()
             for member in members:
                 text = _member(packed, member, left)
                 left -= len(text)
-                _look_through(text)
+                scan.add(text)
                 unpacked.writestr(member.filename, text)
+            scan.finish()
     except (
         BadZipFile,
         zlib.error,
@@ -94,8 +83,9 @@ def _unpacked(content: bytes) -> bytes:
         NotImplementedError,
         RuntimeError,
     ) as error:
-        raise _Unreadable(FieldRule.SHEET) from error
-    return plain.getvalue()
+        raise UnreadableSheet(FieldRule.SHEET) from error
+    plain.seek(0)
+    return plain
 
 
 def _is_read(member: ZipInfo) -> bool:
@@ -110,9 +100,9 @@ def _member(packed: ZipFile, member: ZipInfo, most: int) -> bytes:
     The header may lie: only what is read piece by piece is not unpacked whole before it is cut off.
     """
     if member.flag_bits & _ENCRYPTED or member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        raise _Unreadable(FieldRule.SHEET)
+        raise UnreadableSheet(FieldRule.SHEET)
     if member.file_size > most:
-        raise _Unreadable(FieldRule.SHEET_TOO_LARGE)
+        raise UnreadableSheet(FieldRule.SHEET_TOO_LARGE)
     pieces = bytearray()
     with packed.open(member) as stream:
         while piece := stream.read(_PIECE):
@@ -120,60 +110,41 @@ def _member(packed: ZipFile, member: ZipInfo, most: int) -> bytes:
     return bytes(pieces)
 
 
-def _look_through(text: bytes) -> None:
-    """Refuse XML that is broken, declares anything, or has cells far out."""
-    parser = expat.ParserCreate()
-    rows = column = 0
-
-    def refuse(*_: object) -> None:
-        raise _Unreadable(FieldRule.SHEET)
-
-    def see(name: str, attributes: dict[str, str]) -> None:
-        nonlocal rows, column
-        match name.rpartition(":")[2]:
-            case "row":
-                rows, column = rows + 1, 0
-            case "c":
-                column += 1
-            case _:
-                return
-        if rows > _FARTHEST_ROW or column > _FARTHEST_COLUMN or _is_far_out(attributes.get("r", "")):
-            raise _Unreadable(FieldRule.SHEET_TOO_LARGE)
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = see
+def _rows(plain: BytesIO) -> tuple[Row, ...]:
     try:
-        parser.Parse(text, True)
-    except expat.ExpatError as error:
-        raise _Unreadable(FieldRule.SHEET) from error
-
-
-def _is_far_out(reference: str) -> bool:
-    """Whether a cell `B7`, or a row `7`, is farther from the corner than any that is read."""
-    letters = reference.rstrip("0123456789")
-    digits = reference[len(letters) :]
-    column = 0
-    for letter in letters.upper()[:4]:
-        column = column * 26 + (ord(letter) - 64)
-    return (
-        len(letters) > 3 or column > _FARTHEST_COLUMN or len(digits) > 7 or int(digits or 0) > _FARTHEST_ROW
-    )
-
-
-def _rows(plain: bytes) -> tuple[Row, ...]:
-    try:
-        with CalamineWorkbook.from_filelike(BytesIO(plain)) as book:
-            sheet = book.get_sheet_by_index(0)
-            table = sheet.to_python(skip_empty_area=False)
+        with CalamineWorkbook.from_filelike(plain) as book:
+            return _within_bounds(book.get_sheet_by_index(0).iter_rows())
     except (CalamineError, OSError, ValueError) as error:
-        raise _Unreadable(FieldRule.SHEET) from error
+        raise UnreadableSheet(FieldRule.SHEET) from error
     except BaseException as error:
         # What is a fault of the library's own arrives under this name, which cannot be imported.
         if type(error).__name__ != "PanicException":
             raise
-        raise _Unreadable(FieldRule.SHEET) from error
-    return tuple(
-        Row(number, cells)
-        for number, cells in enumerate(table, start=1)
-        if any(cell != "" and not (isinstance(cell, str) and cell.isspace()) for cell in cells)
-    )
+        raise UnreadableSheet(FieldRule.SHEET) from error
+
+
+def _within_bounds(table: Iterable[Sequence[object]]) -> tuple[Row, ...]:
+    """The rows that are not empty, no further than there may be of them and of their text."""
+    rows: list[Row] = []
+    characters = 0
+    for number, values in enumerate(table, start=1):
+        cells = [_cell(value) for value in values]
+        if all(isinstance(cell, str) and (not cell or cell.isspace()) for cell in cells):
+            continue
+        rows.append(Row(number, cells))
+        characters += sum(len(cell) for cell in cells if isinstance(cell, str))
+        if len(rows) > MOST_ROWS + 1 or characters > MOST_CHARACTERS:
+            raise UnreadableSheet(FieldRule.SHEET_TOO_LARGE)
+    return tuple(rows)
+
+
+def _cell(value: object) -> Cell:
+    match value:
+        case bool() | str():
+            return value
+        case int() | float() if math.isfinite(value):
+            return float(value)
+        case date() | time():
+            return value.isoformat()
+        case _:
+            return str(value)

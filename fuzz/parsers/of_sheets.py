@@ -1,0 +1,237 @@
+"""The reader of uploaded sheets: what it reads of one, and what that costs."""
+
+import faulthandler
+import os
+import resource
+import warnings
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from xlsxwriter import Workbook
+
+from fuzz.parsers.target import Target, agree
+from ostiary_core.decision import FieldRule
+from ostiary_web.resources.sheet_reading import MOST_ROWS, read_sheet
+
+__all__ = ["TARGETS"]
+
+# --- a file as it is, or lines of cells that are written into one
+
+
+def judge_sheet(data: bytes) -> None:
+    """What was written is read; whatever else is uploaded is rows within bounds, or refused."""
+    if data.startswith(b"PK"):
+        _judge_file(data)
+        return
+    text = data.decode("utf-8", "replace")
+    rows = [[_cell(part) for part in line.split("|")][:20] for line in text.split("\n")][:40]
+    packed = BytesIO()
+    with Workbook(packed, {"in_memory": True, "strings_to_urls": False}) as book:
+        sheet = book.add_worksheet()
+        for place, row in enumerate(rows):
+            for column, cell in enumerate(row):
+                sheet.write_string(place, column, cell)
+    read = read_sheet(packed.getvalue())
+    written = {number: row for number, row in enumerate(rows, start=1) if any(cell.strip() for cell in row)}
+    if not written:
+        agree(read, FieldRule.SHEET, data)
+        return
+    assert isinstance(read, tuple), f"a sheet that was written is refused: {read}"
+    found = {row.number: [str(cell) for cell in row.cells] for row in read}
+    agree(set(found), set(written), data)
+    for number, row in written.items():
+        agree([cell for cell in found[number] if cell], [cell for cell in row if cell], data)
+
+
+def _cell(text: str) -> str:
+    """What XML can hold, and a writer does not escape in a way of its own."""
+    return "".join(
+        each
+        for each in text
+        if " " <= each <= "\ud7ff" and each not in "_\x7f" and not "\x80" <= each <= "\x9f"
+    )[:200]
+
+
+def _judge_file(data: bytes) -> None:
+    read = read_sheet(data)
+    if isinstance(read, FieldRule):
+        assert read in (FieldRule.SHEET, FieldRule.SHEET_TOO_LARGE)
+        return
+    assert 0 < len(read) <= MOST_ROWS + 1
+    assert all(1 <= row.number <= 10_000 and len(row.cells) <= 200 for row in read)
+    assert all(any(str(cell).strip() for cell in row.cells) for row in read), "an empty row"
+    with ZipFile(BytesIO(data)) as packed:
+        assert not any(
+            b"<!DOCTYPE" in packed.read(name) for name in packed.namelist() if name.endswith(".xml")
+        )
+
+
+def _tiny_sheet() -> bytes:
+    packed = BytesIO()
+    with Workbook(packed, {"in_memory": True}) as book:
+        book.add_worksheet().write_string(0, 0, "a")
+    return packed.getvalue()
+
+
+# --- what one costs: parts as "shared 32000 1;ref 0 30000", a few kilobytes of file for gigabytes of text
+
+_LONGEST_TEXT: Final = 32_767
+_MOST_CHARACTERS: Final = 4 * 1024 * 1024
+_MOST_MORE_BYTES: Final = 160 * 1024 * 1024
+"""Of addresses, beyond those of the fuzzer itself: what any of these sheets may cost its reader."""
+
+_MOST_PARTS: Final = 8
+_MOST_OF_A_PART: Final = 1_000_000
+_CELLS_A_ROW: Final = 100
+_ROWS_READ, _REFUSED, _OUT_OF_MEMORY, _FAILED = range(4)
+
+
+@dataclass
+class _Book:
+    """A sheet of parts, and what an oracle that never builds it knows of its texts."""
+
+    rows: list[str] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    references: list[tuple[int, int]] = field(default_factory=list)
+    in_cells: int = 0
+    longest: int = 0
+    is_deep: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is wrong with it, but perhaps how much text it has."""
+        known = all(place < len(self.lengths) for place, times in self.references if times)
+        return known and len(self.rows) <= MOST_ROWS and not self.is_deep
+
+    def add(self, kind: str, length: int, times: int) -> None:
+        """One more part: so many texts or cells of such a length, or that refer to that text."""
+        times = min(times, _MOST_OF_A_PART // max(length, 20))
+        text = "x" * length
+        match kind:
+            case "shared" | "runs":
+                runs = kind == "runs"
+                own = f"<r><t>{text}</t></r>" * times if runs else f"<t>{text}</t>"
+                self._add_shared(own, length * (times if runs else 1), 1 if runs else times)
+            case "ref":
+                self._add_cells(f'<c t="s"><v>{length}</v></c>', times)
+                self.references.append((length, times))
+            case "inline":
+                self._add_texts(f'<c t="inlineStr"><is><t>{text}</t></is></c>', length, times)
+            case "result":
+                self._add_texts(f'<c t="str"><f>A1</f><v>{text}</v></c>', length, times)
+            case "deep":
+                self.rows.append("<a>" * times + "</a>" * times)
+                self.is_deep = self.is_deep or times > 90
+            case _:
+                pass
+
+    def _add_shared(self, text: str, length: int, times: int) -> None:
+        self.shared.append(f"<si>{text}</si>" * times)
+        self.lengths += [length] * times
+        self.longest = max(self.longest, length if times else 0)
+
+    def _add_texts(self, cell: str, length: int, times: int) -> None:
+        self._add_cells(cell, times)
+        self.in_cells += length * times
+        self.longest = max(self.longest, length if times else 0)
+
+    def _add_cells(self, cell: str, times: int) -> None:
+        whole, rest = divmod(times, _CELLS_A_ROW)
+        self.rows += [f"<row>{cell * _CELLS_A_ROW}</row>"] * whole
+        self.rows += [f"<row>{cell * rest}</row>"] if rest else []
+
+    @property
+    def characters(self) -> int:
+        """Of all cells, each with what it refers to."""
+        known = len(self.lengths)
+        return self.in_cells + sum(
+            self.lengths[place] * times for place, times in self.references if place < known
+        )
+
+    def packed(self) -> bytes:
+        """The file."""
+        main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        packed = BytesIO(_tiny_sheet())
+        with ZipFile(packed) as tiny:
+            members = {name: tiny.read(name) for name in tiny.namelist()}
+        members["xl/worksheets/sheet1.xml"] = (
+            f'<worksheet xmlns="{main}"><sheetData>{"".join(self.rows)}</sheetData></worksheet>'.encode()
+        )
+        members["xl/sharedStrings.xml"] = f'<sst xmlns="{main}">{"".join(self.shared)}</sst>'.encode()
+        packed = BytesIO()
+        with ZipFile(packed, "w", ZIP_DEFLATED) as whole:
+            for name, content in members.items():
+                whole.writestr(name, content)
+        return packed.getvalue()
+
+
+def judge_cost(data: bytes) -> None:
+    """A sheet is refused for how much text it stands for, and never takes more memory than any may."""
+    book = _Book()
+    for part in data.decode("ascii", "replace").split(";")[:_MOST_PARTS]:
+        words = part.split()
+        if len(words) == 3 and all(word.isascii() and word.isdigit() and len(word) < 9 for word in words[1:]):
+            book.add(words[0], int(words[1]), int(words[2]))
+    ended = _read_apart(book.packed())
+    assert ended in (_ROWS_READ, _REFUSED), f"the reader ended with {ended} on {data!r}"
+    if book.longest > _LONGEST_TEXT or book.characters > _MOST_CHARACTERS:
+        assert ended == _REFUSED, f"{book.characters} characters taken of {data!r}"
+    elif book.is_plain and 0 < book.characters < _MOST_CHARACTERS - 1_000_000:
+        assert ended == _ROWS_READ, f"{book.characters} characters refused of {data!r}"
+
+
+def _read_apart(content: bytes) -> int:
+    """How a process ends that reads a sheet and may not have much more memory than it began with; its exit
+    code, or the signal as a negative number."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + _MOST_MORE_BYTES
+    with warnings.catch_warnings():
+        # Newer Pythons warn of threads, and the child uses none.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    ended = _FAILED
+    try:
+        faulthandler.disable()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where it would say how it was aborted
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        ended = _ROWS_READ if isinstance(read_sheet(content), tuple) else _REFUSED
+    except MemoryError:
+        ended = _OUT_OF_MEMORY
+    finally:
+        os._exit(ended)
+
+
+TARGETS: Final = (
+    Target(
+        "sheet",
+        judge_sheet,
+        (
+            *b"| name =1+1 @SUM(A1) true 2026-01-01 0123 1e3 <b> &amp; ' -".split(),
+            *(b"\n", b" ", b"\xe4\xb8\xad\xe6\x96\x87", b'"', b"\xf0\x9f\x9a\xaa", b"\t"),
+            *(_tiny_sheet(),),
+        ),
+    ),
+    Target(
+        "sheet-cost",
+        judge_cost,
+        (
+            *(
+                b"shared 32000 1;",
+                b"shared 32767 3;",
+                b"shared 32768 1;",
+                b"shared 9 2000;",
+                b"runs 300 100;",
+            ),
+            *(b"shared 900000 1;", b"ref 0 100;", b"ref 0 30000;", b"ref 1 3000;", b"ref 7 20;"),
+            *(b"inline 32000 100;", b"inline 40 5000;", b"result 32000 100;", b"result 5 2000;"),
+            *(b"deep 1 40;", b"deep 1 200000;", b"1", b"0", b";"),
+        ),
+    ),
+)

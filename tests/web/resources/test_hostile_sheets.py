@@ -1,0 +1,273 @@
+"""Whatever a sheet would cost, it costs the import it came with, and neither the server nor anybody else."""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+
+from ostiary_core.decision import FieldRule
+from ostiary_core.permissions import Permission
+from ostiary_web.resources import sheet_child
+from ostiary_web.resources.sheet_reader import SheetReader, read_sheet_in_place
+from ostiary_web.resources.sheet_reading import MOST_ROWS, Row, Sheet
+from ostiary_web.resources.sheet_scanning import LONGEST_TEXT, MOST_CHARACTERS
+from tests.web.conftest import Serve
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.holders import holder_of
+from tests.web.resources.hostile import REFUSED_AT_ONCE, UNFORESEEN, shared_texts
+from tests.web.resources.sheets import SHEET, book_around, cells, sheet_of
+from tests.web.served import Api, Browser
+
+MOST_GROWTH_BYTES = 96 * 1024 * 1024
+"""Of the server while a sheet is read: the upload itself comes through it."""
+ENOUGH_FOR_ANY_BYTES = 256 * 1024 * 1024
+"""Of addresses: what a process needs to refuse any of these sheets, less than it may have."""
+ROLES = "/api/iam/roles"
+
+WORST = {
+    **{name: build for name, build in REFUSED_AT_ONCE.items() if "characters in" in name},
+    "a long text in 30,000 cells": REFUSED_AT_ONCE["a long text in 30,000 cells"],
+    **UNFORESEEN,
+}
+
+
+class Peak:
+    """The most memory that this process has had since it was last asked."""
+
+    def __init__(self) -> None:
+        Path("/proc/self/clear_refs").write_text("5")
+        self._before = self._bytes()
+
+    def growth(self) -> int:
+        return self._bytes() - self._before
+
+    def _bytes(self) -> int:
+        [kilobytes] = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        return int(kilobytes) * 1024
+
+
+def readers() -> set[int]:
+    """The processes of this one that read sheets now."""
+    children = [each for tasks in Path("/proc/self/task").glob("*/children") for each in _words(tasks)]
+    return {
+        int(child)
+        for child in children
+        if sheet_child.__name__ in "".join(_words(Path(f"/proc/{child}/cmdline")))
+    }
+
+
+def _words(file: Path) -> list[str]:
+    """What a file of the kernel's says; nothing where its process or thread is gone by now."""
+    try:
+        return file.read_text().split()
+    except OSError:
+        return []
+
+
+async def reader_started() -> None:
+    while not readers():  # noqa: ASYNC110 (the kernel tells nobody)
+        await trio.sleep(0.01)
+
+
+def environment_of(process: int) -> set[str]:
+    """The names of its variables."""
+    return {each.partition("=")[0] for each in Path(f"/proc/{process}/environ").read_text().split("\0")}
+
+
+def opened_by(process: int) -> set[str]:
+    """What kinds of files it has open; of those that have a name, the name."""
+    return {str(each.readlink()).partition(":")[0] for each in Path(f"/proc/{process}/fd").iterdir()}
+
+
+async def imported(api: Api, content: bytes) -> httpx.Response:
+    return await api.call(
+        "POST", f"{ROLES}/import", files={"file": ("r.xlsx", content, SHEET)}, data={"mode": "insert"}
+    )
+
+
+async def imported_on_the_page(browser: Browser, content: bytes) -> httpx.Response:
+    """The import form of the administration pages, sent with a sheet."""
+    page = await browser.get("/admin/roles/import")
+    [token] = re.findall(r'name="form_token" value="([^"]+)"', page.text)[:1]
+    return await browser.post(
+        "/admin/roles/import",
+        data={"form_token": token, "mode": "insert"},
+        files={"file": ("r.xlsx", content, SHEET)},
+        headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+    )
+
+
+# --- over the interface and on the page
+
+
+@pytest.mark.parametrize("build", WORST.values(), ids=WORST)
+async def test_a_hostile_sheet_is_refused_and_costs_the_server_nothing(
+    serve: Serve, build: Callable[[], bytes]
+) -> None:
+    content = build()
+    assert len(content) < 600_000
+    async with serve(read_sheet=SheetReader().read) as served:
+        api = await holder_of(served, Permission.ROLE_CREATE)
+        peak = Peak()
+        failure = refused(await imported(api, content), 400, "A0401")
+        assert peak.growth() < MOST_GROWTH_BYTES
+        assert fields_of(failure) == ["file"]
+        good = [["code", "name"], ["porter", "Porter"]]
+        assert succeeded(await imported(api, sheet_of(good)))["created"] == 1
+
+
+async def test_the_page_refuses_a_hostile_sheet_too(serve: Serve) -> None:
+    async with serve(read_sheet=SheetReader().read) as served:
+        browser = served.browser()
+        await browser.sign_in()
+        for build in (REFUSED_AT_ONCE["a long text in 30,000 cells"], *UNFORESEEN.values()):
+            content, peak = build(), Peak()
+            page = await imported_on_the_page(browser, content)
+            assert peak.growth() < MOST_GROWTH_BYTES
+            assert page.status_code == 400, page.text
+            assert f"at most {MOST_ROWS} rows" in page.text
+        page = await imported_on_the_page(browser, sheet_of([["code", "name"], ["porter", "Porter"]]))
+        assert page.status_code == 200
+
+
+async def test_nobody_has_a_sheet_read_who_may_not_import(serve: Serve) -> None:
+    given: list[bytes] = []
+
+    async def read_sheet(content: bytes) -> Sheet:
+        given.append(content)
+        return await read_sheet_in_place(content)
+
+    sheet = sheet_of([["code", "name"], ["porter", "Porter"]])
+    async with serve(read_sheet=read_sheet) as served:
+        refused(await imported(await holder_of(served, Permission.ROLE_UPDATE), sheet), 403, "A0403")
+        refused(await imported(served.api(), sheet), 401, "A1001")
+        browser = served.browser()
+        await served.user()
+        await browser.sign_in("anna", "anna's password")
+        token = re.findall(r'name="form_token" value="([^"]+)"', (await browser.get("/account")).text)[0]
+        page = await browser.post(
+            "/admin/roles/import",
+            data={"form_token": token, "mode": "insert"},
+            files={"file": ("r.xlsx", sheet, SHEET)},
+            headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+        )
+        assert page.status_code == 403
+        assert given == []
+        succeeded(await imported(await served.administrator(), sheet))
+        assert given == [sheet]
+
+
+# --- the bounds
+
+
+@pytest.mark.parametrize("build", REFUSED_AT_ONCE.values(), ids=REFUSED_AT_ONCE)
+def test_a_bound_refuses_before_the_memory_is_used(build: Callable[[], bytes]) -> None:
+    """In a process that may have less than readers of sheets have; it answers, and is not ended."""
+    most = (ENOUGH_FOR_ANY_BYTES, ENOUGH_FOR_ANY_BYTES)
+    done = subprocess.run(
+        [sys.executable, "-m", sheet_child.__name__],
+        input=build(),
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, most),
+        check=True,
+    )
+    assert done.stdout in (b'"sheet"', b'"sheet-too-large"')
+
+
+@pytest.mark.parametrize("length, is_read", [(LONGEST_TEXT, True), (LONGEST_TEXT + 1, False)])
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: book_around(
+            cells('<row><c t="s"><v>0</v></c></row>'), **shared_texts(f"<si><t>{text}</t></si>")
+        ),
+        lambda text: book_around(cells(f'<row><c t="inlineStr"><is><t>{text}</t></is></c></row>')),
+        lambda text: book_around(cells(f'<row><c t="str"><f>A2+A3</f><v>{text}</v></c></row>')),
+    ],
+    ids=["shared", "in its cell", "result of a formula"],
+)
+async def test_a_text_is_as_long_as_excel_has_it(
+    written: Callable[[str], bytes], length: int, is_read: bool
+) -> None:
+    expected = (Row(1, ["x" * length]),) if is_read else FieldRule.SHEET_TOO_LARGE
+    assert await read_sheet_in_place(written("x" * length)) == expected
+
+
+async def test_all_texts_together_are_bounded() -> None:
+    text, most = "x" * 16_384, MOST_CHARACTERS // 16_384
+    for number, is_read in ((most - 1, True), (most, False)):
+        sheet = cells('<row><c t="s"><v>0</v></c></row>' * number)
+        found = await read_sheet_in_place(book_around(sheet, **shared_texts(f"<si><t>{text}</t></si>")))
+        assert isinstance(found, tuple) is is_read
+
+
+# --- the process
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        sheet_of([["a", 1, 1.5, True, False, None, "=1+1", "中文 🚪"], [None], [-0.0, 1e300]]),
+        book_around(cells("<row><c><v>NaN</v></c><c><v>inf</v></c><c t='d'><v>2026-01-02</v></c></row>")),
+        b"no sheet",
+    ],
+    ids=["cells", "odd numbers and a date", "none"],
+)
+async def test_a_process_reads_what_is_read_in_place(content: bytes) -> None:
+    assert await SheetReader().read(content) == await read_sheet_in_place(content)
+
+
+@pytest.fixture
+def slow_sheet() -> bytes:
+    return book_around(cells("\n" * 60_000_000))
+
+
+async def test_a_process_knows_nothing_of_the_server(
+    serve: Serve, slow_sheet: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SMS_GATEWAY_TOKEN", "a secret of the server")
+    async with serve(), trio.open_nursery() as nursery:
+        nursery.start_soon(SheetReader().read, slow_sheet)
+        await reader_started()
+        [reader] = readers()
+        assert environment_of(reader) <= {"", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH"}
+        # Python's own files come and go while it starts.
+        opened = {each for each in opened_by(reader) if not each.endswith((".py", ".pyc", ".so", ".zip"))}
+        assert opened == {"pipe", os.devnull}
+        nursery.cancel_scope.cancel()
+
+
+async def test_whoever_goes_away_leaves_no_process_behind(slow_sheet: bytes) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(SheetReader().read, slow_sheet)
+        await reader_started()
+        nursery.cancel_scope.cancel()
+    assert not readers()
+
+
+async def test_a_sheet_that_takes_too_long_is_refused(slow_sheet: bytes) -> None:
+    assert await SheetReader(most_seconds=0).read(slow_sheet) is FieldRule.SHEET_TOO_LARGE
+    assert not readers()
+
+
+async def test_few_are_read_at_a_time(slow_sheet: bytes) -> None:
+    reader = SheetReader()
+    read: list[Sheet] = []
+
+    async def take() -> None:
+        read.append(await reader.read(sheet_of([["a"]])))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(take)
+        while len(read) < 5:
+            assert len(readers()) <= 2
+            await trio.sleep(0.01)
+    assert read == [(Row(1, ["a"]),)] * 5
