@@ -62,10 +62,12 @@ def _simplify(current: Current, attempt: Attempt) -> bool:
             break
         steps = list(current())
         step = steps[place]
-        plain = step._replace(crash=False, restart=False, joined=False)
-        if plain != step and attempt([*steps[:place], plain, *steps[place + 1 :]]):
-            simpler = True
-            steps = list(current())
+        for plainer in ({"crash": False, "restart": False, "joined": False}, {"waited": 0, "unseen": 0}):
+            plain = step._replace(**plainer)
+            if plain != step and attempt([*steps[:place], plain, *steps[place + 1 :]]):
+                simpler = True
+                steps = list(current())
+                step = plain
         if place >= len(steps):
             break
         waited = steps[place].at - (steps[place - 1].at if place else 0)

@@ -198,6 +198,7 @@ class _World:
         for instance in self.instances:
             if instance.store is not None:
                 instance.store.armed.clear()
+        await trio.sleep_until(max(instance.stalled_until for instance in self.instances))
         await trio.sleep(2)
         calm = Mishap(new=True)
         number = IN_THE_END

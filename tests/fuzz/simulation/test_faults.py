@@ -1,5 +1,6 @@
 """Seeds hold where nothing is planted, planted faults are caught, and a failure becomes a short story."""
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -35,12 +36,16 @@ def test_a_planted_fault_is_caught(name: str) -> None:
     assert catch(fault).violations
 
 
-def test_a_failing_seed_is_cut_down_to_a_plan_that_still_fails(tmp_path: Path) -> None:
+def test_failing_seeds_are_cut_down_to_plans_that_still_fail(tmp_path: Path) -> None:
+    """How far depends on the seed: what another seed's plan needs is in the order of many steps."""
     [fault] = [fault for fault in FAULTS if fault.name == "half-a-turn"]
+    lengths = []
     with fault.plant():
-        failure = next(run for run in map(live, map(str, range(50))) if run.violations)
-        told = campaign.story(failure, str(tmp_path / "failing.plan"))
-    shortest = (tmp_path / "failing.plan").read_text().count("|")
-    assert 1 <= shortest <= 6
-    assert f"--seed {failure.seed}" in told
-    assert "what happened:" in told
+        failures = islice((run for run in map(live, map(str, range(50))) if run.violations), 2)
+        for failure in failures:
+            told = campaign.story(failure, str(tmp_path / "failing.plan"))
+            lengths.append((tmp_path / "failing.plan").read_text().count("|"))
+            assert 1 <= lengths[-1] < len(failure.lines)
+            assert f"--seed {failure.seed}" in told
+            assert "what happened:" in told
+    assert min(lengths) <= 6
