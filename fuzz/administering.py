@@ -54,6 +54,9 @@ class Administering:
     def _about_a_user(self, step: Step) -> Step:
         random, names = self.random, self.history.names
         user = ADMINISTRATOR if random.random() < 0.04 else self.picks.person()
+        deputies = self.picks.deputies()
+        if deputies and random.random() < 0.6:
+            user = random.choice(deputies)
         disabled = [name for name, one in names.items() if not one.enabled]
         if step.verb is Verb.ENABLE_USER and disabled and random.random() < 0.8:
             user = random.choice(disabled)
@@ -61,6 +64,8 @@ class Administering:
             reachable = [name for name, one in names.items() if one.phone is not None]
             return step._replace(user=random.choice(reachable or [user]))
         step = step._replace(user=user, by=self.picks.administrator())
+        if step.verb is Verb.REGISTER_USER and random.random() < 0.3:
+            return step._replace(role=self.picks.role())
         if step.verb is not Verb.CHANGE_USER:
             return step
         return step._replace(change=random.choice(USER_CHANGES), role=self.picks.role())
@@ -100,23 +105,46 @@ class Administering:
         if change == "register-twice":
             return step._replace(client=self.picks.client(spare=True))
         if change == "delete-people":
-            return step._replace(user=self.picks.person(), other=random.choice((ADMINISTRATOR, *PEOPLE)))
+            others = (ADMINISTRATOR, *PEOPLE, *self.picks.deputies())
+            return step._replace(user=self.picks.person(), other=random.choice(others))
         return step._replace(user=self.picks.person(), role=self.picks.role())
 
-    def deeds_of_a_deputy(self, name: str) -> list[Step]:
-        """What somebody with a role may or may not do, where they are signed in."""
+    def appointments(self) -> list[Step]:
+        """A beginning in which everybody is given a role that allows something else: they will act on one
+        another."""
         random = self.random
-        own = [one for one in self.history.logins if one.username == name and not one.seems_over]
-        if not own:
-            return []
-        step = Step(number=0, at=0, verb=Verb.CHANGE_USER, by=Ref(Kind.ACCESS, own[-1].number))
-        step = step._replace(user=self.picks.person(), role=self.picks.role())
+        kinds = (("roles",), ("people", "people", "helpdesk"), ("clients", "sessions", "nothing"))
+        allowed = random.sample([random.choice(kind) for kind in kinds], len(kinds))
+        return [
+            step
+            for name, role, change in zip(PEOPLE, ROLES, allowed, strict=True)
+            for step in (
+                Step(number=0, at=0, verb=Verb.REGISTER_USER, user=name),
+                Step(number=0, at=0, verb=Verb.REGISTER_ROLE, role=role, change=change),
+                Step(number=0, at=0, verb=Verb.CHANGE_USER, user=name, role=role, change="role"),
+            )
+        ]
+
+    def deeds_of_a_deputy(self, name: str, by: Ref) -> list[Step]:
+        """What somebody with a role may or may not do, mostly with others who have one."""
+        random = self.random
+        others = [one for one in self.picks.deputies() if one != name]
+        other = random.choice(others) if others else self.picks.person()
+        step = Step(number=0, at=0, verb=Verb.CHANGE_USER, by=by, user=other, role=self.picks.role())
+        permissions = random.choice(tuple(PERMISSIONS))
         deeds = [
-            step._replace(change="promoted"),
-            step._replace(change="role"),
+            *(
+                step._replace(verb=verb)
+                for verb in sorted(ABOUT_USERS - {Verb.CHANGE_USER, Verb.RECOVER_PASSWORD})
+            ),
+            *(step._replace(change=change) for change in ("renamed", "new-phone", "must-change")),
+            *(step._replace(change=change) for change in ("role", "another-role", "no-role", "promoted")),
+            *(
+                step._replace(verb=verb, change=permissions)
+                for verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE)
+            ),
+            step._replace(verb=Verb.BATCH, change="delete-people", other=self.picks.person()),
             step._replace(change="no-role", user=name),
-            step._replace(verb=Verb.REGISTER_ROLE, change=random.choice(tuple(PERMISSIONS))),
-            step._replace(verb=Verb.CHANGE_ROLE, change=random.choice(tuple(PERMISSIONS))),
             step._replace(verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),
         ]
-        return random.sample(deeds, 2)
+        return random.sample(deeds, 5)

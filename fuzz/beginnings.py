@@ -87,9 +87,10 @@ PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
 
 USER_CHANGES: Final = (
     *("nothing", "renamed", "taken-name", "new-phone", "taken-phone", "no-phone", "must-change"),
-    *("role", "role", "role", "no-role", "no-such-role", "promoted"),
+    *("role", "role", "another-role", "another-role", "no-role", "no-such-role", "promoted"),
 )
-"""What administrators do to accounts; a role is the one that the step names."""
+"""What administrators do to accounts; a role is the one that the step names, in place of
+all others or as another one."""
 
 KEEP_SECONDS: Final[dict[str, int]] = {"keep-shortly": 60, "keep": 3_600, "keep-long": 2_592_000}
 """How long a reset lets the old secret work on."""

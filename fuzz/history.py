@@ -69,6 +69,7 @@ class History:
                 self._note_secret(call, now, answer)
             case Said.USER if call.verb is Verb.REGISTER_USER:
                 user = SeenUser(answer.sub or "", call.username or "", call.password or "")
+                user.roles = call.roles or ()
                 self.users[user.user_id] = self.names[user.username] = user
             case Said.USER if call.verb is Verb.CHANGE_USER:
                 self._note_change(call, answer)

@@ -96,6 +96,9 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
             return call._replace(must_change=True)
         case "role":
             return call._replace(roles=(step.role or "",))
+        case "another-role":
+            held = () if user is None else user.roles
+            return call._replace(roles=tuple(dict.fromkeys((*held, step.role or ""))))
         case "no-such-role":
             return call._replace(roles=("nobody",))
         case "no-role":
@@ -109,7 +112,8 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
 def _account_call(history: History, step: Step, base: Call) -> Call:
     user = history.names.get(step.user or "")
     if step.verb is Verb.REGISTER_USER:
-        return base._replace(username=step.user, password=f"password {step.number}")
+        roles = None if step.role is None else (step.role,)
+        return base._replace(username=step.user, password=f"password {step.number}", roles=roles)
     phone = None if user is None else user.phone
     return base._replace(
         client_id=step.client,

@@ -38,6 +38,10 @@ class Picks:
             (None, None, "", "user.read", "user.mail", ",".join(SCOPES[:2]), wide, wider)
         )
 
+    def deputies(self) -> list[str]:
+        """Those who hold a role, by the names they have now."""
+        return [name for name, user in self.history.names.items() if user.roles]
+
     def administrator(self) -> Ref | None:
         """Mostly the operator; else whoever signed in, with the permission or without, and rather one who was
         given a role."""

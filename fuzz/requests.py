@@ -14,6 +14,7 @@ __all__ = [
     "SOURCE",
     "administration_event",
     "arrival_of",
+    "fields_of_new_user",
     "hash_of",
     "parameters",
     "person",
@@ -101,7 +102,7 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
         case Verb.REGISTER_USER:
             return e.UserRegistered(
                 caller=caller,
-                fields={"username": call.username, "name": call.username, "mustChangePassword": False},
+                fields=fields_of_new_user(call),
                 password_hash=hash_of(call.password),
                 entropy=drawn,
             )
@@ -163,6 +164,12 @@ def _parts(call: Call, drawn: Entropy) -> Iterator[e.AdministrationEvent]:
         event = administration_event(part, Entropy(sha256(drawn + bytes([place])).digest()))
         assert isinstance(event, e.AdministrationEvent), f"{part.verb} is no part of a batch"
         yield event
+
+
+def fields_of_new_user(call: Call) -> dict[str, object]:
+    """What an account is registered with, in the interface's names."""
+    roles = {} if call.roles is None else {"roleIds": list(call.roles)}
+    return {"username": call.username, "name": call.username, "mustChangePassword": False, **roles}
 
 
 def user_fields(call: Call) -> dict[str, object]:

@@ -49,8 +49,13 @@ class Workload:
         self.people = history.beginning.people
         endings = random.choice((0.0, 0.3, 1.0, 1.0, 3.0))
         self.verbs = tuple(WEIGHTS)
+        self.deputed = random.random() < 0.3
+        """Whether people administer one another."""
         weights = (
-            weight * (endings if verb in ENDINGS else 1.0) * random.choice((0.5, 1.0, 1.0, 2.0))
+            weight
+            * (endings if verb in ENDINGS else 1.0)
+            * (4.0 if self.deputed and verb is Verb.SIGN_IN else 1.0)
+            * random.choice((0.5, 1.0, 1.0, 2.0))
             for verb, weight in WEIGHTS.items()
         )
         self.summed_weights = list(accumulate(weights))
@@ -60,7 +65,8 @@ class Workload:
         self.administering = Administering(random, self.picks)
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
-        self.again: list[tuple[int, Step]] = []
+        opening = self.administering.appointments() if self.deputed else []
+        self.again: list[tuple[int, Step]] = [(0, step) for step in reversed(opening)]
         """What somebody insists on, the next one last, and how long they wait before each."""
 
     def turn(self) -> list[Step]:
@@ -93,13 +99,19 @@ class Workload:
 
     def _insistence(self, step: Step) -> list[tuple[int, Step]]:
         """Some try again: the wrong password at once, the refresh whose answer got lost a little later. Who
-        was given a role tries how far it reaches."""
+        has a role tries how far it reaches; whose secret is new, whether their tokens are still good."""
         random = self.random
-        if (step.verb, step.change) == (Verb.CHANGE_USER, "role"):
-            return [(0, deed) for deed in self.administering.deeds_of_a_deputy(step.user or "")]
+        if step.verb is Verb.SIGN_IN or step.change in ("role", "another-role"):
+            deeds = self._deeds(step)
+            if deeds:
+                return [(0, deed) for deed in deeds]
         with_old = step._replace(verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
         if step.change in ("keep-shortly", "keep") and random.random() < 0.3:
             return [(1, with_old), (KEEP_SECONDS[step.change] * 1_000 - 1, with_old)]
+        if step.verb is Verb.RESET_SECRET and random.random() < 0.5:
+            asked = step._replace(verb=Verb.INTROSPECT, by=None, change=None)
+            tokens = [Ref(Kind.REFRESH, one.number) for one in self._going(step.client)]
+            return [(0, asked._replace(token=token)) for token in tokens]
         if step.twist is Twist.WRONG_PASSWORD and random.random() < 0.3:
             return [(0, step)] * random.randrange(2, 6)
         if step.verb in UNDONE_BY:
@@ -124,6 +136,22 @@ class Workload:
         if random.random() < 0.3:
             again.append((random.choice((0, 1_000)), Step(number=0, at=0, verb=Verb.SWEEP, token=step.token)))
         return again
+
+    def _deeds(self, step: Step) -> list[Step]:
+        """What somebody does who is given a role while they are signed in, or who signs in and has one."""
+        name = step.user or ""
+        if step.verb is Verb.SIGN_IN:
+            signed_in = [step.number] if name in self.picks.deputies() and step.twist is None else []
+        else:
+            logins = self.history.logins
+            signed_in = [one.number for one in logins if one.username == name and not one.seems_over]
+        if not signed_in:
+            return []
+        return self.administering.deeds_of_a_deputy(name, Ref(Kind.ACCESS, signed_in[-1]))
+
+    def _going(self, client: str | None) -> list[SeenSession]:
+        """The latest sessions of a client that seem to go on."""
+        return [one for one in self.history.grants[-8:] if one.client_id == client and not one.seems_over]
 
     def _verb(self) -> Verb:
         """By this world's weights; a fresh code is mostly taken to its client soon."""
@@ -270,6 +298,9 @@ class Workload:
 
     def _sign_in(self, step: Step) -> Step:
         user = ADMINISTRATOR if self.random.random() < 0.1 else self.picks.person()
+        deputies = self.picks.deputies()
+        if deputies and self.random.random() < 0.4:
+            user = self.random.choice(deputies)
         wrong = Twist.WRONG_PASSWORD if self.random.random() < self.trouble else None
         return step._replace(user=user, agent=self.random.choice(AGENTS), twist=wrong)
 

@@ -5,8 +5,8 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 - Disabling, deleting, resetting the password, giving another telephone number and forcing out end every
   session and unredeemed code of the user, login sessions included; enabling brings none back.
 - There is always an enabled super administrator: the role counts its enabled holders.
-- Nobody hands out more than they hold: a role goes only to and from users by someone with its permissions,
-  and whoever has one is changed by nobody who lacks them.
+- Nobody reaches above themselves (READINGS 40): a role goes only to and from users by someone with its
+  permissions, and whoever has one is changed in nothing by anybody who lacks them.
 - A deleted user's names are free again; the identifier is never used twice.
 """
 

@@ -5,7 +5,8 @@ Rules, all in this file (API, "People"):
 - A role's identifier is its code, and a code stays what it is.
 - The built-in role `super_admin` holds every permission and cannot be changed.
 - A role that somebody holds cannot be deleted.
-- Nobody puts more into a role than they hold themselves.
+- Nobody puts more into a role than they hold themselves, nor changes one that allows more (READINGS 40). To
+  delete one reaches nobody, as nobody holds it.
 """
 
 import re

@@ -5,7 +5,7 @@ They are made from outside: functions of the core are substituted, and nothing i
 
 from typing import Final
 
-from fuzz.faults import of_administration, of_codes, of_endings, of_rotation, of_tokens
+from fuzz.faults import of_administration, of_codes, of_endings, of_reach, of_rotation, of_tokens
 from fuzz.faults.planting import Fault
 
 __all__ = ["FAULTS", "Fault"]
@@ -16,4 +16,5 @@ FAULTS: Final = (
     *of_codes.FAULTS,
     *of_endings.FAULTS,
     *of_administration.FAULTS,
+    *of_reach.FAULTS,
 )

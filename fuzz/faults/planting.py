@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-__all__ = ["Fault", "replaced", "wrapped"]
+__all__ = ["Fault", "Plant", "Wrap", "replaced", "wrapped"]
 
 WHERE = ("ostiary_core", "fuzz.driver", "fuzz.watch")
 Plant = Callable[[], AbstractContextManager[None]]

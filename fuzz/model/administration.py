@@ -1,7 +1,7 @@
 """What must be answered to administrators of accounts and sessions."""
 
 from fuzz.calls import Answer, Call, Said
-from fuzz.model.permissions import barred, exceeds, is_super
+from fuzz.model.permissions import allowed_by, barred, is_super, lacks
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, User, Verdict, known, refused
 
@@ -13,8 +13,8 @@ def target(realm: Realm, call: Call, now: int) -> User | Verdict:
     user = realm.users.get(call.user_id or "")
     if user is None or user.deleted:
         return refused("A0404", "no such user")
-    if user.super_administrator and not is_super(realm, call, now):
-        return refused("A0403", "who holds more than the caller is out of reach")
+    if lacks(realm, call, now, allowed_by(realm, user.roles)):
+        return refused("A0403", "an account that holds what the caller does not is out of reach")
     return user
 
 
@@ -23,16 +23,25 @@ def is_last_administrator(realm: Realm, user: User) -> bool:
     return able == [user]
 
 
+def exist(realm: Realm, roles: frozenset[str]) -> bool:
+    return roles <= {*realm.roles, SUPER_ADMINISTRATOR}
+
+
 def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     bar = barred(realm, call, now)
     if bar is not None:
         return bar
+    roles = frozenset(call.roles or ())
+    if not exist(realm, roles):
+        return refused("A0401", "no such role")
+    if lacks(realm, call, now, allowed_by(realm, roles)):
+        return refused("A0403", "nobody hands out more than they hold")
     if any(one.username == call.username and not one.deleted for one in realm.users.values()):
         return refused("A0409", "uniqueness conflict")
     user_id = given.sub or f"(nobody was told, {len(realm.users)})"
     if user_id in realm.users:
         return refused("A0409", "a user id is never used twice")
-    realm.users[user_id] = User(user_id, call.username or "", call.password or "")
+    realm.users[user_id] = User(user_id, call.username or "", call.password or "", roles=roles)
     return Verdict(Answer(said=Said.USER, sub=user_id, username=call.username), "a new account")
 
 
@@ -41,10 +50,10 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if isinstance(user, Verdict):
         return user
     roles = user.roles if call.roles is None else frozenset(call.roles)
-    if not roles <= {*realm.roles, SUPER_ADMINISTRATOR}:
+    if not exist(realm, roles):
         return refused("A0401", "no such role")
     moved = roles ^ user.roles
-    if exceeds(realm, call, now, *moved):
+    if lacks(realm, call, now, allowed_by(realm, moved)):
         return refused("A0403", "nobody hands out more than they hold")
     if SUPER_ADMINISTRATOR in moved and is_last_administrator(realm, user):
         return refused("B1001", "the last super administrator stays")

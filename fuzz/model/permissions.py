@@ -1,11 +1,11 @@
-"""Who may administer what, and who may hand out what."""
+"""Who may administer what, and that nobody reaches above themselves (READINGS 40)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fuzz.calls import Call, Verb
 from fuzz.model.realm import Realm
-from fuzz.model.records import NOT_SIGNED_IN, SUPER_ADMINISTRATOR, User, Verdict, refused
+from fuzz.model.records import NOT_SIGNED_IN, SUPER_ADMINISTRATOR, Verdict, refused
 
 PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.REGISTER_USER: "iam.user.create",
@@ -38,13 +38,9 @@ def barred(realm: Realm, call: Call, now: int) -> Verdict | None:
         return NOT_SIGNED_IN
     if user.must_change_password:
         return refused("A1004", "the signed-in account must change its password first")
-    if not user.super_administrator and PERMISSION[call.verb] not in held_by(realm, user):
+    if not user.super_administrator and PERMISSION[call.verb] not in allowed_by(realm, user.roles):
         return refused("A0403", "no permission")
     return None
-
-
-def held_by(realm: Realm, user: User) -> frozenset[str]:
-    return frozenset().union(*(realm.roles.get(role, frozenset()) for role in user.roles))
 
 
 def is_super(realm: Realm, call: Call, now: int) -> bool:
@@ -55,10 +51,15 @@ def is_super(realm: Realm, call: Call, now: int) -> bool:
     return user is not None and user.super_administrator
 
 
-def exceeds(realm: Realm, call: Call, now: int, *roles: str) -> bool:
-    """Whether any of these roles allows what the caller may not do."""
+def allowed_by(realm: Realm, roles: Iterable[str]) -> frozenset[str]:
+    """What these roles allow together; being a super administrator is more than every permission there is."""
+    own = frozenset({SUPER_ADMINISTRATOR})
+    return frozenset().union(*(own if role in own else realm.roles[role] for role in roles))
+
+
+def lacks(realm: Realm, call: Call, now: int, permissions: frozenset[str]) -> bool:
+    """Whether any of these is one that the caller does not hold."""
     if is_super(realm, call, now):
         return False
     user = realm.signed_in(call.login, now)
-    held = frozenset[str]() if user is None else held_by(realm, user)
-    return any(role == SUPER_ADMINISTRATOR or not realm.roles[role] <= held for role in roles)
+    return user is None or not permissions <= allowed_by(realm, user.roles)

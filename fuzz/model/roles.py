@@ -1,7 +1,7 @@
 """What must be answered to administrators of roles."""
 
 from fuzz.calls import Answer, Call, Said
-from fuzz.model.permissions import barred, held_by, is_super
+from fuzz.model.permissions import barred, lacks
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Verdict, refused
 
@@ -10,20 +10,12 @@ def role_known(permissions: frozenset[str], clause: str) -> Verdict:
     return Verdict(Answer(said=Said.ROLE, permissions=tuple(sorted(permissions))), clause)
 
 
-def allows_more(realm: Realm, call: Call, now: int, permissions: frozenset[str]) -> bool:
-    """Whether these are more than the caller holds."""
-    if is_super(realm, call, now):
-        return False
-    user = realm.signed_in(call.login, now)
-    return user is None or not permissions <= held_by(realm, user)
-
-
 def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     bar = barred(realm, call, now)
     if bar is not None:
         return bar
     permissions = frozenset(call.permissions or ())
-    if allows_more(realm, call, now, permissions):
+    if lacks(realm, call, now, permissions):
         return refused("A0403", "nobody puts more into a role than they hold")
     role_id = call.role_id or ""
     if role_id in realm.roles or role_id == SUPER_ADMINISTRATOR:
@@ -48,7 +40,7 @@ def change_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if isinstance(role_id, Verdict):
         return role_id
     permissions = frozenset(call.permissions or ())
-    if allows_more(realm, call, now, permissions | realm.roles[role_id]):
+    if lacks(realm, call, now, permissions | realm.roles[role_id]):
         return refused("A0403", "nobody puts more into a role than they hold")
     realm.roles[role_id] = permissions
     return role_known(permissions, "a role is changed: whoever holds it may do so at once")

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from fuzz.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
-from fuzz.requests import settings_of, user_fields
+from fuzz.requests import fields_of_new_user, settings_of, user_fields
 from fuzz.seeds import nonsense
 
 __all__ = ["FORM", "HOST", "Request", "is_batch_of_deletions", "request_of", "text_code_request"]
@@ -146,8 +146,8 @@ def _of_an_administrator(call: Call) -> Request:
             path, ids = _deleted_by(call)
             return _json("POST", f"{path}/batch-delete", call.login, {"ids": ids})
         case Verb.REGISTER_USER:
-            content = {"username": call.username, "name": call.username, "mustChangePassword": False}
-            return _json("POST", "/api/iam/users", call.login, {**content, "password": call.password})
+            content = {**fields_of_new_user(call), "password": call.password}
+            return _json("POST", "/api/iam/users", call.login, content)
         case Verb.ENABLE_USER | Verb.DISABLE_USER:
             content = {"enabled": call.verb is Verb.ENABLE_USER}
             return _json("PUT", f"/api/iam/users/{user}/enabled", call.login, content)

@@ -18,6 +18,8 @@ QUICKLY_CAUGHT = (
     "deletes-lost",
     "references-forgotten",
     "token-written",
+    "enables-above",
+    "role-changed-above",
 )
 
 

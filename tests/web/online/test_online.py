@@ -1,5 +1,6 @@
 """`/api/monitor/online-users`: which sessions run, who may see them, and the end of one of them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from ostiary_core.permissions import Permission
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
-from tests.web.served import SOURCE, Api, Registered, Served
+from tests.web.served import ADMIN_PASSWORD, SOURCE, Api, Browser, Registered, Served
 
 PATH = "/api/monitor/online-users"
 
@@ -191,6 +192,48 @@ async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(s
 
     succeeded(await root.call("DELETE", f"{PATH}/{session['id']}"))
     assert not await is_active(served, app, token)
+
+
+async def seen_on_pages(browser: Browser) -> list[str]:
+    """How many sessions of the client its page counts, and each question before one of its actions."""
+    shown = (await browser.get("/admin/clients/app")).text
+    counts = re.findall(r"<dt>Running sign-ins</dt><dd>(?:<a [^>]*>)?([0-9]+)", shown)
+    for action in ("disable", "delete", "reset-secret"):
+        asked = (await browser.get(f"/admin/clients/app/{action}")).text
+        counts += re.findall(r"you may see[^0-9<]*([0-9]+)", asked)
+    return counts
+
+
+async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Served) -> None:
+    """On its page, in each question, and in the list of its sessions: those of client credentials are a super
+    administrator's."""
+    app = await served.client()
+    await machine_token(served, app)
+    await machine_token(served, app)
+    await served.tokens(app)
+    reader = await holder_of(served, *(each for each in Permission))
+    root = await served.administrator()
+    for api, name, password, seen in (
+        (reader, "holder", "the holder's", 1),
+        (root, "admin", ADMIN_PASSWORD, 3),
+    ):
+        browser = served.browser()
+        await browser.sign_in(name, password)
+        assert await seen_on_pages(browser) == [str(seen)] * 4
+        sessions = succeeded(await api.call("GET", "/api/oauth/clients/app/sessions"))
+        assert (sessions["total"], len(sessions["items"])) == (seen, seen)
+        assert len(await listed(api, clientId="app")) == seen
+
+
+@pytest.mark.parametrize("sees", [True, False])
+async def test_the_number_leads_to_the_list_for_whoever_may_open_it(served: Served, sees: bool) -> None:
+    await served.client()
+    more = (Permission.ONLINE_LIST,) if sees else ()
+    await holder_of(served, Permission.CLIENT_LIST, *more)
+    browser = served.browser()
+    await browser.sign_in("holder", "the holder's")
+    shown = (await browser.get("/admin/clients/app")).text
+    assert ("/admin/online?clientId=app" in shown) is sees
 
 
 # --- permissions

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import httpx
 import pytest
 from structlog.testing import capture_logs
 
@@ -10,7 +11,8 @@ from ostiary_core.permissions import Permission
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
-from tests.web.served import Served
+from tests.web.resources.sheets import SHEET, sheet_of
+from tests.web.served import Api, Served
 
 USERS = "/api/iam/users"
 ROLES = "/api/iam/roles"
@@ -187,6 +189,100 @@ async def test_nobody_takes_over_an_account_that_may_do_more(served: Served) -> 
     assert served.records() == before
     succeeded(await api.call("PUT", f"{USERS}/{small}", {"name": "Small"}))
     assert succeeded(await api.call("GET", f"{USERS}/{big}"))["username"] == NEW["username"]
+
+
+_OF_ANOTHER: tuple[tuple[str, str, Any], ...] = (
+    ("PUT", "", {"name": "Another"}),
+    ("PUT", "", {"username": "another"}),
+    ("PUT", "", {"phone": "+8613800000001"}),
+    ("PUT", "", {"mustChangePassword": True}),
+    ("PUT", "", {"roleIds": ["role-of-above", "role-of-holder", "role-of-small"]}),
+    ("PUT", "", {"roleIds": ["role-of-above"]}),
+    ("PUT", "", {"roleIds": []}),
+    ("PUT", "/enabled", {"enabled": False}),
+    ("PUT", "/enabled", {"enabled": True}),
+    ("PUT", "/password", {"password": "now it is mine"}),
+    ("POST", "/force-logout", None),
+    ("DELETE", "", None),
+    ("POST", "batch-delete", None),
+    ("POST", "import", [["username", "name"], ["above", "Another"]]),
+    ("POST", "import", [["username", "roleIds"], ["above", "role-of-above"]]),
+)
+"""Everything that is done to an account."""
+
+
+@pytest.mark.parametrize("method, path, body", _OF_ANOTHER, ids=[f"{one[1]} {one[2]}" for one in _OF_ANOTHER])
+async def test_a_deputy_reaches_no_account_that_holds_what_they_do_not(
+    served: Served, method: str, path: str, body: Any
+) -> None:
+    """READINGS 40. Whoever holds it too does all of it."""
+    people = (Permission.USER_CREATE, Permission.USER_UPDATE, Permission.USER_DELETE)
+    deputy = await holder_of(served, *people)
+    equal = await holder_of(served, *people, Permission.AUDIT_READ, username="equal")
+    above = await holder_of(served, Permission.AUDIT_READ, username="above")
+    await holder_of(served, username="small")
+    admin = await served.administrator()
+    user_id = (await _me(above))["id"]
+    more = {"roleIds": ["role-of-above", "role-of-holder"]}
+    succeeded(await admin.call("PUT", f"{USERS}/{user_id}", more))
+
+    async def ask(api: Api) -> httpx.Response:
+        if path == "batch-delete":
+            return await api.call(method, f"{USERS}/{path}", {"ids": [user_id]})
+        if path == "import":
+            sheet = {"file": ("rows.xlsx", sheet_of(body), SHEET)}
+            return await api.call(method, f"{USERS}/{path}", files=sheet, data={"mode": "upsert"})
+        return await api.call(method, f"{USERS}/{user_id}{path}", body)
+
+    before = served.records()
+    refused(await ask(deputy), 403, "A0403")
+    assert served.records() == before
+    assert (await above.call("GET", "/api/auth/me")).status_code == 200
+    succeeded(await ask(equal))
+
+
+@pytest.mark.parametrize(
+    "method, path, body",
+    [
+        ("POST", USERS, {**NEW, "roleIds": ["role-of-above"]}),
+        ("PUT", f"{USERS}/small", {"roleIds": ["role-of-small", "role-of-above"]}),
+        ("PUT", f"{USERS}/own", {"roleIds": ["role-of-holder", "role-of-above"]}),
+        ("POST", ROLES, {"code": "more", "name": "More", "permissions": ["audit.read"]}),
+        ("PUT", f"{ROLES}/role-of-holder", {"permissions": ["iam.user.update", "audit.read"]}),
+        ("PUT", f"{ROLES}/role-of-small", {"permissions": ["audit.read"]}),
+        ("PUT", f"{ROLES}/role-of-above", {"permissions": []}),
+        ("PUT", f"{ROLES}/role-of-above", {"name": "Another"}),
+        ("POST", f"{ROLES}/import", [["code", "permissions"], ["role-of-small", "audit.read"]]),
+        ("POST", f"{ROLES}/import", [["code", "permissions"], ["role-of-above", ""]]),
+        ("POST", f"{USERS}/import", [["username", "roleIds"], ["small", "role-of-above"]]),
+    ],
+)
+async def test_nobody_gives_away_what_they_do_not_hold(
+    served: Served, method: str, path: str, body: Any
+) -> None:
+    """READINGS 40: neither by a role of an account nor by what a role allows, to others or to themselves."""
+    deputy = await holder_of(
+        served,
+        *(Permission.USER_CREATE, Permission.USER_UPDATE),
+        *(Permission.ROLE_CREATE, Permission.ROLE_UPDATE),
+    )
+    small = await holder_of(served, username="small")
+    await holder_of(served, Permission.AUDIT_READ, username="above")
+    for name, api in (("small", small), ("own", deputy)):
+        path = path.replace(f"{USERS}/{name}", f"{USERS}/" + str((await _me(api))["id"]))
+    before = served.records()
+    if isinstance(body, list):
+        sheet = {"file": ("rows.xlsx", sheet_of(body), SHEET)}
+        answer = await deputy.call(method, path, files=sheet, data={"mode": "upsert"})
+    else:
+        answer = await deputy.call(method, path, body)
+    refused(answer, 403, "A0403")
+    assert served.records() == before
+
+
+async def _me(api: Api) -> dict[str, Any]:
+    me: dict[str, Any] = succeeded(await api.call("GET", "/api/auth/me"))
+    return me
 
 
 async def test_a_deleted_user_is_gone_and_the_names_are_free(served: Served) -> None:

@@ -65,6 +65,7 @@ async def _more(visit: Visit, call: Call, client: Client | None) -> dict[str, An
         "scopes": SCOPES,
         "access": ACCESS_TOKEN_SECONDS,
         "refresh": REFRESH_TOKEN_SECONDS,
+        "sees_online": visit.may(Permission.ONLINE_LIST),
         "snippets": [] if client is None or client.built_in else snippets_for(client, own_origin()),
     }
 

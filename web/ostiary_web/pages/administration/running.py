@@ -1,12 +1,13 @@
-"""How many running sessions something would end."""
+"""How many running sessions something would end, as far as the reader may see them."""
 
-from ostiary_core.listing import ONLINE_SESSIONS, Listing
+from ostiary_core.listing import Listing
 from ostiary_web.resources.access import Call
+from ostiary_web.resources.running import running_sessions
 
 __all__ = ["running_of"]
 
 
 async def running_of(call: Call, **whose: str) -> int:
-    """The sessions that run of a client (`client_id`) or a user (`user_id`)."""
-    listing = Listing(resource=ONLINE_SESSIONS, filters=whose, page_size=1)
+    """The sessions that run of a client (`client_id`) or a user (`user_id`), as the monitor lists them."""
+    listing = Listing(resource=running_sessions(call).resource, filters=whose, page_size=1)
     return await call.look(lambda store, now: store.page(listing, now).total)

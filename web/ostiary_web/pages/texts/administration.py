@@ -106,24 +106,27 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "client_hint_automatic": ("Users are not asked for these.", "无需用户确认。"),
         "client_disable_will": (
             (
-                "It can no longer authenticate. Running sessions that end at once: {count}. Enabling it "
-                "again brings none of them back."
+                "It can no longer authenticate. Running sessions that you may see and that end at once: "
+                "{count}. Enabling it again brings none of them back."
             ),
-            "它将无法认证，{count} 个进行中的会话立即结束；重新启用不会恢复。",
+            "它将无法认证，您可见的 {count} 个进行中的会话立即结束；重新启用不会恢复。",
         ),
         "client_delete_will": (
             (
-                "It is gone for good, and its identifier is never given out again. Running sessions that "
-                "end at once: {count}."
+                "It is gone for good, and its identifier is never given out again. Running sessions that you "
+                "may see and that end at once: {count}."
             ),
-            "将永久删除，{count} 个进行中的会话立即结束，其标识不会再被使用。",
+            "将永久删除，您可见的 {count} 个进行中的会话立即结束，其标识不会再被使用。",
         ),
         "client_reset_will": (
             (
                 "The old secret stops working at once, or when the time chosen here is over. Issued tokens "
-                "stay good. Running sessions that go on: {count}."
+                "stay good. Running sessions that you may see and that go on: {count}."
             ),
-            "旧密钥立即失效，或在所选时间后失效。已签发的令牌不受影响：{count} 个进行中的会话继续有效。",
+            (
+                "旧密钥立即失效，或在所选时间后失效。已签发的令牌不受影响："
+                "您可见的 {count} 个进行中的会话继续有效。"
+            ),
         ),
         "client_overlap": ("The old secret works on for", "旧密钥保留时间"),
         "client_overlap_none": ("no time: it stops working at once", "不保留，立即失效"),
@@ -139,10 +142,10 @@ ADMINISTRATION: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "client_end_old": ("End the old secret", "停用旧密钥"),
         "client_end_old_will": (
             (
-                "Whoever still uses the old secret can no longer authenticate. Running sessions that go on: "
-                "{count}."
+                "Whoever still uses the old secret can no longer authenticate. Running sessions that you may "
+                "see and that go on: {count}."
             ),
-            "仍在使用旧密钥的系统将无法认证；{count} 个进行中的会话继续有效。",
+            "仍在使用旧密钥的系统将无法认证；您可见的 {count} 个进行中的会话继续有效。",
         ),
         # --- people
         "people": ("People", "用户"),

@@ -1,0 +1,105 @@
+"""Mistakes by which whoever administers users reaches above themselves (READINGS 40), one for each verb."""
+
+from collections.abc import Callable
+from typing import Any, Final
+from unittest.mock import patch
+
+from fuzz.faults.planting import Fault, Plant, Wrap, wrapped
+from ostiary_core import people, role
+from ostiary_core.authentication import allowed, exceeds, roles_of
+from ostiary_core.why import Why
+
+__all__ = ["FAULTS"]
+
+
+def find_anybody(caller: Any, permission: Any, user_id: str, snapshot: Any, now: Any) -> Any:
+    """The account, whatever it holds, for whoever has the permission."""
+    who = allowed(caller, permission, snapshot, now)
+    user = snapshot.user(user_id)
+    if isinstance(who, Why):
+        return who
+    return Why.NOT_FOUND if user is None or user.deleted_at is not None else (who, user)
+
+
+def find_within_reach(caller: Any, permission: Any, user_id: str, snapshot: Any, now: Any) -> Any:
+    """The account as the rules find it, whatever else is off."""
+    found = find_anybody(caller, permission, user_id, snapshot, now)
+    if isinstance(found, Why):
+        return found
+    who, user = found
+    return Why.PERMISSION_MISSING if exceeds(roles_of(user, snapshot), who, snapshot) else found
+
+
+def never(*asked: Any) -> bool:
+    return False
+
+
+def unguarded(module: Any, field: str | None = None, **substitutes: Any) -> Wrap:
+    """A rule during which some of `module` is something else; if a field is given, only where it is all that
+    the event changes."""
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decide(event: Any, *rest: Any) -> Any:
+            if field is not None and set(event.fields) != {field}:
+                return original(event, *rest)
+            with patch.multiple(module, **substitutes):
+                return original(event, *rest)
+
+        return decide
+
+    return wrap
+
+
+def of_an_account(verb: str, field: str | None = None) -> Plant:
+    """A rule of accounts that acts on whatever account it is given."""
+    return wrapped("people", verb, unguarded(people, field, _found=find_anybody))
+
+
+FAULTS: Final = (
+    Fault("renames-above", "an account above is renamed", of_an_account("change", "username")),
+    Fault(
+        "forces-change-above",
+        "an account above must change its password",
+        of_an_account("change", "mustChangePassword"),
+    ),
+    Fault(
+        "sets-phone-above",
+        "an account above is given another telephone number",
+        of_an_account("change", "phone"),
+    ),
+    Fault(
+        "moves-roles-above",
+        "roles of an account above are given or taken",
+        of_an_account("change", "roleIds"),
+    ),
+    Fault("enables-above", "an account above is enabled", of_an_account("enable")),
+    Fault("disables-above", "an account above is disabled", of_an_account("disable")),
+    Fault("deletes-above", "an account above is deleted", of_an_account("delete")),
+    Fault("sets-password-above", "the password of an account above is set", of_an_account("reset_password")),
+    Fault("forces-out-above", "an account above is forced out", of_an_account("force_out")),
+    Fault(
+        "batch-above",
+        "a batch reaches accounts above",
+        wrapped("decide", "_all_or_nothing", unguarded(people, _found=find_anybody)),
+    ),
+    Fault(
+        "gives-role-above",
+        "a role that allows more than the giver may is given to an account, or taken from one",
+        wrapped("people", "change", unguarded(people, exceeds=never, _found=find_within_reach)),
+    ),
+    Fault(
+        "registers-above",
+        "an account is registered with a role that allows more than the giver may",
+        wrapped("people", "register", unguarded(people, exceeds=never)),
+    ),
+    Fault(
+        "role-registered-above",
+        "a role is registered that allows more than whoever registers it may",
+        wrapped("role", "register", unguarded(role, exceeds=never)),
+    ),
+    Fault(
+        "role-changed-above",
+        "a role is changed that allows more than whoever changes it may",
+        wrapped("role", "change", unguarded(role, exceeds=never)),
+    ),
+)
