@@ -22,6 +22,7 @@ from ostiary_core.events import (
     LoginRefreshed,
     Operator,
     PasswordChanged,
+    PhoneChanged,
     ProfileRequested,
     RefreshRequested,
     RevocationRequested,
@@ -48,6 +49,7 @@ __all__ = [
     "machine",
     "parameters",
     "password_change",
+    "phone_change",
     "profile",
     "recall",
     "redeem",
@@ -238,6 +240,17 @@ def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None)
 
 def login_refresh(spent: Secret, *, user_agent: str | None = BROWSER) -> LoginRefreshed:
     return LoginRefreshed(refresh_token=spent, user_agent=user_agent, entropy=fresh_entropy())
+
+
+def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str = "right") -> PhoneChanged:
+    """The form for a new telephone number, filled in by the same user."""
+    return PhoneChanged(
+        caller=signed_in(login),
+        verified_against=hash_of("right"),
+        password_matches=password == "right",
+        phone=phone,
+        code=code,
+    )
 
 
 def password_change(login: LoginIssued, *, old: str = "right", new: str = "newer") -> PasswordChanged:
