@@ -133,17 +133,17 @@ class Driver:
         instant = Instant(now)
         events: list[e.Event] = []
         self._before = []
-        for number, call in numbered:
-            prepared = self._event(call, number, instant)
-            if isinstance(prepared, Answer):
-                outcome = Outcome(number, call, None, Decision(Done()), prepared)
-                return Turn(instant, [outcome], [], None, None, self._before)
-            events.append(prepared)
         turn = Turn(instant, [], events, None, None, self._before)
         decisions: list[Decision] | None = None
         self.store.crashing = crash
         self._turns += 1
         try:
+            for number, call in numbered:
+                prepared = self._event(call, number, instant)
+                if isinstance(prepared, Answer):
+                    turn.outcomes.append(Outcome(number, call, None, Decision(Done()), prepared))
+                    return turn
+                events.append(prepared)
             if self._turns % self.rehearse_every == 0:
                 turn.snapshot = load((keys(event) for event in events), self.store.fetch)
                 turn.rehearsed = take_turn(events, turn.snapshot, instant, self.policy)
@@ -155,7 +155,8 @@ class Driver:
         for place, (number, call) in enumerate(numbered):
             decision = None if decisions is None else decisions[place]
             answer = Answer(said=Said.FAILED) if decision is None else answer_of(call, decision)
-            turn.outcomes.append(Outcome(number, call, events[place], decision, answer))
+            event = events[place] if place < len(events) else None
+            turn.outcomes.append(Outcome(number, call, event, decision, answer))
         return turn
 
     def would_change(self, call: Call, number: int, now: int) -> bool:
@@ -244,7 +245,14 @@ class Driver:
                 code = self._text_code(call, TextCodePurpose.CHANGE_PHONE, drawn, now)
                 if isinstance(code, Answer):
                     return code
-                return e.PhoneChanged(caller=person(call), phone=call.phone or "", code=code)
+                on_file = self._on_file(person(call), now)
+                return e.PhoneChanged(
+                    caller=person(call),
+                    verified_against=on_file,
+                    password_matches=on_file == hash_of(call.password),
+                    phone=call.phone or "",
+                    code=code,
+                )
             case _:
                 code = self._text_code(call, TextCodePurpose.RESET_PASSWORD, drawn, now)
                 if isinstance(code, Answer):

@@ -155,7 +155,8 @@ class Watch:
                 self._bury([place.session], ENDED_STAYS_ENDED, suspects)
         if call.verb is Verb.REDEEM and answer.said is Said.REFUSED:
             self._note_failed_exchange(call, now)
-        if call.verb is Verb.CHANGE_PASSWORD and answer.error == "A1001" and decision.changes:
+        entered = call.verb in (Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE)
+        if entered and answer.error == "A1001" and decision.changes:
             self._note_wrong_passwords(call, suspects)
         if answer.said not in (Said.DONE, Said.USER):
             return

@@ -18,6 +18,7 @@ __all__ = [
     "UNDONE_BY",
     "WAITS_MS",
     "WEIGHTS",
+    "WRONG_PASSWORDS",
 ]
 
 WEIGHTS: Final[dict[Verb, float]] = {
@@ -107,6 +108,8 @@ CONSENT_TWISTS: Final = (
     Twist.PADDED_CHALLENGE,
     Twist.RESPONSE_TYPE_TOKEN,
 )
+WRONG_PASSWORDS: Final = {Verb.CHANGE_PASSWORD: 0.7, Verb.CHANGE_PHONE: 0.3}
+"""How often somebody who is signed in does not know the current password."""
 UNDONE_BY: Final = {Verb.DISABLE_USER: Verb.ENABLE_USER, Verb.DISABLE_CLIENT: Verb.ENABLE_CLIENT}
 WAITS_MS: Final = ((0,), (1,), (30_000,), (30_001,), (20_000, 10_000), (20_000, 10_001), (29_999, 1, 1))
 """How long somebody waits for an answer that got lost before asking again, and yet again."""

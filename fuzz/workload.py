@@ -32,6 +32,7 @@ from fuzz.weights import (
     WAITED_MS,
     WAITS_MS,
     WEIGHTS,
+    WRONG_PASSWORDS,
 )
 
 __all__ = ["Workload"]
@@ -114,6 +115,8 @@ class Workload:
             return [(0, asked._replace(token=token)) for token in tokens]
         if step.twist is Twist.WRONG_PASSWORD and random.random() < 0.3:
             return [(0, step)] * random.randrange(2, 6)
+        if step.verb is Verb.CHANGE_PHONE and random.random() < 0.3:
+            return [(random.choice((0, 1_000)), step)] * random.randrange(18, 24)
         if step.verb in UNDONE_BY:
             undone = (random.choice((0, 1)), step._replace(verb=UNDONE_BY[step.verb], by=None))
             client = self.history.clients.get(step.client or "")
@@ -286,7 +289,7 @@ class Workload:
                 or by
             )
         twist = None
-        if step.verb is Verb.CHANGE_PASSWORD and random.random() < 0.7:
+        if random.random() < WRONG_PASSWORDS.get(step.verb, 0):
             twist = Twist.WRONG_PASSWORD
         elif step.verb in AT_THE_CONSENT_PAGE and random.random() < self.trouble:
             twist = random.choice(CONSENT_TWISTS)

@@ -123,7 +123,7 @@ MAY_WRITE: dict[Verb, set[type[Record]]] = {
     Verb.REFRESH_LOGIN: {Session},
     Verb.SIGN_IN: {User},
     Verb.CHANGE_PASSWORD: {User},
-    Verb.CHANGE_PHONE: {TextCode},
+    Verb.CHANGE_PHONE: {TextCode, User},
     Verb.RECOVER_PASSWORD: {TextCode},
 }
 COUNTERS = {

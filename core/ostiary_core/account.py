@@ -5,7 +5,8 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 - A login session is a session of the built-in client `console`, with the same rotation and safe retry.
 - A password change ends every session and unredeemed code of the user; the login session in which it was
   made lives on, under the new epoch.
-- Five wrong current passwords within fifteen minutes end everything.
+- Five wrong current passwords within fifteen minutes end everything, those that were to allow a new telephone
+  number among them (READINGS 41).
 - Failed sign-ins slow an account down, doubling from one second; they never end anything.
 """
 
@@ -35,6 +36,7 @@ from ostiary_core.events import (
     OwnSessionEnded,
     PasswordChanged,
     PasswordHashRequested,
+    PhoneChanged,
     SignedIn,
     SignedOut,
     SignInAttempted,
@@ -57,6 +59,7 @@ __all__ = [
     "known_account",
     "password_on_file",
     "refresh_login",
+    "refuse_wrong_password",
     "sign_in",
     "sign_out",
 ]
@@ -193,10 +196,9 @@ def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, po
     who = person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    if not _is_on_file(event.verified_against, who.user):
-        return refused(Why.CREDENTIAL_MOVED_ON)
-    if not event.password_matches:
-        return _wrong_current_password(who, now, policy)
+    wrong = refuse_wrong_password(event, who, now, policy)
+    if wrong is not None:
+        return wrong
     return ended_but_here(
         who,
         Why.PASSWORD_CHANGED,
@@ -211,9 +213,16 @@ def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, po
     )
 
 
-def _wrong_current_password(who: Person, now: Instant, policy: Policy) -> Decision:
-    """One more wrong entry; the last one allowed ends everything the user has open (READINGS 24)."""
+def refuse_wrong_password(
+    event: PasswordChanged | PhoneChanged, who: Person, now: Instant, policy: Policy
+) -> Decision | None:
+    """One more wrong entry, whatever it was meant to allow; the last one that is let pass ends everything the
+    user has open (READINGS 24). None where the current password was entered."""
     user = who.user
+    if not _is_on_file(event.verified_against, user):
+        return refused(Why.CREDENTIAL_MOVED_ON)
+    if event.password_matches:
+        return None
     counted = tuple(
         at for at in user.wrong_passwords_at if now < later(at, policy.wrong_password_window_seconds)
     )

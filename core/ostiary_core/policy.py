@@ -32,6 +32,8 @@ class Policy:
     """A number is sent no further code for so long."""
     text_codes_a_day: int = 10
     """Codes a number is sent before one of them is entered rightly: bounds what guessing can yield."""
+    text_codes_asked_a_day: int = 20
+    """Codes that one account may ask for within a day, whatever the numbers (READINGS 43)."""
     minimum_password_length: int = 8
     retention_seconds: int = 30 * 24 * 60 * 60
     """How long a dead session is kept, so that its tokens are still recognised (READINGS 3)."""

@@ -5,15 +5,19 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
 - A code is six digits, good for ten minutes, five tries and one use. There is one a number and purpose.
 - Whoever asks for one cannot tell from the answer whether the number is known. A number is sent one code a
   minute and ten a day, so that nobody's telephone is flooded and guessing leads nowhere.
+- An account asks for twenty codes a day, whatever the numbers (READINGS 43). What counts is that it asked,
+  and not whether one was sent: so this alone may be told.
 - A wrong code leaves its trace whether or not one stands or the number is known, so that all of them cost
   the same write.
-- A new number ends every session and unredeemed code of the user; the login session in which it was taken
-  lives on. Recovery ends everything.
+- A new number asks for the current password, which is looked at before the code: a wrong one counts, whatever
+  the code, and spends none (READINGS 41).
+- It ends every session and unredeemed code of the user; the login session in which it was taken lives on.
+  Recovery ends everything.
 """
 
 import hmac
 
-from ostiary_core.account import all_ended, ended_but_here
+from ostiary_core.account import all_ended, ended_but_here, refuse_wrong_password
 from ostiary_core.authentication import person
 from ostiary_core.decision import (
     Change,
@@ -33,14 +37,19 @@ from ostiary_core.decision import (
 from ostiary_core.endings import user_ended
 from ostiary_core.events import PasswordResetByTextMessage, PhoneChanged, TextCodeRequested
 from ostiary_core.identifiers import is_phone, phone_identifier, phone_key, text_code_key
-from ostiary_core.instant import Instant, later
-from ostiary_core.policy import Policy
-from ostiary_core.records import TextCode, TextCodePurpose, revised
+from ostiary_core.instant import SECOND_MS, Instant, later
+from ostiary_core.policy import SPECIFICATION, Policy
+from ostiary_core.records import TextCode, TextCodePurpose, User, revised
 from ostiary_core.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.snapshot import Snapshot
 from ostiary_core.why import Why
 
-__all__ = ["change_phone", "request_text_code", "reset_password_by_text_message"]
+__all__ = [
+    "change_phone",
+    "request_text_code",
+    "reset_password_by_text_message",
+    "seconds_to_text_code",
+]
 
 _DAY_SECONDS = 24 * 60 * 60
 
@@ -51,22 +60,46 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
         return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),)))
     known = snapshot.identifier(phone_key(event.phone))
     addressee = None if known is None else snapshot.user(known.user_id)
+    count: tuple[Change, ...] = ()
     if event.purpose is TextCodePurpose.CHANGE_PHONE:
         who = Why.NOT_SIGNED_IN if event.caller is None else person(event.caller, snapshot, now)
         if isinstance(who, Why):
             return refused(who)
         if who.user.must_change_password:
             return refused(Why.PASSWORD_MUST_CHANGE)
-        addressee = who.user
+        wait_seconds = seconds_to_text_code(who.user, now, policy)
+        if wait_seconds:
+            return Decision(Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds))
+        addressee = revised(who.user, text_codes_asked_at=(*_find_recent_requests(who.user, now), now))
+        count = (Update(who.user, addressee),)
     if (known is None) is (event.purpose is TextCodePurpose.RESET_PASSWORD):
-        return Decision(TextCodeDrawn(None))
+        return Decision(TextCodeDrawn(None), count)
     standing = snapshot.text_code(text_code_key(event.purpose, event.phone))
     if standing is not None and _is_pausing(standing, now, policy):
-        return Decision(TextCodeDrawn(None))
+        return Decision(TextCodeDrawn(None), count)
     secret = draw_text_code(event.entropy)
     digest = _digest(event.purpose, event.phone, secret)
     fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=None if addressee is None else addressee.user_id)
-    return Decision(TextCodeDrawn(secret, addressee), (_drawn(event, digest, standing, now),), (fact,))
+    change = _drawn(event, digest, standing, now)
+    return Decision(TextCodeDrawn(secret, addressee), (*count, change), (fact,))
+
+
+def seconds_to_text_code(user: User, now: Instant, policy: Policy = SPECIFICATION) -> int:
+    """The whole seconds until an account may ask for one more code to a new number; 0 where it may now."""
+    asked_at = _find_recent_requests(user, now)
+    if len(asked_at) < policy.text_codes_asked_a_day:
+        return 0
+    wait_ms = later(asked_at[-policy.text_codes_asked_a_day], _DAY_SECONDS) - now
+    return -(-wait_ms // SECOND_MS)
+
+
+def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
+    """The requests that still count; none from more than a day ahead, as the clock was set back since."""
+    return tuple(
+        at
+        for at in user.text_codes_asked_at
+        if now < later(at, _DAY_SECONDS) and at <= later(now, _DAY_SECONDS)
+    )
 
 
 def _is_pausing(standing: TextCode, now: Instant, policy: Policy) -> bool:
@@ -92,12 +125,15 @@ def _drawn(event: TextCodeRequested, digest: Digest, standing: TextCode | None, 
 
 
 def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A new number for a user who holds the telephone."""
+    """A new number for a user who holds the telephone and knows the current password."""
     who = person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     if who.user.must_change_password:
         return refused(Why.PASSWORD_MUST_CHANGE)
+    wrong = refuse_wrong_password(event, who, now, policy)
+    if wrong is not None:
+        return wrong
     spent = _spend(TextCodePurpose.CHANGE_PHONE, event.phone, event.code, snapshot, now, policy)
     if not isinstance(spent, TextCode):
         return _wrong(who.user.user_id, *spent)

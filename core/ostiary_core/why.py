@@ -81,6 +81,7 @@ class Why(StrEnum):
     # Accounts, people and clients.
     SIGN_INS_TOO_FREQUENT = auto()
     SIGN_IN_WRONG = auto()
+    TEXT_CODES_TOO_FREQUENT = auto()
     CREDENTIAL_MOVED_ON = auto()
     CURRENT_PASSWORD_WRONG = auto()
     TEXT_CODE_WRONG = auto()

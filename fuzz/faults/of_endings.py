@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from fuzz.faults.of_rotation import changed
 from fuzz.faults.planting import Fault, wrapped
-from ostiary_core import authentication, endings, session, store
+from ostiary_core import authentication, endings, session, store, telephone
 from ostiary_core import code as code_machine
 from ostiary_core.decision import Decision, Delete, Done, Update
 from ostiary_core.records import Client, RefreshToken, Session, SessionKind, User, revised
@@ -96,6 +96,10 @@ def credentials_of(**values: Any) -> Callable[[Original], Original]:
         return authenticate
 
     return wrap
+
+
+def any_password_for_phone() -> AbstractContextManager[Any]:
+    return patch.object(telephone, "refuse_wrong_password", lambda *asked: None)
 
 
 class _AnySecret:
@@ -272,7 +276,13 @@ FAULTS: Final = (
     Fault(
         "wrong-passwords-forgiven",
         "wrong current passwords end nothing",
-        wrapped("account", "_wrong_current_password", with_policy(wrong_passwords_until_ending=10**6)),
+        wrapped("account", "refuse_wrong_password", with_policy(wrong_passwords_until_ending=10**6)),
+    ),
+    Fault("phone-without-password", "a new telephone number takes any password", any_password_for_phone),
+    Fault(
+        "text-codes-unbounded",
+        "an account asks for text messages without end",
+        wrapped("telephone", "request_text_code", with_policy(text_codes_asked_a_day=10**6)),
     ),
     Fault(
         "sign-ins-unbounded",

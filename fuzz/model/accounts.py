@@ -3,6 +3,7 @@
 from fuzz.calls import Answer, Call, Said
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
+    DAY_MS,
     DONE,
     FREE_FAILURES,
     LOGIN_ACCESS_SECONDS,
@@ -10,9 +11,11 @@ from fuzz.model.records import (
     LONGEST_WAIT_SECONDS,
     NOT_SIGNED_IN,
     SECOND_MS,
+    TEXT_CODES_A_DAY,
     WRONG_PASSWORD_MS,
     WRONG_PASSWORDS,
     Session,
+    User,
     Verdict,
     refused,
 )
@@ -76,26 +79,38 @@ def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     if user is None:
         return NOT_SIGNED_IN
     if call.password != user.password:
-        user.wrong_at = [at for at in user.wrong_at if now - at < WRONG_PASSWORD_MS]
-        if len(user.wrong_at) + 1 < WRONG_PASSWORDS:
-            user.wrong_at.append(now)
-            return refused("A1005", "wrong current password")
-        realm.end_all_of(user)
-        return refused("A1001", "enters the current password wrongly repeatedly: everything ends")
+        return wrong_password(realm, user, now)
     user.password = call.new_password or ""
     user.must_change_password = False
     realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
     return Verdict(DONE, "user changes password: all OAuth sessions end")
 
 
+def wrong_password(realm: Realm, user: User, now: int) -> Verdict:
+    """The same for a new password and for a new telephone number."""
+    user.wrong_at = [at for at in user.wrong_at if now - at < WRONG_PASSWORD_MS]
+    if len(user.wrong_at) + 1 < WRONG_PASSWORDS:
+        user.wrong_at.append(now)
+        return refused("A1005", "wrong current password")
+    realm.end_all_of(user)
+    return refused("A1001", "enters the current password wrongly repeatedly: everything ends")
+
+
 def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.signed_in(call.login, now)
     if user is None:
         return NOT_SIGNED_IN
-    if given.said is Said.NOT_SENT:
-        return Verdict(given, "whether a text message goes out is not told")
     if user.must_change_password:
         return refused("A1004", "the signed-in account must change its password first")
+    if call.text_code is None:
+        user.asked_at = [at for at in user.asked_at if now - at < DAY_MS]
+        if len(user.asked_at) >= TEXT_CODES_A_DAY:
+            return refused("A0429", "a text message is asked for at most 20 times a day by one account")
+        user.asked_at.append(now)
+    if given.said is Said.NOT_SENT:
+        return Verdict(given, "whether a text message goes out is not told")
+    if call.password != user.password:
+        return wrong_password(realm, user, now)
     if not realm.text_code_stands(call, given):
         return refused("A1006", "a code that was sent is used, replaced or too old by now")
     if realm.holder_of(call.phone) is not None:

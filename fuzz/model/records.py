@@ -12,6 +12,8 @@ LOGIN_ACCESS_SECONDS: Final = 1_800
 LOGIN_SECONDS: Final = 604_800
 WRONG_PASSWORDS: Final = 5
 WRONG_PASSWORD_MS: Final = 15 * 60 * SECOND_MS
+TEXT_CODES_A_DAY: Final = 20
+DAY_MS: Final = 24 * 60 * 60 * SECOND_MS
 FREE_FAILURES: Final = 5
 LONGEST_WAIT_SECONDS: Final = 900
 BUILT_IN: Final = ("console", "mobile")
@@ -60,6 +62,8 @@ class User:
     deleted: bool = False
     consents: dict[str, frozenset[str]] = field(default_factory=dict)
     wrong_at: list[int] = field(default_factory=list)
+    asked_at: list[int] = field(default_factory=list)
+    """When a text message to a new number was asked for."""
     failures: int = 0
     failed_at: int = 0
 

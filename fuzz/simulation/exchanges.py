@@ -41,6 +41,7 @@ TURNED_AWAY: Final = {
     (Verb.REGISTER_USER, "A0429"),
     (Verb.REGISTER_ROLE, "A0429"),
     (Verb.CHANGE_PASSWORD, "A0409"),
+    (Verb.CHANGE_PHONE, "A0409"),
 }
 """Answers to one of several who do the same at the same time: nothing was done, and nobody is to blame."""
 

@@ -111,7 +111,7 @@ def _of_the_backend(call: Call) -> Request:
             client = quote(call.client_id or "nobody")
             return Request("DELETE", f"/api/auth/grants/{client}", _bearer(call.login))
         case Verb.CHANGE_PHONE:
-            content = {"phone": call.phone, "code": call.text_code}
+            content = {"phone": call.phone, "code": call.text_code, "password": call.password}
             return _json("PUT", "/api/auth/phone", call.login, content)
         case Verb.RECOVER_PASSWORD:
             content = {"phone": call.phone, "code": call.text_code, "newPassword": call.new_password}

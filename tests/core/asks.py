@@ -23,6 +23,7 @@ from ostiary_core.events import (
     LoginRefreshed,
     Operator,
     PasswordChanged,
+    PhoneChanged,
     ProfileRequested,
     RefreshRequested,
     RevocationRequested,
@@ -49,6 +50,7 @@ __all__ = [
     "machine",
     "parameters",
     "password_change",
+    "phone_change",
     "profile",
     "recall",
     "redeem",
@@ -244,6 +246,17 @@ def login_refresh(
 ) -> LoginRefreshed:
     return LoginRefreshed(
         refresh_token=spent, user_agent=user_agent, entropy=fresh_entropy(), arrival=arrival
+    )
+
+
+def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str = "right") -> PhoneChanged:
+    """The form for a new telephone number, filled in by the same user."""
+    return PhoneChanged(
+        caller=signed_in(login),
+        verified_against=hash_of("right"),
+        password_matches=password == "right",
+        phone=phone,
+        code=code,
     )
 
 

@@ -18,7 +18,6 @@ from ostiary_core.events import (
     Operator,
     PasswordResetByAdministrator,
     PasswordResetByTextMessage,
-    PhoneChanged,
     SessionForcedOut,
     SignedOut,
     TextCodeRequested,
@@ -36,7 +35,7 @@ from ostiary_core.records import RECORD_TABLES, Session, TextCodePurpose
 from ostiary_core.secret import Secret
 from ostiary_core.session import TRANSITIONS, SessionState
 from tests.core import asks
-from tests.core.asks import APP, BROWSER, redeem, refresh, revoke, signed_in
+from tests.core.asks import APP, BROWSER, phone_change, redeem, refresh, revoke, signed_in
 from tests.core.story import World, client, given, user
 
 OTHER_APP = "app-backend/2.0"
@@ -297,8 +296,7 @@ def _text_code(world: World, purpose: TextCodePurpose, phone: str) -> Secret:
 
 def _phone_changed(world: World, tokens: TokensIssued) -> None:
     code = _text_code(world, TextCodePurpose.CHANGE_PHONE, "+8613900000000")
-    caller = signed_in(world.login())
-    ask(world, PhoneChanged(caller=caller, phone="+8613900000000", code=code), trace_id="the deed")
+    ask(world, phone_change(world.login(), "+8613900000000", code), trace_id="the deed")
 
 
 def _reset_by_text(world: World, tokens: TokensIssued) -> None:

@@ -10,7 +10,6 @@ from ostiary_core.events import (
     Operator,
     PasswordResetByAdministrator,
     PasswordResetByTextMessage,
-    PhoneChanged,
     TextCodeRequested,
     UserChanged,
     UserDeleted,
@@ -20,7 +19,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.records import TextCodePurpose
 from tests.core import asks
-from tests.core.asks import password_change, profile, redeem, refresh, signed_in
+from tests.core.asks import password_change, phone_change, profile, redeem, refresh, signed_in
 from tests.core.story import Outcome, World, client, given, user
 from tests.rows import row
 
@@ -34,7 +33,7 @@ def change_password(world: World) -> Outcome:
 def change_phone(world: World) -> Outcome:
     login = world.login()
     code = text_code(world, TextCodePurpose.CHANGE_PHONE, NEW_PHONE)
-    return world.when(PhoneChanged(caller=signed_in(login), phone=NEW_PHONE, code=code))
+    return world.when(phone_change(login, NEW_PHONE, code))
 
 
 def change_phone_as_administrator(world: World) -> Outcome:

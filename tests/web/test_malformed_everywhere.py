@@ -200,11 +200,15 @@ RIGHT: Final[dict[tuple[str, str], dict[str, object]]] = {
         "code": "123456",
         "newPassword": "a long password",
     },
-    ("PUT", "/api/auth/phone"): {"phone": "+8613800138001", "code": "123456"},
+    ("PUT", "/api/auth/phone"): {"phone": "+8613800138001", "code": "123456", "password": ADMIN_PASSWORD},
     ("PUT", "/api/auth/locale"): {"locale": "en-US"},
     ("PUT", "/api/auth/timezone"): {"timezone": "Europe/Berlin"},
     ("POST", "/api/oauth2/authorize"): {**authorization(), "approve": True},
 }
+
+
+COUNTED: Final = ("/api/auth/phone", "password")
+"""Five texts that are not the password end the session of whoever sends them (READINGS 24, 41)."""
 
 
 async def test_no_value_of_any_field_is_more_than_a_bad_field(siege: Besieged) -> None:
@@ -213,6 +217,8 @@ async def test_no_value_of_any_field_is_more_than_a_bad_field(siege: Besieged) -
         for name in right:
             before, first = standing(siege.served), len(siege.met)
             for kind, value in HOSTILE_VALUES.items():
+                if (path, name) == COUNTED and isinstance(value, str):
+                    continue
                 siege.judge(await api.call(method, path, {**right, name: value}), (path, name, kind))
                 if siege.met[-1] < 400:
                     before = standing(siege.served)

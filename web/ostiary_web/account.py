@@ -2,30 +2,56 @@
 
 from quart import Blueprint, Response
 
-from ostiary_core.decision import FieldFault, FieldRule
-from ostiary_core.events import ConsentWithdrawn, LocaleChosen, PhoneChanged, TimezoneChosen
+from ostiary_core.decision import FieldFault, FieldRule, Refused
+from ostiary_core.events import ConsentWithdrawn, LocaleChosen, PhoneChanged, SignedIn, TimezoneChosen
+from ostiary_core.passwords import LONGEST_PASSWORD
 from ostiary_core.secret import Secret
+from ostiary_web.exchange import Exchange
 from ostiary_web.grants import grants_of
-from ostiary_web.own_account import longest, open_own_call, phone, texts
+from ostiary_web.own_account import longest, open_own_call, phone, texts, verify_current_password
 from ostiary_web.zones import is_zone
 
-__all__ = ["account"]
+__all__ = ["account", "change_phone"]
 
 account = Blueprint("account", __name__)
 
 _LONGEST = 64
 
 
+# --- what the pages do too
+
+
+async def change_phone(here: Exchange, who: SignedIn, phone: str, code: str, password: str) -> Refused | None:
+    """A new number for a signed-in user who knows the current password; None when it is done."""
+    check = await verify_current_password(here, who, password)
+    if isinstance(check, Refused):
+        return check
+    decision = await here.decide(
+        PhoneChanged(
+            caller=who,
+            verified_against=check.verified_against,
+            password_matches=check.matches,
+            phone=phone,
+            code=Secret(code),
+        )
+    )
+    return decision.reply if isinstance(decision.reply, Refused) else None
+
+
+# --- the interface
+
+
 @account.put("/api/auth/phone")
 async def put_phone() -> Response:
-    """`{phone, code}`; ends every other session of the user."""
+    """`{phone, code, password}`; ends every other session of the user."""
     call = await open_own_call()
     if isinstance(call, Response):
         return call
-    fields = await texts(call.here, phone=phone, code=longest(_LONGEST))
+    fields = await texts(call.here, phone=phone, code=longest(_LONGEST), password=longest(LONGEST_PASSWORD))
     if isinstance(fields, Response):
         return fields
-    return await call.done(PhoneChanged(caller=call.who, phone=fields["phone"], code=Secret(fields["code"])))
+    reply = await change_phone(call.here, call.who, fields["phone"], fields["code"], fields["password"])
+    return call.here.success(None) if reply is None else call.here.refused(reply)
 
 
 @account.put("/api/auth/locale")

@@ -30,7 +30,7 @@ from ostiary_web.browser import (
     refresh_cookie,
 )
 from ostiary_web.exchange import Exchange, exchange, limited
-from ostiary_web.own_account import longest, new_password, open_own_call, texts
+from ostiary_web.own_account import longest, new_password, open_own_call, texts, verify_current_password
 
 __all__ = ["LONGEST_USERNAME", "auth", "change_password", "renew_login", "sign_in"]
 
@@ -108,17 +108,17 @@ async def renew_login(here: Exchange, refresh_token: Secret, arrival: Arrival) -
 
 async def change_password(here: Exchange, who: SignedIn, old: str, new: str) -> Refused | None:
     """A new password for a signed-in user; None when it is done."""
-    on_file = (await here.decide(PasswordHashRequested(of=who))).reply
-    if not isinstance(on_file, PasswordOnFile):
-        return on_file if isinstance(on_file, Refused) else Refused(Why.INTERNAL_ERROR)
     faults = new_password_faults("newPassword", new, old)
     if faults:
         return Refused(Why.FIELDS_INVALID, faults)
+    check = await verify_current_password(here, who, old)
+    if isinstance(check, Refused):
+        return check
     decision = await here.decide(
         PasswordChanged(
             caller=who,
-            verified_against=on_file.password_hash,
-            password_matches=await _passwords().verify(on_file.password_hash, old),
+            verified_against=check.verified_against,
+            password_matches=check.matches,
             new_password_hash=await _passwords().hash(new),
         )
     )

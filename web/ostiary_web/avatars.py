@@ -1,7 +1,8 @@
 """`/api/auth/avatar` and `/files/*`: the picture of an account, and where everybody's browser gets it.
 
-Other systems show these pictures, so they are served to whoever has the address. Nothing in them is ever
-run: the type is the one their first bytes prove, and the answer forbids a browser to see anything else.
+Other systems show these pictures, so they are served to whoever has the address, without what cameras write
+into them (`picture_metadata`). Nothing in them is ever run: the type is the one their first bytes prove, and
+the answer forbids a browser to see anything else.
 """
 
 from contextlib import closing
@@ -16,7 +17,8 @@ from ostiary_core.why import Why
 from ostiary_net.files import Files
 from ostiary_web.exchange import Exchange, exchange
 from ostiary_web.own_account import open_own_call
-from ostiary_web.pictures import MEDIA_TYPES, picture_in
+from ostiary_web.picture_metadata import strip_metadata
+from ostiary_web.pictures import MEDIA_TYPES, PictureType, picture_in
 from ostiary_web.uploads import FILES_PREFIX
 
 __all__ = ["LONGEST_UPLOAD", "UPLOAD_PATHS", "avatars", "remove_picture", "take_picture"]
@@ -69,13 +71,14 @@ async def take_picture(here: Exchange, who: SignedIn) -> str | Refused:
     if len(content) > _LONGEST_PICTURE:
         return Refused(Why.BODY_TOO_LARGE)
     picture = picture_in(content)
-    if picture is None:
+    stripped = None if picture is None else strip_metadata(content, picture.type)
+    if picture is None or stripped is None:
         return Refused(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.PICTURE),))
     reply: Refused | None = Refused(Why.INTERNAL_ERROR)
     address = ""
     # Once begun it is finished, or a client that goes away leaves a file that no account refers to.
     with trio.CancelScope(shield=True):
-        address = FILES_PREFIX + await _files().keep(content, picture.type.value)
+        address = FILES_PREFIX + await _files().keep(stripped, picture.type.value)
         reply = await _chosen(here, who, address)
     return reply or address
 
@@ -123,9 +126,13 @@ async def show_file(name: str) -> Response:
     _, _, ending = name.rpartition(".")
     if content is None or ending not in MEDIA_TYPES:
         return here.refuse(Why.NOT_FOUND)
-    response = Response(content, content_type=MEDIA_TYPES[ending])
+    # A picture from before metadata was left out at the upload still has its own on the disk.
+    stripped = strip_metadata(content, PictureType(ending))
+    if stripped is None:
+        return here.refuse(Why.NOT_FOUND)
+    response = Response(stripped, content_type=MEDIA_TYPES[ending])
     response.headers.update(_HEADERS)
-    response.set_etag(name)
+    await response.add_etag()
     return await response.make_conditional(request)
 
 

@@ -1,20 +1,33 @@
-"""What the routes of one's own account share: who is calling, and the texts that a body must hold."""
+"""What the routes of one's own account share: who is calling, the password they enter once more, and the
+texts that a body must hold."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from quart import Response
+from quart import Response, current_app
 
-from ostiary_core.decision import AccountKnown, FieldFault, FieldRule, Refused
-from ostiary_core.events import AccountRequested, Event, SignedIn
+from ostiary_core.decision import AccountKnown, FieldFault, FieldRule, PasswordOnFile, Refused
+from ostiary_core.events import AccountRequested, Event, PasswordHashRequested, SignedIn
 from ostiary_core.identifiers import is_phone
-from ostiary_core.passwords import new_password_faults
+from ostiary_core.passwords import LONGEST_PASSWORD, new_password_faults
 from ostiary_core.records import User
 from ostiary_core.why import Why
+from ostiary_net.passwords import Passwords
 from ostiary_web.browser import caller
 from ostiary_web.exchange import Exchange, exchange, json_object
 
-__all__ = ["Check", "OwnCall", "longest", "new_password", "open_own_call", "phone", "texts"]
+__all__ = [
+    "Check",
+    "OwnCall",
+    "PasswordCheck",
+    "longest",
+    "new_password",
+    "open_own_call",
+    "phone",
+    "texts",
+    "verify_current_password",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +61,26 @@ async def open_own_call(*, before_password_change: bool = False) -> OwnCall | Re
             return here.refused(reply)
         case _:
             return here.refuse(Why.INTERNAL_ERROR)
+
+
+# --- the password, entered once more
+
+
+class PasswordCheck(NamedTuple):
+    """A password that was verified, for an event that says so; the rules judge whether it still counts."""
+
+    verified_against: str | None
+    matches: bool
+
+
+async def verify_current_password(here: Exchange, who: SignedIn, password: str) -> PasswordCheck | Refused:
+    """What the caller entered as the current password; one that is too long to be any is wrong unhashed."""
+    on_file = (await here.decide(PasswordHashRequested(of=who))).reply
+    if not isinstance(on_file, PasswordOnFile):
+        return on_file if isinstance(on_file, Refused) else Refused(Why.INTERNAL_ERROR)
+    passwords: Passwords = current_app.extensions["ostiary.passwords"]
+    matches = len(password) <= LONGEST_PASSWORD and await passwords.verify(on_file.password_hash, password)
+    return PasswordCheck(on_file.password_hash, matches)
 
 
 # --- texts

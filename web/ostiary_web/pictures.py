@@ -11,9 +11,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["MEDIA_TYPES", "MOST_PIXELS_A_SIDE", "Picture", "PictureType", "picture_in"]
+__all__ = ["MEDIA_TYPES", "MOST_PARTS", "MOST_PIXELS_A_SIDE", "Picture", "PictureType", "picture_in"]
 
 MOST_PIXELS_A_SIDE: Final = 4096
+MOST_PARTS: Final = 10_000
+"""Segments or chunks of a picture, of which a camera writes some hundreds: each costs the server time."""
 
 
 class PictureType(StrEnum):
@@ -67,7 +69,9 @@ def _jpeg(content: bytes) -> Picture | None:
     if not content.startswith(b"\xff\xd8\xff"):
         return None
     at = 2
-    while at + 4 <= len(content) and content[at] == 0xFF:
+    for _ in range(MOST_PARTS):
+        if at + 4 > len(content) or content[at] != 0xFF:
+            return None
         marker = content[at + 1]
         if marker == 0xFF:  # a fill byte
             at += 1

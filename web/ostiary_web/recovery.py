@@ -19,13 +19,22 @@ from ostiary_core.policy import SPECIFICATION
 from ostiary_core.rate import Operation
 from ostiary_core.records import TextCodePurpose, User
 from ostiary_core.secret import Secret
+from ostiary_core.telephone import seconds_to_text_code
+from ostiary_core.why import Why
 from ostiary_net.passwords import Passwords
+from ostiary_net.telling import tell_refused
 from ostiary_net.text_messages import TextMessage, TextMessages
 from ostiary_web.exchange import Exchange, exchange, limited
 from ostiary_web.own_account import longest, new_password, open_own_call, phone, texts
 from ostiary_web.zones import ZONE_HEADER, zone_for
 
-__all__ = ["message_text", "recover_password", "recovery", "send_text_code"]
+__all__ = [
+    "message_text",
+    "recover_password",
+    "recovery",
+    "send_code_to_new_number",
+    "send_recovery_code",
+]
 
 recovery = Blueprint("recovery", __name__)
 
@@ -35,10 +44,26 @@ _PURPOSES: Final = frozenset(purpose.value for purpose in TextCodePurpose)
 # --- what the pages do too
 
 
-async def send_text_code(
-    here: Exchange, purpose: TextCodePurpose, phone: str, who: SignedIn | None = None
-) -> None:
-    """Have a code sent, if the rules draw one; whoever asked is not kept waiting for either."""
+async def send_recovery_code(here: Exchange, phone: str) -> None:
+    """Have a code to recover a password sent, if the rules draw one; whoever asked is not kept waiting."""
+    await _send_text_code(here, TextCodePurpose.RESET_PASSWORD, phone, None)
+
+
+async def send_code_to_new_number(here: Exchange, phone: str, who: SignedIn, user: User) -> Refused | None:
+    """The same for a new number, unless the account has asked for too many.
+
+    Whether it has, tells nothing of the number and is answered. The rules judge it again when they draw the
+    code: whoever asks for many at once is sent no more than in a row.
+    """
+    wait_seconds = seconds_to_text_code(user, here.service.clock.now())
+    if wait_seconds:
+        tell_refused(Why.TEXT_CODES_TOO_FREQUENT, here.trace_id, here.source)
+        return Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds)
+    await _send_text_code(here, TextCodePurpose.CHANGE_PHONE, phone, who)
+    return None
+
+
+async def _send_text_code(here: Exchange, purpose: TextCodePurpose, phone: str, who: SignedIn | None) -> None:
     event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=here.entropy())
     messages: TextMessages = current_app.extensions["ostiary.text_messages"]
     await messages.send(partial(_written, here, event, request.headers.get(ZONE_HEADER)), here.trace_id)
@@ -61,20 +86,19 @@ async def recover_password(here: Exchange, phone: str, code: str, new: str) -> R
 @limited(Operation.TEXT_CODE)
 async def post_sms_code() -> Response:
     """`{phone, purpose}`: null, whether the number is known or not. Only a signed-in user can ask for a code
-    to change to a number."""
+    to change to a number, and so often a day."""
     here = exchange()
     fields = await texts(here, phone=phone, purpose=_purpose)
     if isinstance(fields, Response):
         return fields
-    purpose = TextCodePurpose(fields["purpose"])
-    who: SignedIn | None = None
-    if purpose is TextCodePurpose.CHANGE_PHONE:
-        call = await open_own_call()
-        if isinstance(call, Response):
-            return call
-        who = call.who
-    await send_text_code(here, purpose, fields["phone"], who)
-    return here.success(None)
+    if TextCodePurpose(fields["purpose"]) is TextCodePurpose.RESET_PASSWORD:
+        await send_recovery_code(here, fields["phone"])
+        return here.success(None)
+    call = await open_own_call()
+    if isinstance(call, Response):
+        return call
+    reply = await send_code_to_new_number(here, fields["phone"], call.who, call.user)
+    return here.success(None) if reply is None else here.refused(reply)
 
 
 @recovery.post("/api/auth/reset-password")

@@ -102,9 +102,12 @@ class TextCodeRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhoneChanged:
-    """A user takes a new telephone number, proved by the code sent there."""
+    """A user takes a new telephone number, proved by the code sent there, having entered the current password
+    (READINGS 41)."""
 
     caller: SignedIn
+    verified_against: str | None = field(repr=False)
+    password_matches: bool
     phone: str
     code: Secret
 

@@ -191,6 +191,12 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.TEXT_CODE_WRONG: _envelope(
             422, "A1006", "The code is wrong or has expired.", "验证码错误或已过期"
         ),
+        Why.TEXT_CODES_TOO_FREQUENT: _envelope(
+            429,
+            "A0429",
+            "This account has asked for too many codes within a day. Try again later.",
+            "该账号一天内请求验证码次数过多，请稍后再试",
+        ),
         Why.FIELDS_INVALID: _envelope(400, "A0401", "Some fields are not valid.", "部分字段无效"),
         Why.NOT_FOUND: _envelope(404, "A0404", "Not found.", "未找到"),
         Why.ALREADY_TAKEN: _envelope(409, "A0409", "That is already taken.", "该值已被占用"),

@@ -12,9 +12,11 @@ from tests.web.served import Api, Registered, Served, exchange_of
 __all__ = [
     "ANNAS_PHONE",
     "NEW_PHONE",
+    "PASSWORD",
     "Open",
     "code_sent_to",
     "everything_open",
+    "new_number",
     "outbox",
     "signed_in",
     "with_phone",
@@ -22,6 +24,7 @@ __all__ = [
 
 ANNAS_PHONE = "+8613800000001"
 NEW_PHONE = "+8613800000002"
+PASSWORD = "anna password"
 
 
 async def with_phone(
@@ -43,6 +46,11 @@ async def with_phone(
     reply = await served.decide(event)
     assert isinstance(reply, UserKnown), reply
     return reply.user.user_id
+
+
+def new_number(code: str, password: object = PASSWORD, phone: str = NEW_PHONE) -> dict[str, Any]:
+    """The body of a change to a new number."""
+    return {"phone": phone, "code": code, "password": password}
 
 
 async def signed_in(served: Served, username: str = "anna", password: str | None = None) -> Api:

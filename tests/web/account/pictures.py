@@ -19,8 +19,7 @@ def png(width: int = 2, height: int = 3, *, filling: int = 0) -> bytes:
         (
             b"\x89PNG\r\n\x1a\n",
             chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-            chunk(b"teXt", b"x" * filling),
-            chunk(b"IDAT", rows),
+            chunk(b"IDAT", rows + b"x" * filling),
             chunk(b"IEND", b""),
         )
     )
@@ -37,7 +36,8 @@ def jpeg(width: int = 2, height: int = 3, *, frame: int = 0xC0, before: bytes = 
 
 
 def _riff(chunk: bytes) -> bytes:
-    return b"RIFF" + struct.pack("<I", 4 + len(chunk)) + b"WEBP" + chunk
+    padded = chunk + b"\x00" * (len(chunk) % 2)
+    return b"RIFF" + struct.pack("<I", 4 + len(padded)) + b"WEBP" + padded
 
 
 def webp_lossy(width: int = 2, height: int = 3) -> bytes:

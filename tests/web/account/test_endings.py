@@ -15,6 +15,7 @@ from tests.web.account.people import (
     Open,
     code_sent_to,
     everything_open,
+    new_number,
     with_phone,
 )
 from tests.web.envelopes import refused, succeeded
@@ -30,7 +31,7 @@ async def change_password(served: Served, anna: Open) -> None:
 
 async def change_phone(served: Served, anna: Open) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna.here)
-    succeeded(await anna.here.call("PUT", "/api/auth/phone", {"phone": NEW_PHONE, "code": code}))
+    succeeded(await anna.here.call("PUT", "/api/auth/phone", new_number(code)))
 
 
 async def reset_password(served: Served, anna: Open) -> None:
@@ -145,7 +146,7 @@ async def test_a_refused_change_ends_nothing(served: Served) -> None:
     body = {"oldPassword": "wrong", "newPassword": "another password"}
     refused(await api.call("PUT", "/api/auth/password", body), 422, "A1005")
     refused(await api.call("PUT", "/api/auth/password", {**body, "newPassword": "short"}), 400, "A0401")
-    refused(await api.call("PUT", "/api/auth/phone", {"phone": NEW_PHONE, "code": "000000"}), 422, "A1006")
+    refused(await api.call("PUT", "/api/auth/phone", new_number("000000")), 422, "A1006")
     await code_sent_to(served, ANNAS_PHONE, "reset-password")
     wrong = {"phone": ANNAS_PHONE, "code": "wrong", "newPassword": "another password"}
     refused(await api.call("POST", "/api/auth/reset-password", wrong), 422, "A1006")

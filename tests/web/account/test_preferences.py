@@ -59,7 +59,7 @@ async def test_who_must_change_the_password_can_choose_nothing_first(served: Ser
     anna = await signed_in(served)
     before = served.records()
     for method, path, body in (
-        ("PUT", "/api/auth/phone", {"phone": "+8613800000002", "code": "000000"}),
+        ("PUT", "/api/auth/phone", {"phone": "+8613800000002", "code": "000000", "password": "wrong"}),
         ("PUT", "/api/auth/locale", {"locale": "zh-CN"}),
         ("PUT", "/api/auth/timezone", {"timezone": "UTC"}),
         ("PUT", "/api/auth/avatar", None),

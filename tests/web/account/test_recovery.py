@@ -16,7 +16,9 @@ from ostiary_net.text_messages import TextMessage, TextMessages
 from tests.web.account.people import (
     ANNAS_PHONE,
     NEW_PHONE,
+    PASSWORD,
     code_sent_to,
+    new_number,
     outbox,
     signed_in,
     with_phone,
@@ -332,9 +334,7 @@ async def test_a_code_is_good_for_its_purpose_alone(served: Served) -> None:
     for_change = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     for_reset = await code_sent_to(served, ANNAS_PHONE, "reset-password")
     refused(await anna.call("POST", "/api/auth/reset-password", reset(for_change, NEW_PHONE)), 422, "A1006")
-    refused(
-        await anna.call("PUT", "/api/auth/phone", {"phone": ANNAS_PHONE, "code": for_reset}), 422, "A1006"
-    )
+    refused(await anna.call("PUT", "/api/auth/phone", new_number(for_reset, phone=ANNAS_PHONE)), 422, "A1006")
 
 
 # --- changing the telephone
@@ -344,13 +344,14 @@ async def test_a_new_number_is_proved_by_its_code_and_frees_the_old_one(served: 
     await with_phone(served)
     anna = await signed_in(served)
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
-    assert succeeded(await anna.call("PUT", "/api/auth/phone", {"phone": NEW_PHONE, "code": code})) is None
+    assert succeeded(await anna.call("PUT", "/api/auth/phone", new_number(code))) is None
     assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == NEW_PHONE
 
     await with_phone(served, "bert", None)
     bert = await signed_in(served, "bert")
     code = await code_sent_to(served, ANNAS_PHONE, "change-phone", bert)
-    succeeded(await bert.call("PUT", "/api/auth/phone", {"phone": ANNAS_PHONE, "code": code}))
+    body = new_number(code, "bert password", phone=ANNAS_PHONE)
+    succeeded(await bert.call("PUT", "/api/auth/phone", body))
 
 
 async def test_two_who_were_sent_codes_for_one_number_do_not_both_get_it(served: Served) -> None:
@@ -361,17 +362,16 @@ async def test_two_who_were_sent_codes_for_one_number_do_not_both_get_it(served:
     await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     served.clock.wait(60)
     code = await code_sent_to(served, NEW_PHONE, "change-phone", bert)
-    body = {"phone": NEW_PHONE, "code": code}
-    succeeded(await anna.call("PUT", "/api/auth/phone", body))
-    refused(await bert.call("PUT", "/api/auth/phone", body), 422, "A1006")
+    succeeded(await anna.call("PUT", "/api/auth/phone", new_number(code)))
+    refused(await bert.call("PUT", "/api/auth/phone", new_number(code, "bert password")), 422, "A1006")
 
 
 @pytest.mark.parametrize(
     "body, bad",
     [
-        ({}, ["phone", "code"]),
-        ({"phone": "no number", "code": None}, ["phone", "code"]),
-        ({"phone": ["+861380000"], "code": "\x00"}, ["phone", "code"]),
+        ({}, ["phone", "code", "password"]),
+        ({"phone": "no number", "code": None, "password": PASSWORD}, ["phone", "code"]),
+        ({"phone": ["+861380000"], "code": "\x00", "password": {}}, ["phone", "code", "password"]),
     ],
 )
 async def test_every_bad_field_of_a_new_number_is_named(served: Served, body: object, bad: list[str]) -> None:
@@ -395,7 +395,7 @@ async def test_no_code_number_or_password_is_in_the_log_or_the_store(tmp_path: P
                 await code_sent_to(served, NEW_PHONE, "change-phone", anna),
             ]
             await anna.call("POST", "/api/auth/reset-password", reset(is_not(sent[0])))
-            await anna.call("PUT", "/api/auth/phone", {"phone": NEW_PHONE, "code": sent[1]})
+            await anna.call("PUT", "/api/auth/phone", new_number(sent[1]))
             await anna.call("POST", "/api/auth/reset-password", reset(sent[0], NEW_PHONE))
             shown = f"{logs} {served.records()}"
     assert "another password" not in shown

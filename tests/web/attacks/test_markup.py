@@ -147,7 +147,7 @@ async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
         (f"/admin/people/{at['user']}/edit", {"phone": HOSTILE}),
         ("/admin/roles/new", {"code": HOSTILE}),
         ("/account/phone", {"phone": HOSTILE}),
-        ("/account/phone/code", {"phone": HOSTILE, "code": HOSTILE}),
+        ("/account/phone/code", {"phone": HOSTILE, "code": HOSTILE, "password": HOSTILE}),
     ):
         page = await browser.get(path.removesuffix("/code"))
         token = page.text.partition('name="form_token" value="')[2].partition('"')[0]

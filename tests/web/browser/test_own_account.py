@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.web.account.pictures import png
-from tests.web.browser.household import Household, Visitor
+from tests.web.browser.household import PASSWORD, Household, Visitor
 
 Visit = Callable[..., Visitor]
 
@@ -54,6 +54,7 @@ def test_a_telephone_is_proved_and_recovers_the_password(visit: Visit, household
     visitor.press("Send the code")
     [code] = _awaited(visitor, household, "+8613800138000", 1)
     visitor.page.fill("#code", code)
+    visitor.page.fill("#password", PASSWORD)
     visitor.press("Save")
     assert "+8613800138000" in visitor.text
 

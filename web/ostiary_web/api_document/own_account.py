@@ -38,6 +38,7 @@ _NULL: Final[Json] = {"type": "null"}
 _TOKEN: Final[Json] = {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}$"}
 _PHONE: Final[Json] = {"type": "string", "pattern": "^\\+?[0-9]{5,20}$"}
 _CODE: Final[Json] = text(1, 64)
+_CURRENT_PASSWORD: Final[Json] = text(1, LONGEST_PASSWORD, format="password")
 _TIME: Final[Json] = {"type": "string", "format": "date-time"}
 _OWN: Final = (*SIGNED_IN_REFUSALS, Why.PASSWORD_MUST_CHANGE)
 
@@ -167,7 +168,7 @@ def _account() -> dict[str, dict[str, Json]]:
                 body=json_body(
                     members(
                         {
-                            "oldPassword": text(1, LONGEST_PASSWORD, format="password"),
+                            "oldPassword": _CURRENT_PASSWORD,
                             "newPassword": ref("Password"),
                         }
                     )
@@ -189,10 +190,18 @@ def _account() -> dict[str, dict[str, Json]]:
                 "changePhone",
                 "Take another telephone number; ends every other session",
                 tag=_TAG,
-                body=json_body(members({"phone": _PHONE, "code": _CODE})),
+                body=json_body(members({"phone": _PHONE, "code": _CODE, "password": _CURRENT_PASSWORD})),
                 responses={
                     **success(_NULL),
-                    **refusals(*JSON_REFUSALS, *_OWN, Why.TEXT_CODE_WRONG, Why.ALREADY_TAKEN),
+                    **refusals(
+                        *JSON_REFUSALS,
+                        *_OWN,
+                        Why.CURRENT_PASSWORD_WRONG,
+                        Why.CURRENT_PASSWORD_WRONG_REPEATEDLY,
+                        Why.CREDENTIAL_MOVED_ON,
+                        Why.TEXT_CODE_WRONG,
+                        Why.ALREADY_TAKEN,
+                    ),
                 },
             )
         },
@@ -225,13 +234,14 @@ def _recovery() -> dict[str, dict[str, Json]]:
                 "A code by text message, to change a number or recover a password",
                 tag=_TAG,
                 security=[{"login": []}, {}],
-                description="The answer is the same whether the number is known or not.",
+                description="The answer is the same whether the number is known or not. To change a number "
+                f"an account asks at most {SPECIFICATION.text_codes_asked_a_day} times a day.",
                 body=json_body(
                     members({"phone": _PHONE, "purpose": enumeration(each.value for each in TextCodePurpose)})
                 ),
                 responses={
                     **success(_NULL),
-                    **refusals(*JSON_REFUSALS, *_OWN, Why.TOO_MANY_REQUESTS),
+                    **refusals(*JSON_REFUSALS, *_OWN, Why.TOO_MANY_REQUESTS, Why.TEXT_CODES_TOO_FREQUENT),
                 },
             )
         },

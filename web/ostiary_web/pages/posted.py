@@ -6,10 +6,12 @@ from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.events import SignedIn
+from ostiary_core.permissions import Permission
 from ostiary_core.records import User
 from ostiary_core.why import Why
 from ostiary_web.browser import FORM_FIELD, proves_origin
 from ostiary_web.pages.addresses import password_page, see_other, sign_in_page
+from ostiary_web.pages.problem import problem
 from ostiary_web.pages.visit import Visit, open_visit, page
 
 __all__ = ["Posted", "posted", "turned_away"]
@@ -37,13 +39,18 @@ def turned_away(visit: Visit) -> Response | None:
     return None
 
 
-async def posted(again: str) -> Posted | Response:
-    """The form, or where the browser has to go instead; `again` is the page that the form was on."""
+async def posted(again: str, permission: Permission | None = None) -> Posted | Response:
+    """The form, or where the browser has to go instead; `again` is the page that the form was on.
+
+    What was sent by somebody who lacks the permission for it is not read, be it a password or a whole sheet.
+    """
     visit = await open_visit()
     visit.again = again
     away = turned_away(visit)
     if away is not None or visit.who is None or visit.user is None:
         return away or visit.keep(see_other(sign_in_page(again)))
+    if permission is not None and not visit.may(permission):
+        return await problem(visit, Why.PERMISSION_MISSING)
     form = await request.form
     if not proves_origin(form.get(FORM_FIELD, "")):
         return await page(visit, "expired.html", refused=Why.ORIGIN_UNPROVEN, again=again)

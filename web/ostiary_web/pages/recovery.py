@@ -8,12 +8,11 @@ from ostiary_core.decision import FieldFault, FieldRule, Refused
 from ostiary_core.identifiers import is_phone
 from ostiary_core.passwords import new_password_faults
 from ostiary_core.rate import Operation
-from ostiary_core.records import TextCodePurpose
 from ostiary_core.why import Why
 from ostiary_web.browser import FORM_FIELD, proves_origin
 from ostiary_web.pages.addresses import local_path, recovery_page, see_other
 from ostiary_web.pages.visit import Visit, open_visit, page
-from ostiary_web.recovery import recover_password, send_text_code
+from ostiary_web.recovery import recover_password, send_recovery_code
 
 __all__ = ["recovery_pages"]
 
@@ -43,7 +42,7 @@ async def take_phone() -> Response:
     if not is_phone(phone):
         faults = (FieldFault("phone", FieldRule.PHONE),)
         return await _form(visit, onward, Refused(Why.FIELDS_INVALID, faults), phone=phone)
-    await send_text_code(visit.here, TextCodePurpose.RESET_PASSWORD, phone)
+    await send_recovery_code(visit.here, phone)
     visit.again = _with_code(onward)
     return await _form(visit, onward, coded=True, phone=phone, notice=visit.text("code_sent"))
 

@@ -27,7 +27,7 @@ from ostiary_web.pages.addresses import (
 )
 from ostiary_web.pages.visit import Visit, open_visit, page
 
-__all__ = ["sign_in_pages"]
+__all__ = ["show_signed_out", "sign_in_pages"]
 
 sign_in_pages = Blueprint("sign_in", __name__)
 
@@ -105,26 +105,26 @@ async def take_password() -> Response:
     visit.again = password_page(onward)
     if visit.user is None or visit.who is None:
         return visit.keep(see_other(sign_in_page(visit.again)))
-    username = visit.user.username
     old, new = form.get("old_password", ""), form.get("new_password", "")
     if not proves_origin(form.get(FORM_FIELD, "")):
         return await _password_form(visit, onward, Refused(Why.ORIGIN_UNPROVEN))
     if new != form.get("new_password_again", ""):
         differ = (visit.text("passwords_differ"),)
         return await _password_form(visit, onward, Refused(Why.FIELDS_INVALID), differ)
-    reply = (
-        Refused(Why.CURRENT_PASSWORD_WRONG)
-        if len(old) > LONGEST_PASSWORD
-        else await change_password(visit.here, visit.who, old, new)
-    )
+    reply = await change_password(visit.here, visit.who, old, new)
     if reply is not None and reply.why is Why.CURRENT_PASSWORD_WRONG_REPEATEDLY:
-        # Nobody is signed in here any more, so there is no password to change.
-        visit.who = visit.account = None
-        visit.again = sign_in_page(onward)
-        return await _sign_in_form(visit, onward, reply, username)
+        return await show_signed_out(visit, onward, reply)
     if reply is not None:
         return await _password_form(visit, onward, reply)
     return visit.keep(see_other(onward))
+
+
+async def show_signed_out(visit: Visit, onward: str, reply: Refused) -> Response:
+    """The sign-in page for somebody whom a wrong password signed out: no form of theirs leads anywhere."""
+    username = "" if visit.user is None else visit.user.username
+    visit.who = visit.account = None
+    visit.again = sign_in_page(onward)
+    return await _sign_in_form(visit, onward, reply, username)
 
 
 async def _sign_in_form(

@@ -1,17 +1,16 @@
-"""A new telephone number for an account, proved by a code that is sent there."""
+"""A new telephone number for an account, proved by a code that is sent there and the current password."""
 
 from quart import Blueprint, Response
 
 from ostiary_core.decision import FieldFault, FieldRule, Refused
-from ostiary_core.events import PhoneChanged
 from ostiary_core.identifiers import is_phone
 from ostiary_core.rate import Operation
-from ostiary_core.records import TextCodePurpose
-from ostiary_core.secret import Secret
 from ostiary_core.why import Why
+from ostiary_web.account import change_phone
 from ostiary_web.pages.posted import posted, turned_away
+from ostiary_web.pages.sign_in import show_signed_out
 from ostiary_web.pages.visit import Visit, open_visit, page
-from ostiary_web.recovery import send_text_code
+from ostiary_web.recovery import send_code_to_new_number
 
 __all__ = ["telephone_pages"]
 
@@ -40,7 +39,9 @@ async def take_phone() -> Response:
     if not is_phone(phone):
         faults = (FieldFault("phone", FieldRule.PHONE),)
         return await _form(visit, Refused(Why.FIELDS_INVALID, faults), phone=phone)
-    await send_text_code(visit.here, TextCodePurpose.CHANGE_PHONE, phone, came.who)
+    refusal = await send_code_to_new_number(visit.here, phone, came.who, came.user)
+    if refusal is not None:
+        return await _form(visit, refusal, phone=phone)
     return await _form(visit, phone=phone, notice=visit.text("phone_code_sent"), coded=True)
 
 
@@ -51,9 +52,10 @@ async def take_code() -> Response:
     if isinstance(came, Response):
         return came
     phone, code = came.form.get("phone", "").strip(), came.form.get("code", "").strip()
-    event = PhoneChanged(caller=came.who, phone=phone, code=Secret(code))
-    reply = (await came.visit.here.decide(event)).reply
-    if isinstance(reply, Refused):
+    reply = await change_phone(came.visit.here, came.who, phone, code, came.form.get("password", ""))
+    if reply is not None and reply.why is Why.CURRENT_PASSWORD_WRONG_REPEATEDLY:
+        return await show_signed_out(came.visit, _PHONE, reply)
+    if reply is not None:
         return await _form(came.visit, reply, phone=phone, coded=True)
     return came.done("/account?done=1")
 

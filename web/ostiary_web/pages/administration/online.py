@@ -9,9 +9,8 @@ from ostiary_core.events import SessionForcedOut
 from ostiary_core.listing import OnlineSession
 from ostiary_core.permissions import Permission
 from ostiary_core.why import Why
-from ostiary_web.pages.administration.admission import admitted
+from ostiary_web.pages.administration.admission import admitted, admitted_form
 from ostiary_web.pages.administration.tables import Table, show_table
-from ostiary_web.pages.posted import posted
 from ostiary_web.pages.problem import problem
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.access import Call
@@ -76,10 +75,11 @@ async def ask_to_end(session_id: str) -> Response:
 @online_pages.post(f"{_PLACE}/<session_id>/end")
 async def end(session_id: str) -> Response:
     """The end of one session; one that has ended meanwhile is what was asked for."""
-    came = await posted(f"{_PLACE}/{session_id}/end")
+    came = await admitted_form(Permission.ONLINE_KILL, f"{_PLACE}/{session_id}/end")
     if isinstance(came, Response):
         return came
-    reply = (await came.visit.here.decide(SessionForcedOut(caller=came.who, session_id=session_id))).reply
+    sent, call = came
+    reply = await call.decide(SessionForcedOut(caller=call.who, session_id=session_id))
     if isinstance(reply, Refused) and reply.why is not Why.NOT_FOUND:
-        return await problem(came.visit, reply.why)
-    return came.done(_PLACE)
+        return await problem(sent.visit, reply.why)
+    return sent.done(_PLACE)

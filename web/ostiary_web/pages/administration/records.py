@@ -16,11 +16,11 @@ from ostiary_core.decision import FieldFault, Refused, Reply, SecretIssued
 from ostiary_core.http.envelope import field_text
 from ostiary_core.permissions import Permission
 from ostiary_core.why import Why
-from ostiary_web.pages.administration.admission import admitted, call_of
+from ostiary_web.pages.administration.admission import admitted, admitted_form
 from ostiary_web.pages.administration.deeds import Deed
 from ostiary_web.pages.administration.sheets import add_import
 from ostiary_web.pages.administration.tables import Table, show_table
-from ostiary_web.pages.posted import Posted, posted
+from ostiary_web.pages.posted import Posted
 from ostiary_web.pages.problem import problem
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.access import Call
@@ -83,7 +83,7 @@ def pages_of(described: Pages[T, V]) -> Blueprint:
 
     @blueprint.post(f"{place}/new")
     async def take_new() -> Response:
-        came = await _came(f"{place}/new")
+        came = await admitted_form(declared.permissions.create, f"{place}/new")
         if isinstance(came, Response):
             return came
         sent, call = came
@@ -111,7 +111,7 @@ def pages_of(described: Pages[T, V]) -> Blueprint:
 
     @blueprint.post(f"{single}/edit")
     async def take_edit(item_id: str) -> Response:
-        came = await _came(f"{place}/{item_id}/edit")
+        came = await admitted_form(declared.permissions.update, f"{place}/{item_id}/edit")
         if isinstance(came, Response):
             return came
         sent, call = came
@@ -148,7 +148,7 @@ def _add_deed(blueprint: Blueprint, described: Pages[T, V], deed: Deed[T]) -> No
 
     async def do(item_id: str) -> Response:
         asked_on = f"{place}/{item_id}" if deed.will is None else f"{place}/{item_id}/{deed.path}"
-        came = await _came(asked_on)
+        came = await admitted_form(deed.permission, asked_on)
         if isinstance(came, Response):
             return came
         sent, call = came
@@ -169,14 +169,6 @@ def _add_deed(blueprint: Blueprint, described: Pages[T, V], deed: Deed[T]) -> No
 
 
 # --- who asks, and for what
-
-
-async def _came(again: str) -> tuple[Posted, Call] | Response:
-    sent = await posted(again)
-    if isinstance(sent, Response):
-        return sent
-    call = call_of(sent.visit)
-    return await problem(sent.visit, Why.NOT_SIGNED_IN) if call is None else (sent, call)
 
 
 async def _found(

@@ -6,10 +6,7 @@ from quart import Blueprint, Response
 
 from ostiary_core.decision import Refused
 from ostiary_core.http.envelope import field_text
-from ostiary_core.why import Why
-from ostiary_web.pages.administration.admission import admitted, call_of
-from ostiary_web.pages.posted import posted
-from ostiary_web.pages.problem import problem
+from ostiary_web.pages.administration.admission import admitted, admitted_form
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.declared import Declared
 from ostiary_web.resources.imports import take_sheet
@@ -25,13 +22,11 @@ def add_import(blueprint: Blueprint, declared: Declared[Any, Any], place: str) -
         return found if isinstance(found, Response) else await _form(found[0], declared, place)
 
     async def take_import() -> Response:
-        came = await posted(f"{place}/import")
+        came = await admitted_form(declared.permissions.create, f"{place}/import")
         if isinstance(came, Response):
             return came
-        call = call_of(came.visit)
-        if call is None or not came.visit.may(declared.permissions.create):
-            return await problem(came.visit, Why.PERMISSION_MISSING)
-        return await _form(came.visit, declared, place, await take_sheet(call, declared))
+        sent, call = came
+        return await _form(sent.visit, declared, place, await take_sheet(call, declared))
 
     blueprint.add_url_rule(f"{place}/import", "show_import", show_import, methods=["GET"])
     blueprint.add_url_rule(f"{place}/import", "take_import", take_import, methods=["POST"])

@@ -1,0 +1,159 @@
+"""A new telephone number asks for the current password, as a lost one is recovered with it (READINGS 41)."""
+
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.web.account.people import (
+    ANNAS_PHONE,
+    NEW_PHONE,
+    PASSWORD,
+    code_sent_to,
+    everything_open,
+    new_number,
+    outbox,
+    signed_in,
+    with_phone,
+)
+from tests.web.callers import forms_in
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.served import Browser, Served
+
+# --- the password
+
+
+async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no_code(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    refused(await anna.call("PUT", "/api/auth/phone", new_number(code, "wrong")), 422, "A1005")
+    assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE
+    assert succeeded(await anna.call("PUT", "/api/auth/phone", new_number(code))) is None
+    assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == NEW_PHONE
+
+
+@pytest.mark.parametrize("password", [None, "", 12345678, "x" * 257, "\x00"])
+async def test_no_password_is_a_bad_field_and_no_wrong_entry(served: Served, password: object) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    before = served.records()
+    for _ in range(6):
+        failure = refused(await anna.call("PUT", "/api/auth/phone", new_number(code, password)), 400, "A0401")
+        assert fields_of(failure) == ["password"]
+    without = {"phone": NEW_PHONE, "code": code}
+    assert fields_of(refused(await anna.call("PUT", "/api/auth/phone", without), 400, "A0401")) == [
+        "password"
+    ]
+    assert served.records() == before
+
+
+@pytest.mark.parametrize("code", ["right", "000000"])
+async def test_the_fifth_wrong_password_ends_everything_whatever_the_code(served: Served, code: str) -> None:
+    """READINGS 24, 41."""
+    await with_phone(served)
+    anna = await everything_open(served, await served.client())
+    sent = await code_sent_to(served, NEW_PHONE, "change-phone", anna.here) if code == "right" else code
+    for _ in range(4):
+        refused(await anna.here.call("PUT", "/api/auth/phone", new_number(sent, "wrong")), 422, "A1005")
+    refused(await anna.here.call("PUT", "/api/auth/phone", new_number(sent, "wrong")), 401, "A1001")
+    refused(await anna.here.call("PUT", "/api/auth/phone", new_number(sent)), 401, "A1001")
+    await anna.assert_dead()
+    assert await anna.living() == set()
+
+
+async def test_wrong_passwords_count_together_at_both_forms(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    change = {"oldPassword": "wrong", "newPassword": "another password"}
+    for _ in range(2):
+        refused(await anna.call("PUT", "/api/auth/password", change), 422, "A1005")
+        refused(await anna.call("PUT", "/api/auth/phone", new_number("000000", "wrong")), 422, "A1005")
+    refused(await anna.call("PUT", "/api/auth/phone", new_number("000000", "wrong")), 401, "A1001")
+
+
+async def test_wrong_passwords_count_for_fifteen_minutes(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    for _ in range(4):
+        refused(await anna.call("PUT", "/api/auth/phone", new_number("000000", "wrong")), 422, "A1005")
+    served.clock.wait(15 * 60)
+    refused(await anna.call("PUT", "/api/auth/phone", new_number("000000", "wrong")), 422, "A1005")
+
+
+async def test_a_wrong_code_with_the_right_password_costs_a_try_of_the_code_alone(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    for _ in range(5):
+        refused(await anna.call("PUT", "/api/auth/phone", new_number("wrong")), 422, "A1006")
+    refused(await anna.call("PUT", "/api/auth/phone", new_number(code)), 422, "A1006")
+
+
+async def test_no_password_that_came_with_a_number_is_stored_or_told(served: Served) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    with capture_logs() as logs:
+        code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+        await anna.call("PUT", "/api/auth/phone", new_number(code, "a guessed password"))
+        await anna.call("PUT", "/api/auth/phone", new_number(code))
+    shown = f"{logs} {served.records()} {served.audit()}"
+    assert "a guessed password" not in shown
+    assert PASSWORD not in shown
+
+
+# --- the same on the page
+
+
+async def at_the_code(served: Served) -> tuple[Browser, Any, str]:
+    """A browser on the form that asks for the code, and the code."""
+    browser = served.browser()
+    await browser.sign_in("anna", PASSWORD)
+    page = await browser.submit(
+        await browser.get("/account/phone"), {"phone": NEW_PHONE}, to="/account/phone"
+    )
+    return browser, page, outbox(served)[-1]["code"]
+
+
+async def test_the_page_asks_for_the_current_password_with_the_code(served: Served) -> None:
+    await with_phone(served)
+    browser, page, code = await at_the_code(served)
+    (form,) = [form for form in forms_in(page) if form.action == "/account/phone/code"]
+    assert {"phone", "code", "password"} <= set(form.fields)
+    assert 'autocomplete="current-password"' in page.text
+    to = "/account/phone/code"
+    wrong = await browser.submit(page, {"code": code, "password": "wrong"}, to=to)
+    assert wrong.status_code == 422
+    assert "The current password is wrong." in wrong.text
+    done = await browser.submit(wrong, {"code": code, "password": PASSWORD}, to=to)
+    assert (await browser.follow(done)).status_code == 200
+    assert NEW_PHONE in (await browser.get("/account")).text
+
+
+async def test_the_page_speaks_chinese_too(served: Served) -> None:
+    await with_phone(served, locale="zh-CN")
+    _, page, _ = await at_the_code(served)
+    assert "当前密码" in page.text
+
+
+async def test_the_fifth_wrong_password_on_the_page_leads_to_the_sign_in_page(served: Served) -> None:
+    await with_phone(served)
+    browser, page, code = await at_the_code(served)
+    wrong = {"code": code, "password": "wrong"}
+    for _ in range(4):
+        page = await browser.submit(page, wrong, to="/account/phone/code")
+        assert page.status_code == 422
+    last = await browser.submit(page, wrong, to="/account/phone/code")
+    assert last.status_code == 401
+    assert "/login" in [form.action for form in forms_in(last)]
+    assert (await browser.get("/account")).status_code == 303
+
+
+async def test_a_password_of_any_length_is_no_fault_of_the_server(served: Served) -> None:
+    await with_phone(served)
+    browser, page, code = await at_the_code(served)
+    for password in ("x" * 5_000, "", "\x00"):
+        values = {"code": code, "password": password}
+        answer = await browser.submit(page, values, to="/account/phone/code")
+        assert answer.status_code == 422

@@ -1,0 +1,185 @@
+"""What cameras and programs write into a picture is in no picture that is shown.
+
+The photographs were made with Pillow: each but the plain one holds EXIF with a GPS position, XMP and a
+comment where its format has them, and each has something behind its end. All of that says "Secret".
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostiary_web.picture_metadata import strip_metadata
+from ostiary_web.pictures import MOST_PARTS, PictureType, picture_in
+from tests.web.account.people import signed_in, with_phone
+from tests.web.account.pictures import jpeg, png, webp_lossless, webp_lossy
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.served import Served
+
+FOLDER = Path(__file__).parent / "photographs"
+PHOTOGRAPHS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
+EVERY = pytest.mark.parametrize("name", PHOTOGRAPHS)
+GPS = tuple(struct.pack(order + "6I", 52, 1, 31, 1, 12, 1) for order in ("<", ">"))
+TELLING = (
+    *(b"Secret", b"GPS", b"2026:11:22", b"xmp", b"adobe:ns", b"MPF", b"tEXt", b"zTXt", b"iTXt", b"tIME"),
+    *(b"52,31", b"Pillow", *GPS),
+)
+TURNED = {"turned.jpg": 6, "progressive.jpg": 3, "two_in_one.jpg": 8, "turned.png": 6} | {
+    "turned.webp": 6,
+    "clear.webp": 8,
+}
+
+
+def type_of(name: str) -> PictureType:
+    return PictureType(name.rpartition(".")[2])
+
+
+def stripped(name: str) -> bytes:
+    found = strip_metadata(PHOTOGRAPHS[name], type_of(name))
+    assert found is not None
+    return found
+
+
+def test_the_photographs_tell_what_is_to_be_left_out() -> None:
+    for name, content in PHOTOGRAPHS.items():
+        assert b"Secret Tail" in content, name
+        assert name == "plain.webp" or content.count(b"Secret") > 1, name
+        assert name == "plain.webp" or any(position in content for position in GPS), name
+    everything = b"".join(PHOTOGRAPHS.values())
+    assert [
+        word for word in TELLING if word not in everything and word != b"Pillow" and word not in GPS
+    ] == []
+
+
+@EVERY
+async def test_an_uploaded_picture_is_kept_and_shown_without_a_word_of_it(served: Served, name: str) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    response = await anna.call("PUT", "/api/auth/avatar", files={"file": (name, PHOTOGRAPHS[name])})
+    address = succeeded(response)["avatarUrl"]
+    shown = (await served.api().get(address)).content
+    on_disk = (served.backing.files.folder / address.removeprefix("/files/")).read_bytes()
+    assert [word for word in TELLING if word in shown + on_disk] == []
+    assert shown == on_disk == stripped(name)
+    assert picture_in(shown) == picture_in(PHOTOGRAPHS[name])
+
+
+@EVERY
+async def test_a_picture_from_before_is_shown_without_it_too(served: Served, name: str) -> None:
+    kept = await served.backing.files.keep(PHOTOGRAPHS[name], type_of(name).value)
+    shown = await served.api().get(f"/files/{kept}")
+    assert shown.content == stripped(name)
+    again = await served.api().get(f"/files/{kept}", headers={"If-None-Match": f'"{kept}"'})
+    assert again.status_code == 200, "whoever has the old one is given the new one"
+
+
+@EVERY
+def test_what_is_stripped_stays_as_it_is(name: str) -> None:
+    assert strip_metadata(stripped(name), type_of(name)) == stripped(name)
+    assert len(stripped(name)) < len(PHOTOGRAPHS[name])
+
+
+@EVERY
+def test_of_exif_the_orientation_alone_is_left(name: str) -> None:
+    content = stripped(name)
+    blocks = re.findall(rb"MM\x00\*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00(.)", content)
+    assert blocks == ([bytes((TURNED[name],))] if name in TURNED else [])
+    assert (content.count(b"Exif") + content.count(b"eXIf") + content.count(b"EXIF")) == len(blocks)
+
+
+def test_a_thumbnail_in_a_jfif_header_is_left_out() -> None:
+    thumbnail = b"Secret..." * 3
+    with_thumbnail = (
+        b"\xff\xe0" + struct.pack(">H", 16 + len(thumbnail)) + b"JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x03\x03"
+    ) + thumbnail
+    content = strip_metadata(jpeg(before=with_thumbnail), PictureType.JPEG)
+    assert content is not None
+    assert b"Secret" not in content
+    assert content.startswith(b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00\xff")
+
+
+# --- broken ones
+
+
+def cut_off() -> Iterator[tuple[str, bytes]]:
+    """Each photograph, cut off at every length."""
+    for name in PHOTOGRAPHS:
+        whole = stripped(name)
+        for length in range(len(whole)):
+            yield name, whole[:length]
+
+
+def test_what_is_cut_off_is_no_picture() -> None:
+    for name, content in cut_off():
+        assert strip_metadata(content, type_of(name)) is None, (name, len(content))
+
+
+@EVERY
+async def test_what_is_broken_is_refused_by_field(served: Served, name: str) -> None:
+    await with_phone(served)
+    anna = await signed_in(served)
+    content = stripped(name)
+    for broken in (content[: len(content) // 2], content[:-1]):
+        response = await anna.call("PUT", "/api/auth/avatar", files={"file": (name, broken)})
+        assert fields_of(refused(response, 400, "A0401")) == ["file"]
+
+
+@pytest.mark.parametrize(
+    "content, picture_type",
+    [
+        (png()[:33] + b"\x00\x00\x00\x00abCd\x00\x00\x00\x00" * MOST_PARTS + png()[33:], PictureType.PNG),
+        (jpeg()[:-6] + b"\xff\xfe\x00\x02" * MOST_PARTS + jpeg()[-6:], PictureType.JPEG),
+        (jpeg(before=b"\xff\xfe\x00\x02" * MOST_PARTS), PictureType.JPEG),
+    ],
+    ids=["png", "jpeg", "jpeg before its frame"],
+)
+def test_too_many_parts_are_no_picture(content: bytes, picture_type: PictureType) -> None:
+    assert strip_metadata(content, picture_type) is None
+
+
+@pytest.mark.parametrize(
+    "content, picture_type",
+    [
+        (png()[:33] + png()[-12:], PictureType.PNG),
+        (b"\xff\xd8" + jpeg()[2:-6] + b"\xff\xd9", PictureType.JPEG),
+        (b"RIFF\x04\x00\x00\x00WEBP", PictureType.WEBP),
+        (b"RIFF\x16\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00" + b"\x00" * 10, PictureType.WEBP),
+    ],
+    ids=["png", "jpeg", "webp", "webp extended"],
+)
+def test_a_container_that_draws_nothing_is_no_picture(content: bytes, picture_type: PictureType) -> None:
+    assert strip_metadata(content, picture_type) is None
+
+
+MADE = {
+    PictureType.PNG: [png(), *(PHOTOGRAPHS[name] for name in PHOTOGRAPHS if name.endswith(".png"))],
+    PictureType.JPEG: [jpeg(), *(PHOTOGRAPHS[name] for name in PHOTOGRAPHS if name.endswith(".jpg"))],
+    PictureType.WEBP: [
+        webp_lossy(),
+        webp_lossless(),
+        *(PHOTOGRAPHS[name] for name in PHOTOGRAPHS if name.endswith(".webp")),
+    ],
+}
+
+
+@given(picture_type=st.sampled_from(PictureType), content=st.binary(max_size=400))
+def test_no_bytes_break_the_stripping(picture_type: PictureType, content: bytes) -> None:
+    strip_metadata(content, picture_type)
+
+
+@given(data=st.data(), picture_type=st.sampled_from(PictureType))
+def test_a_picture_with_other_bytes_in_it_is_stripped_or_refused(
+    data: st.DataObject, picture_type: PictureType
+) -> None:
+    content = bytearray(data.draw(st.sampled_from(MADE[picture_type])))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=6))
+    found = strip_metadata(bytes(content), picture_type)
+    if found is not None:
+        assert len(found) <= len(content) + 40
+        assert strip_metadata(found, picture_type) == found
