@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 import trio
 
 from fuzz.simulation.witness import Witness
-from ostiary_core.audit import Origin
+from ostiary_core.audit import AuditEntry, Origin
 from ostiary_core.decision import Change, Decision
 from ostiary_core.events import Event
 from ostiary_core.instant import SECOND_MS, Instant
@@ -50,6 +50,10 @@ class Shared(Protocol):
         """Everything in one table."""
         ...
 
+    def audit(self) -> Sequence[AuditEntry]:
+        """The audit trail, the oldest first."""
+        ...
+
     def texts(self) -> bytes:
         """All that is stored, as bytes that can be searched."""
         ...
@@ -71,6 +75,9 @@ class OnFile:
 
     def records(self, table: Table) -> Iterable[Record]:
         return self._own.records(table)
+
+    def audit(self) -> Sequence[AuditEntry]:
+        return self._own.audit()
 
     def texts(self) -> bytes:
         self._own.close()
@@ -160,6 +167,9 @@ class Together:
 
     def records(self, table: Table) -> Iterable[Record]:
         return self.store.records(table)
+
+    def audit(self) -> Sequence[AuditEntry]:
+        return self.store.audit()
 
     def texts(self) -> bytes:
         return self.store.texts()

@@ -26,7 +26,7 @@ from ostiary_net.clock import Clock
 from ostiary_net.entropy import EntropySource, draw_trace_id
 from ostiary_net.metrics import Metrics
 from ostiary_net.telling import tell_refused
-from ostiary_net.tracing import Tracing, current_trace_id
+from ostiary_net.tracing import Tracing
 from ostiary_net.turns import Question, TurnFailed, Turns
 
 __all__ = ["Begun", "Service", "fault_in", "where_raised"]
@@ -70,15 +70,13 @@ class Service:
         """32 bytes for one event."""
         return self.entropy_source.draw()
 
-    def trace_id(self, now: Instant | None = None) -> str:
-        """The identifier under which a request is found in the log: that of its span, else a fresh one."""
-        if self.tracing is not None and (traced := current_trace_id()) is not None:
-            return traced
-        return draw_trace_id(self.entropy_source, self.clock.now() if now is None else now)
+    def trace_id(self) -> str:
+        """A fresh identifier of a request: its door draws it, once, and hands it on."""
+        return draw_trace_id(self.entropy_source, self.clock.now())
 
-    def origin(self, headers: service.Fields, source: str) -> Origin:
-        """Where a request came from, under a fresh trace id."""
-        return service.origin_of(headers, source, self.trace_id())
+    def origin(self, headers: service.Fields, source: str, trace_id: str) -> Origin:
+        """Where a request came from, and what log, audit trail and answer have it under."""
+        return service.origin_of(headers, source, trace_id)
 
     def seconds_to_wait(self, operation: Operation, source: str, now: Instant | None = None) -> int:
         """0 where the source is within its limit, against which this request counts."""
@@ -128,14 +126,14 @@ class Service:
             raise
 
     async def answer_token_service(
-        self, operation: Operation, sender: Sender, body: bytes, source: str
+        self, operation: Operation, sender: Sender, body: bytes, source: str, trace_id: str
     ) -> Answer:
         """`/token`, `/introspect` and `/revoke`, whole: windows, reading, decision, answer."""
-        return await self.answered(self.begin_token_service(operation, sender, body, source))
+        return await self.answered(self.begin_token_service(operation, sender, body, source, trace_id))
 
-    async def answer_userinfo(self, headers: service.Fields, source: str) -> Answer:
+    async def answer_userinfo(self, headers: service.Fields, source: str, trace_id: str) -> Answer:
         """User-info by a Bearer token."""
-        return await self.answered(self.begin_userinfo(headers, source))
+        return await self.answered(self.begin_userinfo(headers, source, trace_id))
 
     async def answered(self, begun: "Begun | Answer") -> Answer:
         """What was begun, decided and answered."""
@@ -148,25 +146,24 @@ class Service:
         return self.answer(begun, decision)
 
     def begin_token_service(
-        self, operation: Operation, sender: Sender, body: bytes, source: str
+        self, operation: Operation, sender: Sender, body: bytes, source: str, trace_id: str
     ) -> "Begun | Answer":
         """What of it comes before its event is decided; an answer where nothing is left to decide."""
         now = self.clock.now()
         wait_seconds = self.seconds_to_wait(operation, source, now)
         if wait_seconds:
-            trace_id = self.trace_id(now)
             tell_refused(Why.TOO_MANY_REQUESTS, trace_id, source)
             return service.too_many_requests(sender.language, trace_id, wait_seconds)
-        origin = make_origin(trace_id=self.trace_id(now), source=source, user_agent=sender.user_agent)
+        origin = make_origin(trace_id=trace_id, source=source, user_agent=sender.user_agent)
         entropy = self.entropy() if operation in MINTING else _UNUSED
         asked = service.read_token_service(operation, sender, body, entropy, origin)
         if isinstance(asked, Answer):
             return asked
         return Begun(asked, now)
 
-    def begin_userinfo(self, headers: service.Fields, source: str) -> "Begun | Answer":
+    def begin_userinfo(self, headers: service.Fields, source: str, trace_id: str) -> "Begun | Answer":
         """The same of user-info."""
-        origin = self.origin(headers, source)
+        origin = self.origin(headers, source, trace_id)
         asked = service.read_userinfo(headers, origin)
         if isinstance(asked, Answer):
             tell_refused(Why.NOT_SIGNED_IN, origin.trace_id, source)

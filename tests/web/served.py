@@ -266,6 +266,7 @@ async def serving(
         application.backed() as backing,
         opened_door(door, guarded, backing.service, answers) as open_transport,
     ):
+        guarded.draw_trace_id = backing.service.trace_id
         yield Served(
             app=guarded,
             application=application,
