@@ -7,7 +7,10 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	&& { echo "$$python"; break; }; done)
 VENV = .venv
 BIN = $(VENV)/bin
+# Touched when what a server needs, and when everything, was installed from the files that each depends on.
+SERVER_STAMP = $(VENV)/.installed-server
 STAMP = $(VENV)/.installed
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 STEPS ?= 1000000
 SEEDS ?= 500
@@ -19,9 +22,9 @@ SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
-setup: $(STAMP)  ## make .venv and install what requirements.lock names (the others do this by themselves)
+setup: $(STAMP)  ## make .venv and install what requirements.lock names (the others do as much of it as they need)
 
-$(STAMP): requirements.lock pyproject.toml
+$(SERVER_STAMP): requirements-server.lock pyproject.toml
 	@if [ ! -x $(BIN)/pip ]; then \
 		python="$(PYTHON)"; \
 		if [ -z "$$python" ]; then \
@@ -32,15 +35,20 @@ $(STAMP): requirements.lock pyproject.toml
 		echo "Making $(VENV) with $$python"; \
 		"$$python" -m venv $(VENV); \
 	fi
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(INSTALL) --require-hashes -r requirements-server.lock
 	@# What the build needs is in the lock, so nothing is fetched past it.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation -e .
+	$(INSTALL) --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: $(STAMP)  ## start the server (BIND=127.0.0.1:8000 and the other settings come from the environment)
+# The server's lock is a part of this one, so neither undoes what the other installed.
+$(STAMP): requirements.lock $(SERVER_STAMP)
+	$(INSTALL) --require-hashes -r requirements.lock
+	@touch $@
+
+run: $(SERVER_STAMP)  ## start the server (BIND=127.0.0.1:8000 and the other settings come from the environment)
 	@$(BIN)/ostiary serve
 
-demo: $(STAMP)  ## the whole protocol in a browser: the server with sample data, and a third party
+demo: $(SERVER_STAMP)  ## the whole protocol in a browser: the server with sample data, and a third party
 	@$(BIN)/ostiary demo
 
 test: $(STAMP)  ## every test
@@ -53,7 +61,7 @@ check: $(STAMP)  ## lint, format, types, and the tests of what was touched
 	$(BIN)/mypy --strict core net web fuzz tests
 	@touched=$$(git diff --name-only HEAD 2>/dev/null && git ls-files --others --exclude-standard) \
 		|| touched=pyproject.toml; \
-	if echo "$$touched" | grep -Eq '^(pyproject\.toml|requirements\.lock|Makefile|tests/[^/]*)$$'; then \
+	if echo "$$touched" | grep -Eq '^(pyproject\.toml|requirements(-server)?\.lock|Makefile|tests/[^/]*)$$'; then \
 		paths=everything; \
 	else \
 		paths=; \
@@ -95,7 +103,7 @@ screenshots: $(STAMP)  ## look at every page again (needs chromium): docs/pages.
 
 # Resolved on the oldest Python supported, so that no version is chosen that has dropped it. The machine's pip
 # settings stay out: hashes must be those of the public index. To take newer versions: make lock UPGRADE=--upgrade
-# requirements-server.lock is the part of it that a server needs, for docs/deploy/Containerfile.
+# requirements-server.lock is the part of it that a server needs: `make run`, docs/deploy/Containerfile.
 COMPILE = env -u PIP_INDEX_URL -u PIP_EXTRA_INDEX_URL -u PIP_FIND_LINKS -u PIP_NO_INDEX -u PIP_TRUSTED_HOST \
 	PIP_CONFIG_FILE=/dev/null CUSTOM_COMPILE_COMMAND="make lock" \
 	$(BIN)/pip-compile --quiet --extra server --extra postgres --extra traces --build-deps-for editable \

@@ -9,6 +9,7 @@ import tomllib
 import venv
 from email.message import Message
 from email.parser import Parser
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -36,6 +37,20 @@ print(json.dumps({
     "installed": [d.name for d in importlib.metadata.distributions()],
     "loaded": sorted(m for m in sys.modules if m.startswith(("ostiary_net", "ostiary_web"))),
 }))
+"""
+
+IMPORT_ALL_WITHOUT = """
+import importlib, pkgutil, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"{name} is not in the lock of a server", name=name)
+absent = set(sys.argv[1:])
+sys.meta_path.insert(0, Missing())
+for package in ("ostiary_core", "ostiary_net", "ostiary_web"):
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        if module.name not in ("ostiary_web.asgi", "ostiary_web.__main__"):  # which begin to serve
+            importlib.import_module(module.name)
 """
 
 
@@ -154,6 +169,17 @@ def test_the_lock_of_a_server_is_a_part_of_it_with_all_that_a_server_needs(metad
     }
     assert needed <= set(part)
     assert not {"pytest", "mypy", "playwright", "hypothesis", "pip-tools"} & set(part)
+
+
+def test_a_server_needs_nothing_that_is_not_in_its_lock() -> None:
+    present = {"ostiary", *locked("requirements-server.lock")}
+    absent = [
+        module
+        for module, names in packages_distributions().items()
+        if present.isdisjoint(map(canonicalize_name, names))
+    ]
+    assert {"pytest", "hypothesis", "mypy", "sphinx", "playwright", "schemathesis"} <= set(absent)
+    run(sys.executable, "-c", IMPORT_ALL_WITHOUT, *absent)
 
 
 def test_the_lock_holds_what_pyproject_asks_for(metadata: Message, project: dict[str, object]) -> None:

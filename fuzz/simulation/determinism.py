@@ -1,17 +1,21 @@
-"""Makes one run depend on its seed alone: Trio's scheduler, entropy below the seams, threads, the collector.
+"""Makes one run depend on its seed alone: Trio's scheduler, entropy, threads, the collector.
 
 Trio shuffles tasks that are ready at the same time. With its deterministic scheduling switched on (as
 Hypothesis and pytest-trio do it) the shuffling draws from one `Random`, which is seeded here. A clock that
-jumps when nobody has anything to do does not see threads, so whatever would run in one runs in place.
+jumps when nobody has anything to do does not see threads, so whatever would run in one runs in place. Every
+instance is given a seeded source of entropy, and the system's own refuses: what were drawn past the source
+would differ from run to run.
 """
 
 import gc
 import logging
+import os
+import random
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, tzinfo
 from hashlib import sha256
-from typing import Any, Self, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 from unittest.mock import patch
 
 import structlog
@@ -55,6 +59,11 @@ class _Dated(datetime):
         return cls.fromtimestamp(BEGINNING_OF_TIME_MS / 1000 + trio.current_time(), tz)
 
 
+def _refuse(count: int) -> NoReturn:
+    """What stands in for the system's entropy."""
+    raise RuntimeError(f"{count} bytes are drawn past the source of entropy")
+
+
 class _Lines(logging.Handler):
     """The standard library's log, into the same lines as ours."""
 
@@ -68,7 +77,6 @@ class _Lines(logging.Handler):
 
 def run_determined(name: str, run: Callable[[], Awaitable[T]], log: list[str]) -> T:
     """The result of `run`, which depends on `name` and nothing else; what is logged goes into `log`."""
-    drawn = SeededEntropy(f"{name} door")
     handler = _Lines(log)
     loggers = logging.getLogger()
     configured = structlog.get_config()
@@ -82,9 +90,8 @@ def run_determined(name: str, run: Callable[[], Awaitable[T]], log: list[str]) -
         stack.enter_context(patch.object(scheduler, "_ALLOW_DETERMINISTIC_SCHEDULING", True))
         stack.enter_context(patch.object(trio.to_thread, "run_sync", _in_place))
         stack.enter_context(patch("werkzeug.http.datetime", _Dated))
-        for module in ("guard", "protocol"):
-            where = f"ostiary_net.front_door.{module}.SystemEntropy"
-            stack.enter_context(patch(where, lambda: drawn))
+        stack.enter_context(patch.object(os, "urandom", _refuse))
+        stack.enter_context(patch.object(random, "_urandom", _refuse))  # what `secrets` draws with
         stack.callback(scheduler._r.setstate, state)
         scheduler._r.seed(name)
         stack.enter_context(_collecting_afterwards())

@@ -200,6 +200,7 @@ class Instance:
         async with slot.application.backed() as backing:
             self.service = backing.service
             self._guard = guard(slot.application, door_rules(slot.settings))
+            self._guard.draw_trace_id = backing.service.trace_id
             self._config.keep_alive_timeout = self._guard.rules.idle_seconds
             self._config.keep_alive_max_requests = 1_000_000
             if self.habits.has_lane:

@@ -51,6 +51,7 @@ class Run:
     """The story: who did what at which second, and what came of it."""
     violations: tuple[Violation, ...]
     digest: str
+    """Of the plan, the story, every byte on the wire, the log and the audit trail."""
     answers: tuple[tuple[int, str], ...]
     """What every request was answered, by its step; empty where nothing was heard."""
     operations: int
@@ -239,9 +240,11 @@ class _World:
         self.story.violations += verdicts(
             self.model, self.story.operations, self.witness, clauses, free_guesses=self.swarm.free_guesses
         )
+        trail = map(repr, self.shared.audit())
+        everything = [*map(str, self.lines), *self.log, *trail, self.wire.digest]
         self.story.violations += self.stored.texts_of(self.story.secrets, "\n".join(self.log))
         told = [f"{at:>12.3f} s  {text}" for at, text in sorted(self.story.told, key=lambda one: one[0])]
-        digest = sha256("\n".join([*map(str, self.lines), *told, self.wire.digest]).encode())
+        digest = sha256("\n".join([*everything, *told]).encode())
         return Run(
             seed=self.seed,
             swarm=self.swarm,

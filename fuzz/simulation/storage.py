@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 import trio
 
 from fuzz.simulation.witness import Witness
-from ostiary_core.audit import Origin
+from ostiary_core.audit import AuditEntry, Origin
 from ostiary_core.decision import Change, Decision
 from ostiary_core.events import Event
 from ostiary_core.instant import SECOND_MS, Instant
@@ -51,6 +51,10 @@ class Shared(Protocol):
         """Everything in one table."""
         ...
 
+    def audit(self) -> Sequence[AuditEntry]:
+        """The audit trail, the oldest first."""
+        ...
+
     def texts(self) -> bytes:
         """All that is stored, as bytes that can be searched."""
         ...
@@ -72,6 +76,9 @@ class OnFile:
 
     def records(self, table: Table) -> Iterable[Record]:
         return self._own.records(table)
+
+    def audit(self) -> Sequence[AuditEntry]:
+        return self._own.audit()
 
     def texts(self) -> bytes:
         self._own.close()
@@ -161,6 +168,9 @@ class Together:
 
     def records(self, table: Table) -> Iterable[Record]:
         return self.store.records(table)
+
+    def audit(self) -> Sequence[AuditEntry]:
+        return self.store.audit()
 
     def texts(self) -> bytes:
         return self.store.texts()

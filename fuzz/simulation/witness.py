@@ -111,27 +111,29 @@ class WitnessedService(Service):
         object.__setattr__(watched, "witness", witness)
         return watched
 
-    def origin(self, headers: Sequence[tuple[bytes, bytes]], source: str) -> Origin:
+    def origin(self, headers: Sequence[tuple[bytes, bytes]], source: str, trace_id: str) -> Origin:
         """Where a request came from; the trace id is remembered for it."""
-        origin = Service.origin(self, headers, source)
+        origin = Service.origin(self, headers, source, trace_id)
         for name, value in headers:
             if name == OPERATION:
                 self.witness.traces[origin.trace_id] = int(value)
         return origin
 
     def begin_token_service(
-        self, operation: Operation, sender: Sender, body: bytes, source: str
+        self, operation: Operation, sender: Sender, body: bytes, source: str, trace_id: str
     ) -> Begun | Answer:
         """The beginning of a form's answer, which says in a field which operation it is of."""
-        begun = Service.begin_token_service(self, operation, sender, body, source)
+        begun = Service.begin_token_service(self, operation, sender, body, source, trace_id)
         said = _IN_A_FORM.search(body)
         if said is not None and isinstance(begun, Begun):
             self.witness.asked(begun.asked.event, int(said[1]), self.clock.now())
         return begun
 
-    def begin_userinfo(self, headers: Sequence[tuple[bytes, bytes]], source: str) -> Begun | Answer:
+    def begin_userinfo(
+        self, headers: Sequence[tuple[bytes, bytes]], source: str, trace_id: str
+    ) -> Begun | Answer:
         """The same of user-info, which says it in its head."""
-        begun = Service.begin_userinfo(self, headers, source)
+        begun = Service.begin_userinfo(self, headers, source, trace_id)
         if isinstance(begun, Begun):
             self._asked(begun.asked.event, begun.asked.origin)
         return begun

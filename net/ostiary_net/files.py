@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import structlog
 import trio
 
-from ostiary_net.entropy import EntropySource, SystemEntropy
+from ostiary_net.entropy import EntropySource
 from ostiary_net.threads import RunSync
 
 __all__ = ["Files"]
@@ -37,12 +37,12 @@ class Files:
         self,
         folder: Path,
         *,
-        entropy_source: EntropySource | None = None,
+        entropy_source: EntropySource,
         run_sync: RunSync | None = None,
     ) -> None:
         thread: Any = trio.to_thread.run_sync
         self.folder = folder
-        self._entropy_source = entropy_source or SystemEntropy()
+        self._entropy_source = entropy_source
         self._run_sync: RunSync = run_sync or thread
         self._limiter = trio.CapacityLimiter(_AT_A_TIME)
 

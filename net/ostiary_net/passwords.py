@@ -9,7 +9,7 @@ import trio
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import VerificationError
 
-from ostiary_net.entropy import EntropySource, SystemEntropy
+from ostiary_net.entropy import EntropySource
 from ostiary_net.threads import RunSync
 
 __all__ = ["OWASP", "Passwords"]
@@ -28,13 +28,13 @@ class Passwords:
         self,
         hasher: PasswordHasher = OWASP,
         *,
-        entropy_source: EntropySource | None = None,
+        entropy_source: EntropySource,
         run_sync: RunSync | None = None,
         at_a_time: int | None = None,
     ) -> None:
         thread: Any = trio.to_thread.run_sync
         self._hasher = hasher
-        self._entropy_source = entropy_source or SystemEntropy()
+        self._entropy_source = entropy_source
         self._run_sync: RunSync = run_sync or thread
         self._limiter = trio.CapacityLimiter(at_a_time or max(1, (os.cpu_count() or 1) - 1))
         self._nobody: str | None = None

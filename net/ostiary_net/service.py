@@ -31,7 +31,7 @@ from ostiary_net.observing import observe
 from ostiary_net.pauses import Pauses
 from ostiary_net.ports import CommitUnknown
 from ostiary_net.telling import tell_refused
-from ostiary_net.tracing import Tracing, current_trace_id
+from ostiary_net.tracing import Tracing
 from ostiary_net.turn_queue import Told, Waiting
 from ostiary_net.turns import Question, TurnFailed, Turns
 
@@ -77,15 +77,13 @@ class Service:
         """32 bytes for one event."""
         return self.entropy_source.draw()
 
-    def trace_id(self, now: Instant | None = None) -> str:
-        """The identifier under which a request is found in the log: that of its span, else a fresh one."""
-        if self.tracing is not None and (traced := current_trace_id()) is not None:
-            return traced
-        return draw_trace_id(self.entropy_source, self.clock.now() if now is None else now)
+    def trace_id(self) -> str:
+        """A fresh identifier of a request: its door draws it, once, and hands it on."""
+        return draw_trace_id(self.entropy_source, self.clock.now())
 
-    def origin(self, headers: service.Fields, source: str) -> Origin:
-        """Where a request came from, under a fresh trace id."""
-        return service.origin_of(headers, source, self.trace_id())
+    def origin(self, headers: service.Fields, source: str, trace_id: str) -> Origin:
+        """Where a request came from, and what log, audit trail and answer have it under."""
+        return service.origin_of(headers, source, trace_id)
 
     def arrival(self) -> Arrival:
         """When a request arrived that is read now (READINGS 46)."""
@@ -142,14 +140,14 @@ class Service:
             raise
 
     async def answer_token_service(
-        self, operation: Operation, sender: Sender, body: bytes, source: str
+        self, operation: Operation, sender: Sender, body: bytes, source: str, trace_id: str
     ) -> Answer:
         """`/token`, `/introspect` and `/revoke`, whole: windows, reading, decision, answer."""
-        return await self.answered(self.begin_token_service(operation, sender, body, source))
+        return await self.answered(self.begin_token_service(operation, sender, body, source, trace_id))
 
-    async def answer_userinfo(self, headers: service.Fields, source: str) -> Answer:
+    async def answer_userinfo(self, headers: service.Fields, source: str, trace_id: str) -> Answer:
         """User-info by a Bearer token."""
-        return await self.answered(self.begin_userinfo(headers, source))
+        return await self.answered(self.begin_userinfo(headers, source, trace_id))
 
     async def answered(self, begun: "Begun | Answer") -> Answer:
         """What was begun, decided and answered."""
@@ -169,16 +167,15 @@ class Service:
         return self.turns.submit(asked.event, asked.origin, told, has_left, may_be_stale=begun.may_be_stale)
 
     def begin_token_service(
-        self, operation: Operation, sender: Sender, body: bytes, source: str
+        self, operation: Operation, sender: Sender, body: bytes, source: str, trace_id: str
     ) -> "Begun | Answer":
         """What of it comes before its event is decided; an answer where nothing is left to decide."""
         now = self.clock.now()
         wait_seconds = self.seconds_to_wait(operation, source)
         if wait_seconds:
-            trace_id = self.trace_id(now)
             tell_refused(Why.TOO_MANY_REQUESTS, trace_id, source)
             return service.too_many_requests(sender.language, trace_id, wait_seconds)
-        origin = make_origin(trace_id=self.trace_id(now), source=source, user_agent=sender.user_agent)
+        origin = make_origin(trace_id=trace_id, source=source, user_agent=sender.user_agent)
         entropy = self.entropy() if operation in MINTING else _UNUSED
         arrival = self._arrival_at(now)
         asked = service.read_token_service(operation, sender, body, entropy, origin, arrival)
@@ -186,9 +183,9 @@ class Service:
             return asked
         return Begun(asked, now, arrival)
 
-    def begin_userinfo(self, headers: service.Fields, source: str) -> "Begun | Answer":
+    def begin_userinfo(self, headers: service.Fields, source: str, trace_id: str) -> "Begun | Answer":
         """The same of user-info."""
-        origin = self.origin(headers, source)
+        origin = self.origin(headers, source, trace_id)
         asked = service.read_userinfo(headers, origin)
         if isinstance(asked, Answer):
             tell_refused(Why.NOT_SIGNED_IN, origin.trace_id, source)

@@ -30,10 +30,8 @@ from opentelemetry.util.types import AnyValue
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
-from ostiary_core.instant import Instant
-from ostiary_net.entropy import EntropySource, draw_trace_id
 from ostiary_net.metrics import operation_name, outcome_of
-from ostiary_net.tracing import CURRENT, TracedRequest
+from ostiary_net.tracing import TracedRequest
 
 __all__ = ["Spans", "open_spans"]
 
@@ -47,7 +45,7 @@ _LAST_SPANS_SECONDS: Final = 5.0
 
 
 @asynccontextmanager
-async def open_spans(endpoint: str, entropy_source: EntropySource) -> AsyncIterator["Spans"]:
+async def open_spans(endpoint: str) -> AsyncIterator["Spans"]:
     """Spans that are sent to `endpoint` for as long as the block runs, and then the last of them.
 
     The SDK reads its own variables for everything else: OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER, ...
@@ -57,7 +55,7 @@ async def open_spans(endpoint: str, entropy_source: EntropySource) -> AsyncItera
     exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
     provider.add_span_processor(BatchSpanProcessor(exporter))
     try:
-        yield Spans(provider, ids, entropy_source)
+        yield Spans(provider, ids)
     finally:
         with trio.move_on_after(_LAST_SPANS_SECONDS, shield=True):
             await trio.to_thread.run_sync(provider.shutdown, abandon_on_cancel=True)
@@ -86,17 +84,17 @@ class _Ids(RandomIdGenerator):
 class Spans:
     """The spans of one process (`tracing.Tracing`). Everything happens in the event loop."""
 
-    def __init__(self, provider: TracerProvider, ids: _Ids, entropy_source: EntropySource) -> None:
+    def __init__(self, provider: TracerProvider, ids: _Ids) -> None:
         self._tracer = provider.get_tracer("ostiary", version("ostiary"))
         self._ids = ids
-        self._entropy_source = entropy_source
         self._propagator = TraceContextTextMapPropagator()
         self._running: dict[str, Span] = {}
 
     @contextmanager
-    def request(self, method: str, fields: Sequence[tuple[bytes, bytes]]) -> Iterator[TracedRequest]:
+    def request(
+        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
+    ) -> Iterator[TracedRequest]:
         """A request from when it was read until it was answered."""
-        trace_id = draw_trace_id(self._entropy_source, Instant(time.time_ns() // 1_000_000))
         method = method if method in _METHODS else _OTHER_METHOD
         self._ids.next_trace_id = int(trace_id, 16)
         span = self._tracer.start_span(
@@ -106,12 +104,9 @@ class Spans:
             attributes={"http.request.method": method, "ostiary.trace_id": trace_id},
         )
         self._running[trace_id] = span
-        traced = _Traced(trace_id, method, span)
-        token = CURRENT.set(traced)
         try:
-            yield traced
+            yield _Traced(method, span)
         finally:
-            CURRENT.reset(token)
             del self._running[trace_id]
             span.end()
 
@@ -155,8 +150,7 @@ class Spans:
 class _Traced:
     """A request and its span."""
 
-    def __init__(self, trace_id: str, method: str, span: Span) -> None:
-        self.trace_id = trace_id
+    def __init__(self, method: str, span: Span) -> None:
         self._method = method
         self._span = span
 

@@ -6,23 +6,17 @@ request costs one look at None more in each of the three places.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
-from typing import Final, Protocol
+from typing import Protocol
 
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
 
-__all__ = ["CURRENT", "TracedRequest", "Tracing", "current_trace_id"]
+__all__ = ["TracedRequest", "Tracing"]
 
 
 class TracedRequest(Protocol):
     """A request on its way."""
-
-    @property
-    def trace_id(self) -> str:
-        """Under which log, audit trail and answer have it."""
-        ...
 
     def answered(self, status: int, route: str | None) -> None:
         """Its answer has begun. `route` is one of ours, never what the caller wrote; None for no route."""
@@ -33,9 +27,10 @@ class Tracing(Protocol):
     """Keeps a span for each request."""
 
     def request(
-        self, method: str, fields: Sequence[tuple[bytes, bytes]]
+        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
     ) -> AbstractContextManager[TracedRequest]:
-        """A request from when it was read until it was answered; its header fields are in lower case."""
+        """A request from when it was read until it was answered, by the id that log, audit trail and answer
+        have; its header fields are in lower case."""
         ...
 
     def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
@@ -49,13 +44,3 @@ class Tracing(Protocol):
     def turn_taken(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
         """A turn that has just been kept, and the requests that shared it."""
         ...
-
-
-CURRENT: Final[ContextVar[TracedRequest | None]] = ContextVar("ostiary_traced_request", default=None)
-"""The request that is being answered, where requests are traced."""
-
-
-def current_trace_id() -> str | None:
-    """The id that the request being answered was given with its span; None where it has none."""
-    traced = CURRENT.get()
-    return None if traced is None else traced.trace_id

@@ -53,7 +53,7 @@ async def test_a_file_that_the_disk_does_not_let_go_is_told_and_breaks_nothing(t
 
 
 async def test_after_keeping_there_is_the_file_and_nothing_beside_it(tmp_path: Path) -> None:
-    files = Files(tmp_path / "files")
+    files = Files(tmp_path / "files", entropy_source=SeededEntropy())
     name = await files.keep(b"content", "webp")
     assert [path.name for path in (tmp_path / "files").iterdir()] == [name]
 
@@ -88,6 +88,6 @@ async def test_no_other_name_reaches_the_disk(tmp_path: Path, name: str) -> None
 @given(name=st.text(st.characters(exclude_categories=())))
 def test_no_name_that_was_not_given_out_reads_anything(name: str) -> None:
     async def read() -> bytes | None:
-        return await Files(Path("/"), run_sync=run_inline).read(name)
+        return await Files(Path("/"), entropy_source=SeededEntropy(), run_sync=run_inline).read(name)
 
     assert trio.run(read) is None

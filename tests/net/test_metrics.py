@@ -106,7 +106,7 @@ async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
             f"grant_type=refresh_token&refresh_token={SECRET}&client_id={SECRET}&client_secret={SECRET}",
             f"{SECRET}={SECRET}",
         ):
-            await service.answer_token_service(Operation.TOKEN, sender, body.encode(), SECRET)
+            await service.answer_token_service(Operation.TOKEN, sender, body.encode(), SECRET, "a trace")
     assert token_service.PATHS, "the operations have paths"
     assert SECRET not in metrics.exposition()
     assert sum(n for name, n in samples(metrics).items() if name.startswith("ostiary_requests_total")) == 2

@@ -35,7 +35,9 @@ async def test_equal_passwords_have_different_hashes_that_do_not_hold_them() -> 
 
 
 async def test_hashing_is_argon2id_with_the_recommended_cost() -> None:
-    parameters = extract_parameters(await Passwords().hash("correct horse battery"))
+    parameters = extract_parameters(
+        await Passwords(entropy_source=SeededEntropy()).hash("correct horse battery")
+    )
     assert parameters.type is Type.ID
     assert (parameters.memory_cost, parameters.time_cost, parameters.parallelism) == (19 * 1024, 2, 1)
     assert OWASP.salt_len >= 16
@@ -43,7 +45,7 @@ async def test_hashing_is_argon2id_with_the_recommended_cost() -> None:
 
 async def test_a_flood_waits_for_its_places() -> None:
     gate = Gate()
-    passwords = Passwords(CHEAP, run_sync=gate, at_a_time=2)
+    passwords = Passwords(CHEAP, entropy_source=SeededEntropy(), run_sync=gate, at_a_time=2)
     async with trio.open_nursery() as nursery:
         for number in range(4):
             nursery.start_soon(passwords.hash, f"password {number}")

@@ -53,7 +53,7 @@ async def token_service(
     service: Service, operation: Operation, secret: str, **form: str
 ) -> tuple[Answer, Mapping[str, Any]]:
     answer = await service.answer_token_service(
-        operation, sender_of(posted(secret)), urlencode(form).encode(), SOURCE
+        operation, sender_of(posted(secret)), urlencode(form).encode(), SOURCE, service.trace_id()
     )
     return answer, json.loads(answer.body or b"{}")
 
@@ -129,7 +129,7 @@ async def test_user_info_fails_in_the_same_way() -> None:
     async with serving(store) as service:
         with capture_logs() as log:
             headers = [(b"authorization", b"Bearer " + b"t" * 43), (b"accept-language", b"zh-CN")]
-            answer = await service.answer_userinfo(headers, SOURCE)
+            answer = await service.answer_userinfo(headers, SOURCE, service.trace_id())
     content = json.loads(answer.body)
     assert (answer.status, content["code"], content["msg"]) == (500, "A0500", "服务器内部错误")
     assert [entry["trace_id"] for entry in log] == [content["traceId"]]
@@ -172,7 +172,8 @@ async def test_no_token_or_secret_is_ever_logged() -> None:
                 await token_service(service, Operation.TOKEN, secret, **form)
             await token_service(service, Operation.TOKEN, "wrong-secret-of-somebody", **form)
             await token_service(service, Operation.INTROSPECT, secret, token=token)
-            await service.answer_userinfo([(b"authorization", f"Bearer {token}".encode())], SOURCE)
+            bearer = [(b"authorization", f"Bearer {token}".encode())]
+            await service.answer_userinfo(bearer, SOURCE, service.trace_id())
             await token_service(service, Operation.REVOKE, secret, token=token)
     assert {entry["event"] for entry in log} >= {"client-registered", "session-started", "session-ended"}
     for value in told:
@@ -187,7 +188,7 @@ async def test_a_full_window_answers_429_in_the_envelope_and_asks_nobody(operati
             assert service.seconds_to_wait(operation, SOURCE) == 0
         answer, content = await token_service(service, operation, "secret", token="t")
         other = await service.answer_token_service(
-            operation, sender_of(posted("secret")), b"token=t", "203.0.113.8"
+            operation, sender_of(posted("secret")), b"token=t", "203.0.113.8", service.trace_id()
         )
 
     assert (answer.status, content["code"], content["data"]) == (429, "A0429", None)

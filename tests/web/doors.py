@@ -8,10 +8,8 @@ lane     the same with the token lane in front: `ostiary serve`
 A request with the extension `target` asks for exactly that; httpx would tidy an address up first.
 """
 
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
@@ -28,7 +26,7 @@ from ostiary_net.lane.shortcut import shortcut
 from ostiary_net.service import Service
 from tests.net.lane.wires import Stream, connected
 
-__all__ = ["DOORS", "Answers", "Door", "OpenTransport", "opened_door"]
+__all__ = ["DOORS", "Door", "OpenTransport", "opened_door"]
 
 Door = Literal["guard", "plain", "lane"]
 DOORS: Final[tuple[Door, ...]] = ("guard", "plain", "lane")
@@ -40,16 +38,10 @@ _PATIENCE_SECONDS: Final = 30
 
 
 @asynccontextmanager
-async def opened_door(
-    door: Door, guarded: Guard, service: Service, answers: "Answers | None" = None
-) -> AsyncIterator[OpenTransport]:
-    """Transports through a door, for as long as it is open; `answers` hears what the token service says."""
-
-    def heard(transport: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
-        return transport if answers is None else _Heard(transport, answers)
-
+async def opened_door(door: Door, guarded: Guard, service: Service) -> AsyncIterator[OpenTransport]:
+    """Transports through a door, for as long as it is open."""
     if door == "guard":
-        yield lambda source: heard(_Called(guarded, source))
+        yield lambda source: _Called(guarded, source)
         return
     assert install_seam()
     guarded.shortcut = shortcut(service)
@@ -61,7 +53,7 @@ async def opened_door(
         def connect(source: str) -> Stream:
             return connected(guarded, nursery, config, context, peer=source)
 
-        yield lambda source: heard(_Wire(lambda: connect(source)))
+        yield lambda source: _Wire(lambda: connect(source))
         nursery.cancel_scope.cancel()
 
 
@@ -130,39 +122,3 @@ class _Wire(httpx.AsyncBaseTransport):
         while (event := self._http.next_event()) is h11.NEED_DATA:
             self._http.receive_data(bytes(await stream.receive_some()))
         return event
-
-
-# --- one behaviour
-
-_SERVICE: Final = re.compile(rb"/api/oauth2/(?:token|introspect|revoke|userinfo)\Z")
-_DRAWN: Final = re.compile(r"[0-9a-f]{32}|[A-Za-z0-9_-]{43}")
-_OF_A_CONNECTION: Final = frozenset({"date", "connection"})
-
-
-@dataclass
-class Answers:
-    """What the token service said in one test, in order, without what differs by nature: the date, trace
-    ids, freshly drawn tokens, and what becomes of a connection."""
-
-    heard: list[object] = field(default_factory=list)
-
-    def hear(self, request: httpx.Request, response: httpx.Response, content: bytes) -> None:
-        if _SERVICE.match(request.url.raw_path.partition(b"?")[0]):
-            fields = sorted(
-                (name, value)
-                for name, value in response.headers.multi_items()
-                if name not in _OF_A_CONNECTION
-            )
-            text = _DRAWN.sub("drawn", content.decode())
-            self.heard.append((request.method, response.status_code, fields, text))
-
-
-class _Heard(httpx.AsyncBaseTransport):
-    def __init__(self, transport: httpx.AsyncBaseTransport, answers: Answers) -> None:
-        self._transport = transport
-        self._answers = answers
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        response = await self._transport.handle_async_request(request)
-        self._answers.hear(request, response, await response.aread())
-        return response

@@ -9,6 +9,7 @@ Time stands still until `served.clock` is set on, and passwords cost next to not
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ from tests.web.callers import (
     in_query,
     sso,
 )
-from tests.web.doors import Answers, Door, OpenTransport, opened_door
+from tests.web.doors import Door, OpenTransport, opened_door
+from tests.web.twins import beside_a_twin
 
 __all__ = [
     "ADMIN_PASSWORD",
@@ -202,6 +204,7 @@ class _Applications:
 
 
 _application = _Applications()
+_application_of_a_twin = _Applications()
 
 
 @asynccontextmanager
@@ -211,7 +214,6 @@ async def serving(
     open_store: OpenStore = on_disk,
     clock: HandClock | None = None,
     door: Door = "guard",
-    answers: Answers | None = None,
     read_sheet: ReadSheet = read_sheet_in_place,
     **environment: str,
 ) -> AsyncIterator[Served]:
@@ -265,8 +267,17 @@ async def serving(
     guarded = guard(application, door_rules(settings))
     async with (
         application.backed() as backing,
-        opened_door(door, guarded, backing.service, answers) as open_transport,
+        opened_door(door, guarded, backing.service) as open_transport,
+        beside_a_twin(
+            open_transport,
+            door=door,
+            service=backing.service,
+            store=opened[0],
+            rules=guarded.rules,
+            application=partial(_application_of_a_twin, settings, environment, open_backing),
+        ) as open_transport,
     ):
+        guarded.draw_trace_id = backing.service.trace_id
         yield Served(
             app=guarded,
             application=application,

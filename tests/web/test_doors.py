@@ -4,8 +4,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from quart import Response
 
-from tests.web.doors import DOORS, Answers, Door
+from ostiary_core.http import Answer
+from ostiary_net.lane.connection import LaneConnection
+from ostiary_web import oauth2
+from tests.web.doors import DOORS, Door
 from tests.web.envelopes import succeeded
 from tests.web.served import Registered, Served, in_memory, serving
 
@@ -46,17 +50,13 @@ async def test_a_connection_is_kept_and_one_that_was_closed_is_opened_again(
     succeeded(await api.call("GET", "/api/oauth2/userinfo"))
 
 
-async def test_what_the_token_service_says_is_heard_without_what_was_drawn(
-    tmp_path: Path, door: Door
+async def test_a_door_that_answers_otherwise_is_noticed_by_any_test_that_asks(
+    served: Served, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = Answers()
-    async with serving(tmp_path, open_store=in_memory(), door=door, answers=answers) as served:
-        client = await served.client()
-        await served.api().service("token", client, grant_type="client_credentials")
+    await asked(served)
+    if door == "plain":  # beside which the application is asked
+        monkeypatch.setattr(oauth2, "respond", lambda answer: Response(answer.body, 403))
+    else:
+        monkeypatch.setattr(LaneConnection, "begun", lambda *_: Answer(403, (), b""))
+    with pytest.raises(AssertionError, match="the doors differ"):
         await asked(served)
-    (issued, refused) = answers.heard
-    assert isinstance(issued, tuple)
-    assert isinstance(refused, tuple)
-    assert '"access_token":"drawn"' in issued[-1]
-    assert ("content-type", "application/json; charset=utf-8") in issued[2]
-    assert (refused[1], '"invalid_client"' in refused[-1]) == (401, True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import structlog
 import trio
-from quart import Response, request
+from quart import Response, has_request_context, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, NotFound
 
@@ -99,11 +99,11 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
     administrator if there is none."""
     clock: Clock = SystemClock()
     entropy_source: EntropySource = SystemEntropy()
-    passwords, metrics = Passwords(), Metrics()
+    passwords, metrics = Passwords(entropy_source=entropy_source), Metrics()
     async with (
         open_store(settings) as store,
         _measured(settings, metrics),
-        open_tracing(settings, entropy_source) as tracing,
+        open_tracing(settings) as tracing,
         open_turns(store, clock, metrics=metrics, tracing=tracing) as turns,
         open_delivery(settings, entropy_source) as delivery,
         open_text_messages(delivery) as text_messages,
@@ -144,7 +144,7 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
             ),
             passwords=passwords,
             text_messages=text_messages,
-            files=Files(settings.data_dir / "files"),
+            files=Files(settings.data_dir / "files", entropy_source=entropy_source),
             read_sheet=SheetReader().read,
             new_administrator=new_administrator,
             check_ready=store.check_ready,
@@ -236,6 +236,14 @@ _LONGEST_STATIC_NAME: Final = 255
 
 
 class _App(QuartTrio):
+    def log_exception(self, exception_info: Any) -> None:
+        """What no handler of ours met, or one of them raised: in the log under what the client is told."""
+        error = exception_info[1]
+        if has_request_context() and isinstance(error, Exception):
+            _tell_unexpected(error)
+        else:
+            super().log_exception(exception_info)
+
     async def send_static_file(self, filename: str) -> Response:
         """A name that no file can have is not found; Quart would let the file system raise."""
         if len(filename) > _LONGEST_STATIC_NAME:
@@ -303,11 +311,13 @@ async def _turn_failure(error: Exception) -> Response:
 
 async def _unexpected_failure(error: Exception) -> Response:
     """A fault of ours: the client is told a trace id and nothing else."""
-    here = exchange()
-    _log.error(
-        "unexpected error", trace_id=here.trace_id, cause=type(error).__name__, where=where_raised(error)
-    )
+    _tell_unexpected(error)
     return await _refused(Why.INTERNAL_ERROR)
+
+
+def _tell_unexpected(error: Exception) -> None:
+    trace_id, where = exchange().trace_id, where_raised(error)
+    _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
 
 
 async def _refused(why: Why) -> Response:

@@ -62,6 +62,7 @@ def entrance(settings: Settings, ready: Callable[[Backing], None]) -> Guard:
             lambda: [({}, len(guarded.connections))],
         )
         guarded.tracing = backing.service.tracing
+        guarded.draw_trace_id = backing.service.trace_id
         guarded.shortcut = shortcut(backing.service)
         ready(backing)
 

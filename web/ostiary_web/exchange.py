@@ -105,11 +105,12 @@ def exchange() -> Exchange:
         headers = tuple(request.scope["headers"])
         client = request.scope.get("client")
         source = str(request.scope.get("ostiary.source") or (client[0] if client else ""))
+        trace_id = str(request.scope.get("ostiary.trace_id") or service.trace_id())
         g.exchange = Exchange(
             service=service,
             headers=headers,
             language=language_of(headers),
-            origin=service.origin(headers, source),
+            origin=service.origin(headers, source, trace_id),
         )
     found: Exchange = g.exchange
     return found

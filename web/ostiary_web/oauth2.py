@@ -28,7 +28,9 @@ async def _token_service() -> Response:
     operation = token_service.PATHS[request.path]
     content = await body()
     sender = sender_of(here.headers)
-    return respond(await here.service.answer_token_service(operation, sender, content, here.source))
+    return respond(
+        await here.service.answer_token_service(operation, sender, content, here.source, here.trace_id)
+    )
 
 
 for _path, _operation in token_service.PATHS.items():
@@ -41,7 +43,7 @@ async def show_userinfo() -> Response:
     here = exchange()
     by_cookie = cookie_caller()
     if "authorization" in request.headers or by_cookie is None:
-        return respond(await here.service.answer_userinfo(here.headers, here.source))
+        return respond(await here.service.answer_userinfo(here.headers, here.source, here.trace_id))
     decision = await here.decide(ProfileRequested(access_token=by_cookie.access_token, by_cookie=True))
     return respond(userinfo.answer(decision, language=here.language, trace_id=here.trace_id))
 

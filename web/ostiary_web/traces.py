@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from ostiary_net.entropy import EntropySource
 from ostiary_net.tracing import Tracing
 from ostiary_web.settings import Settings
 
@@ -11,12 +10,12 @@ __all__ = ["open_tracing"]
 
 
 @asynccontextmanager
-async def open_tracing(settings: Settings, entropy_source: EntropySource) -> AsyncIterator[Tracing | None]:
+async def open_tracing(settings: Settings) -> AsyncIterator[Tracing | None]:
     """What requests are traced with; None where no collector is named."""
     if settings.otel_exporter_otlp_endpoint is None:
         yield None
         return
     from ostiary_net.spans import open_spans
 
-    async with open_spans(settings.otel_exporter_otlp_endpoint, entropy_source) as spans:
+    async with open_spans(settings.otel_exporter_otlp_endpoint) as spans:
         yield spans

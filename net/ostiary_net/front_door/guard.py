@@ -18,7 +18,7 @@ from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.heads import Head, read_head
 from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
 from ostiary_net.service import where_raised
-from ostiary_net.tracing import Tracing, current_trace_id
+from ostiary_net.tracing import Tracing
 
 __all__ = ["Guard", "guard"]
 
@@ -39,6 +39,8 @@ class Guard:
         self.shortcut: Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None] | None = None
         """Finds what answers a whole request without the application."""
         self.tracing: Tracing | None = None
+        self.draw_trace_id: Callable[[], str] = _draw_trace_id
+        """Where a request's id comes from: the application's one source of entropy, once it has opened it."""
         self.is_stopping: Callable[[], bool] = lambda: False
         """Whether answers from now on are the last on their connections."""
         self.failure: str | None = None
@@ -48,6 +50,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            scope["ostiary.trace_id"] = self.draw_trace_id()
             if self.tracing is None:
                 await self._exchange(scope, receive, send)
             else:
@@ -58,7 +61,7 @@ class Guard:
             await send({"type": "websocket.close"})
 
     async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
-        with tracing.request(scope["method"], scope["headers"]) as traced:
+        with tracing.request(scope["ostiary.trace_id"], scope["method"], scope["headers"]) as traced:
 
             async def note_status(message: Message) -> None:
                 if message["type"] == "http.response.start":
@@ -134,9 +137,8 @@ def guard(app: Application, rules: DoorRules) -> Guard:
     return Guard(app, rules)
 
 
-def _trace_id() -> str:
-    """That of the request's span where there is one."""
-    return current_trace_id() or SystemEntropy().draw()[:16].hex()
+def _draw_trace_id() -> str:
+    return SystemEntropy().draw()[:16].hex()
 
 
 class _Exchange:
@@ -219,21 +221,12 @@ class _Exchange:
 
     async def refuse(self, status: int) -> None:
         """Answer in the documented form, and let nothing after it be answered on this connection."""
-        await self._refuse(status, _trace_id())
-
-    async def fail(self, error: Exception) -> None:
-        """A fault that no handler of the application met."""
-        trace_id = _trace_id()
-        where = where_raised(error)
-        _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
-        await self._refuse(500, trace_id)
-
-    async def _refuse(self, status: int, trace_id: str) -> None:
         if self._answering or self._over:
             self._over = True
             return
         self._answering = True
         self._over = True
+        trace_id = self._scope["ostiary.trace_id"]
         _log.info(
             "refused at the door", trace_id=trace_id, source=self._scope["ostiary.source"], status=status
         )
@@ -242,6 +235,12 @@ class _Exchange:
         with trio.CancelScope(shield=True):  # what is given up here is the request, not the answer
             await self._send(self._closing(start))
             await self._finish_early({"type": "http.response.body", "body": body})
+
+    async def fail(self, error: Exception) -> None:
+        """A fault that no handler of the application met."""
+        trace_id, where = self._scope["ostiary.trace_id"], where_raised(error)
+        _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+        await self.refuse(500)
 
     async def _next(self) -> Message:
         """The next piece of the body, counted."""

@@ -11,7 +11,6 @@ from hypercorn.events import Closed, Event, RawData
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.typing import H11SendableEvent
 
-from ostiary_net.entropy import SystemEntropy
 from ostiary_net.front_door.connection import guard_of
 from ostiary_net.front_door.rules import Scope
 
@@ -118,7 +117,7 @@ class GuardedProtocol(H11Protocol):
             return
         nothing_read: Scope = {"type": "http", "path": "", "headers": []}
         scope: Scope = getattr(self.stream, "scope", nothing_read)
-        trace_id = SystemEntropy().draw()[:16].hex()
+        trace_id = scope.get("ostiary.trace_id") or self._guard.draw_trace_id()
         source = self.client[0] if self.client else None
         _log.info("refused at the door", trace_id=trace_id, source=source, status=status_code)
         fields, body = self._guard.rules.refusal(status_code, scope, trace_id)

@@ -35,6 +35,7 @@ __all__ = [
     "ServerFailed",
     "heed_signals",
     "serve",
+    "serve_on",
     "serve_until",
     "until_signal",
 ]
@@ -112,34 +113,46 @@ async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
 async def serve_until(
     stop: trio.Event, app: Guard, *, bind: str, graceful_seconds: float, started: Started
 ) -> None:
-    """Serve until `stop` is set, or until the application breaks, which raises `ServerFailed`."""
+    """Serve on `bind` until `stop` is set, or until the application breaks, which raises `ServerFailed`."""
+    with listening(bind) as listeners:
+        await serve_on(listeners, stop, app, graceful_seconds=graceful_seconds, started=started)
+
+
+async def serve_on(
+    listeners: list[socket.socket],
+    stop: trio.Event,
+    app: Guard,
+    *,
+    graceful_seconds: float,
+    started: Started,
+) -> None:
+    """The same on sockets that listen already."""
     install_seam()
     raise_file_limit(app.rules.most_connections)
     failures: list[BaseException] = []
     serving = trio.Event()
 
-    def tell(listeners: list[socket.socket]) -> None:
+    def tell() -> None:
         serving.set()
         if app.failure is None:  # Hypercorn goes on for a moment when the application could not start
             started([address_of(each) for each in listeners])
 
     letting_in_seconds = min(_LETTING_IN_SECONDS, graceful_seconds / 2)
-    with listening(bind) as listeners:
-        config = _config(app, graceful_seconds)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_stop_when_broken, app, stop)
-            nursery.start_soon(_cancel_a_start, nursery.cancel_scope, stop, serving)
-            try:
-                await worker_serve(
-                    ASGIWrapper(cast(Any, app)),
-                    config,
-                    sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
-                    shutdown_trigger=partial(_wait_for_stop, stop, app, listeners, letting_in_seconds),
-                    task_status=_Started(partial(tell, listeners)),
-                )
-            except* (LifespanFailureError, LifespanTimeoutError) as group:
-                failures = _leaves(group)
-            nursery.cancel_scope.cancel()
+    config = _config(app, graceful_seconds)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_stop_when_broken, app, stop)
+        nursery.start_soon(_cancel_a_start, nursery.cancel_scope, stop, serving)
+        try:
+            await worker_serve(
+                ASGIWrapper(cast(Any, app)),
+                config,
+                sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
+                shutdown_trigger=partial(_wait_for_stop, stop, app, listeners, letting_in_seconds),
+                task_status=_Started(tell),
+            )
+        except* (LifespanFailureError, LifespanTimeoutError) as group:
+            failures = _leaves(group)
+        nursery.cancel_scope.cancel()
     if app.failure is not None:
         raise ServerFailed(app.failure)
     if failures:

@@ -38,6 +38,8 @@ class Call:
     body: bytes
     end: int
     """Where the next request begins."""
+    trace_id: str = ""
+    """Given to it by the connection that it came on."""
 
 
 def judged(request: PlainRequest, rules: DoorRules, client: tuple[str, int] | None) -> Call | None:

@@ -174,10 +174,14 @@ class LaneConnection(GuardedConnection):
         if self._late.requests + 1 >= self.config.keep_alive_max_requests:
             return None  # the last one that a connection may bring is Hypercorn's, which then says `close`
         call = self._recalled(data, start)
+        if call is None:
+            request = read_plain(data, start)
+            if not isinstance(request, PlainRequest):
+                return request
+            call = self._judged(request, data, start)
         if call is not None:
-            return call
-        request = read_plain(data, start)
-        return self._judged(request, data, start) if isinstance(request, PlainRequest) else request
+            call.trace_id = self._service.trace_id()
+        return call
 
     def call_of(self, data: bytes) -> Call | Torn | None:
         """What is asked, if `data` is one request that may be answered here, or may become one."""
@@ -202,7 +206,8 @@ class LaneConnection(GuardedConnection):
         tracing = self._service.tracing
         if tracing is None:
             return self.written(await self._answered(call))
-        with tracing.request("GET" if call.operation is None else "POST", call.fields) as traced:
+        method = "GET" if call.operation is None else "POST"
+        with tracing.request(call.trace_id, method, call.fields) as traced:
             answer = await self._answered(call)
             traced.answered(answer.status, call.path)
         return self.written(answer)
@@ -217,19 +222,20 @@ class LaneConnection(GuardedConnection):
         """Its beginning: the connection is busy from now on."""
         self._watch.busy()
         if call.operation is None or call.sender is None:
-            return self._service.begin_userinfo(call.fields, call.source)
-        return self._service.begin_token_service(call.operation, call.sender, call.body, call.source)
+            return self._service.begin_userinfo(call.fields, call.source, call.trace_id)
+        return self._service.begin_token_service(
+            call.operation, call.sender, call.body, call.source, call.trace_id
+        )
 
     def unexpected(self, error: Exception, call: Call) -> Answer:
         """The answer to what must not happen, which the log then knows of."""
-        trace_id = self._service.trace_id()
         where = where_raised(error)
-        _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
+        _log.error("unexpected error", trace_id=call.trace_id, cause=type(error).__name__, where=where)
         fields = call.fields
         if not fields and call.sender is not None:
             fields = [(b"accept-language", call.sender.language.encode())]
         scope: Scope = {"type": "http", "path": call.path, "headers": fields}
-        refused, body = self._rules.refusal(500, scope, trace_id)
+        refused, body = self._rules.refusal(500, scope, call.trace_id)
         return Answer(500, tuple(refused), body)
 
     def written(self, answer: Answer) -> bytes:

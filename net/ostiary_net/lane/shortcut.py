@@ -23,10 +23,12 @@ def shortcut(service: Service) -> Callable[[Scope], Callable[[bytes], Awaitable[
 
     async def answer_token_service(operation: Operation, scope: Scope, body: bytes) -> Answer:
         sender = sender_of(scope["headers"])
-        return await service.answer_token_service(operation, sender, body, scope["ostiary.source"])
+        source, trace_id = scope["ostiary.source"], scope["ostiary.trace_id"]
+        return await service.answer_token_service(operation, sender, body, source, trace_id)
 
     async def answer_userinfo(scope: Scope, body: bytes) -> Answer:
-        return await service.answer_userinfo(scope["headers"], scope["ostiary.source"])
+        source, trace_id = scope["ostiary.source"], scope["ostiary.trace_id"]
+        return await service.answer_userinfo(scope["headers"], source, trace_id)
 
     def found(scope: Scope) -> Callable[[bytes], Awaitable[Answer]] | None:
         path, method = scope["path"], scope["method"]

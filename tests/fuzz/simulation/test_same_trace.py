@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from fuzz.simulation import plan
 from fuzz.simulation.life import Run, live, world_of
+from ostiary_core.instant import Instant
+from ostiary_net import service
+from ostiary_net.entropy import EntropySource, SystemEntropy, draw_trace_id
 
 ROOT = Path(__file__).parents[3]
 
@@ -56,3 +60,18 @@ def test_the_plan_that_a_seed_makes_runs_again_as_it_ran() -> None:
     seed, lines = plan.read(plan.write(run.seed, run.lines, run.told))
     assert tuple(lines) == run.lines
     assert live(seed, lines).digest == run.digest
+
+
+def test_trace_ids_belong_to_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = count()
+    monkeypatch.setattr(service, "draw_trace_id", lambda source, now: f"{next(numbers):032x}")
+    seed = short_seed(on_file=False)
+    assert live(seed).digest != live(seed).digest
+
+
+def test_what_is_drawn_past_the_source_does_not_go_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw_past_it(source: EntropySource, now: Instant) -> str:
+        return draw_trace_id(SystemEntropy(), now)
+
+    monkeypatch.setattr(service, "draw_trace_id", draw_past_it)
+    assert live(short_seed(on_file=False)).violations

@@ -292,16 +292,17 @@ class Failing(PlainStore):
 
 async def test_a_turn_that_fails_is_a_failed_span(collector: Collector) -> None:
     clock, entropy = HandClock(), SeededEntropy("traces")
-    async with open_spans(collector.address, entropy) as spans, open_turns(Failing(), clock) as turns:
+    async with open_spans(collector.address) as spans, open_turns(Failing(), clock) as turns:
         service = Service(turns=turns, clock=clock, entropy_source=entropy, tracing=spans)
         fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"authorization", b"Basic YTpi")]
-        with spans.request("POST", fields) as traced:
+        trace_id = service.trace_id()
+        with spans.request(trace_id, "POST", fields) as traced:
             answer = await service.answer_token_service(
-                Operation.REVOKE, sender_of(fields), b"token=unknown", "203.0.113.7"
+                Operation.REVOKE, sender_of(fields), b"token=unknown", "203.0.113.7", trace_id
             )
             traced.answered(answer.status, None)
-    assert json.loads(answer.body)["traceId"] == traced.trace_id
-    span = collector.await_span(lambda each: each.trace_id == traced.trace_id)
+    assert json.loads(answer.body)["traceId"] == trace_id
+    span = collector.await_span(lambda each: each.trace_id == trace_id)
     assert span.failed
     assert span.attributes["ostiary.outcome"] == "failed"
 

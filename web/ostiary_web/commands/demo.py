@@ -25,7 +25,7 @@ __all__ = ["demo"]
 def demo(shop_bind: str) -> None:
     """Serve with sample data, and a third-party backend that signs in with it.
 
-    The server listens on BIND; nothing that is done is kept.
+    The server listens on BIND, which nobody but this machine may reach; nothing that is done is kept.
     """
     settings = settings_or_exit(os.environ)
     configure_logs("warning", settings.log_format)

@@ -89,7 +89,7 @@ def create(
             UserRegistered(
                 caller=OPERATOR,
                 fields=fields,
-                password_hash=None if faults else await Passwords().hash(password),
+                password_hash=None if faults else await _hash(password),
                 faults=faults,
                 entropy=desk.entropy(),
             )
@@ -125,7 +125,7 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
             raise invalid(*faults)
         await desk.decide(
             PasswordResetByAdministrator(
-                caller=OPERATOR, user_id=user_id, new_password_hash=await Passwords().hash(password)
+                caller=OPERATOR, user_id=user_id, new_password_hash=await _hash(password)
             )
         )
         return await desk.decide(UserRequested(caller=OPERATOR, user_id=user_id))
@@ -168,6 +168,10 @@ def _password(printer: Printer, *, drawn: bool) -> str:
     if not line:
         raise click.UsageError("a password is expected on standard input; or ask for --draw-password")
     return line.rstrip("\r\n")
+
+
+async def _hash(password: str) -> str:
+    return await Passwords(entropy_source=SystemEntropy()).hash(password)
 
 
 def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> None:

@@ -1,7 +1,13 @@
-"""Both sides of the demonstration in one process: the server on its address, the third party on another."""
+"""Both sides of the demonstration in one process: the server on its address, the third party on another.
 
+Everybody knows its passwords, the administrator's too: it listens where nobody but this machine gets to.
+"""
+
+import ipaddress
+import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,8 +16,9 @@ from typing import Any, cast
 import httpx
 import trio
 
-from ostiary_net.front_door import DoorRules, guard
-from ostiary_net.front_door.serving import heed_signals, serve_until
+from ostiary_net.front_door import AddressError, guard
+from ostiary_net.front_door.listening import address_of, listening
+from ostiary_net.front_door.serving import heed_signals, serve_on
 from ostiary_web.app import Backing
 from ostiary_web.database import SQLiteFile
 from ostiary_web.demo.protocol import OAuthClient
@@ -28,9 +35,14 @@ _GRACEFUL_SECONDS = 2.0
 def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, str], None]) -> None:
     """Serve both until SIGTERM, SIGINT or SIGHUP, on a store that is made for it and gone afterwards.
 
-    `tell` is given the addresses of the server and of the shop and everybody's password.
+    `tell` is given the addresses of the server and of the shop and everybody's password. Raises
+    `AddressError` where others than this machine would reach one of them.
     """
-    with tempfile.TemporaryDirectory(prefix="ostiary-demo-") as folder:
+    with (
+        _listening_here(settings.bind) as server_listeners,
+        _listening_here(shop_bind) as shop_listeners,
+        tempfile.TemporaryDirectory(prefix="ostiary-demo-") as folder,
+    ):
         # Text messages too are gone afterwards, unless somebody said where they are to go.
         is_usual = settings.sms_outbox.parent == settings.data_dir
         demo = replace(
@@ -42,33 +54,57 @@ def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, st
             admin_password=PASSWORD,
             workers=1,
         )
-        trio.run(partial(_serve_both, demo, shop_bind, tell))
+        trio.run(partial(_serve_both, demo, server_listeners, shop_listeners, tell))
 
 
-async def _serve_both(settings: Settings, shop_bind: str, tell: Callable[[str, str, str], None]) -> None:
+@contextmanager
+def _listening_here(bind: str) -> Iterator[list[socket.socket]]:
+    """As `listening`, for this machine alone; what a name or a descriptor stands for, its sockets tell."""
+    if bind.startswith("unix:"):  # not opened first: that would take the place of a server that has it
+        raise _refused(bind, "no browser opens a Unix socket")
+    with listening(bind) as listeners:
+        if not all(map(_is_loopback, listeners)):
+            why = "the demonstration's passwords are known to everybody, and others would reach it there"
+            raise _refused(bind, why)
+        yield listeners
+
+
+def _refused(bind: str, why: str) -> AddressError:
+    allowed = "an address that only this machine reaches, as 127.0.0.1:8000"
+    return AddressError(f"cannot listen on {bind}: {why}; allowed: {allowed}")
+
+
+def _is_loopback(listener: socket.socket) -> bool:
+    if listener.family not in (socket.AF_INET, socket.AF_INET6):
+        return False
+    address = ipaddress.ip_address(listener.getsockname()[0])
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+async def _serve_both(
+    settings: Settings,
+    server_listeners: list[socket.socket],
+    shop_listeners: list[socket.socket],
+    tell: Callable[[str, str, str], None],
+) -> None:
     stop = trio.Event()
     backings: list[Backing] = []
-    listening, addresses = trio.Event(), []
-
-    def started(found: list[str]) -> None:
-        addresses.extend(found)
-        listening.set()
+    is_served = trio.Event()
 
     async with trio.open_nursery() as nursery:
         await nursery.start(heed_signals, stop)
         nursery.start_soon(
             partial(
-                serve_until,
+                serve_on,
+                server_listeners,
                 stop,
                 entrance(settings, backings.append),
-                bind=settings.bind,
                 graceful_seconds=_GRACEFUL_SECONDS,
-                started=started,
+                started=lambda _: is_served.set(),
             )
         )
-        await listening.wait()
-        server = addresses[0]
-        shop = f"http://{shop_bind}"
+        await is_served.wait()
+        server, shop = address_of(server_listeners[0]), address_of(shop_listeners[0])
         sample = await fill(backings[0], f"{shop}/callback")
         async with httpx.AsyncClient(timeout=10.0) as http:
             oauth = OAuthClient(
@@ -78,11 +114,10 @@ async def _serve_both(settings: Settings, shop_bind: str, tell: Callable[[str, s
                 redirect_uri=f"{shop}/callback",
                 server=server,
             )
-            rules: DoorRules = door_rules(settings)
-            await serve_until(
+            await serve_on(
+                shop_listeners,
                 stop,
-                guard(cast(Any, third_party(oauth, server)), rules),
-                bind=shop_bind,
+                guard(cast(Any, third_party(oauth, server)), door_rules(settings)),
                 graceful_seconds=_GRACEFUL_SECONDS,
                 started=lambda _: tell(server, shop, PASSWORD),
             )

@@ -1,0 +1,114 @@
+"""`ostiary demo` has passwords that everybody knows: it serves whoever is at this machine, and no other."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ostiary_net.front_door.listening import AddressError, listening
+
+PATIENCE_SECONDS = 60
+
+
+def has_ipv6() -> bool:
+    """Whether this machine has the loopback address of IPv6."""
+    try:
+        with listening("[::1]:0"):
+            return True
+    except AddressError:
+        return False
+
+
+WITH_IPV6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+
+
+@contextmanager
+def started(
+    *options: str, bind: str, inherited: socket.socket | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """The demonstration as it starts."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ostiary_web", "demo", *(options or ("--shop", "127.0.0.1:0"))],
+        env={**os.environ, "BIND": bind, "PYTHONUNBUFFERED": "1"},
+        pass_fds=() if inherited is None else (inherited.fileno(),),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_SECONDS)
+
+
+def refusal(process: subprocess.Popen[str]) -> str:
+    """The one line that it ends with."""
+    assert process.stdout is not None
+    # One that serves would say so at once, and wait for its end.
+    assert process.stdout.readline() == ""
+    assert process.wait(PATIENCE_SECONDS) == 1
+    assert process.stderr is not None
+    [line] = process.stderr.read().splitlines()
+    return line
+
+
+def address_served(process: subprocess.Popen[str]) -> str:
+    """Where it says that it serves."""
+    assert process.stdout is not None
+    found = re.fullmatch(r"Open (http://\S+) in a browser: .* with (http://\S+)\n", process.stdout.readline())
+    assert found is not None
+    assert httpx.get(found[1]).status_code == 200
+    return found[2]
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0:0", "0:0", pytest.param("[::]:0", marks=WITH_IPV6)])
+def test_what_others_reach_is_refused(bind: str) -> None:
+    with started(bind=bind) as process:
+        said = refusal(process)
+    assert said.startswith(f"ostiary: cannot listen on {bind}: ")
+    assert "passwords are known to everybody" in said
+    assert "127.0.0.1:8000" in said
+
+
+def test_the_shop_is_for_this_machine_as_well() -> None:
+    with started("--shop", "0.0.0.0:0", bind="127.0.0.1:0") as process:
+        assert "passwords are known to everybody" in refusal(process)
+
+
+def test_a_unix_socket_is_refused_as_no_browser_opens_one_and_left_to_whoever_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "door"
+    with listening(f"unix:{path}"):
+        with started(bind=f"unix:{path}") as process:
+            assert "no browser opens a Unix socket" in refusal(process)
+        assert path.exists()
+
+
+@pytest.mark.parametrize(
+    "bind",
+    ["127.0.0.1:0", "127.8.9.10:0", "127.1:0", "localhost:0", pytest.param("[::1]:0", marks=WITH_IPV6)],
+)
+def test_every_address_of_the_loopback_is_served(bind: str) -> None:
+    with started(bind=bind) as process:
+        assert httpx.get(address_served(process) + "/readyz").status_code == 200
+
+
+def test_a_socket_that_is_handed_over_is_judged_by_its_own_address() -> None:
+    with (
+        listening("127.0.0.1:0") as [local],
+        started(bind=f"fd://{local.fileno()}", inherited=local) as process,
+    ):
+        assert httpx.get(address_served(process) + "/readyz").status_code == 200
+    with (
+        listening("0.0.0.0:0") as [open_to_all],
+        started(bind=f"fd://{open_to_all.fileno()}", inherited=open_to_all) as process,
+    ):
+        assert "passwords are known to everybody" in refusal(process)

@@ -1,0 +1,58 @@
+"""Whatever a server draws, it draws from its one source of entropy."""
+
+import os
+import random
+from pathlib import Path
+from typing import Any, NoReturn
+
+import httpx
+import pytest
+
+from ostiary_web import app
+from ostiary_web.app import Backing
+from ostiary_web.entrance import entrance
+from ostiary_web.settings import Settings
+from tests.net.rooms import SeededEntropy
+from tests.web.account.pictures import png
+from tests.web.callers import ADMIN_PASSWORD, BASE, SOURCE, Api, Registered
+from tests.web.envelopes import refused, succeeded
+
+UPLOAD = b'--x\r\nContent-Disposition: form-data; name="file"; filename="me"\r\n\r\n%s\r\n--x--\r\n'
+
+
+async def test_a_server_draws_nothing_past_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(count: int) -> NoReturn:
+        raise AssertionError(f"{count} bytes are drawn past the source of entropy")
+
+    source = SeededEntropy("the one source")
+    monkeypatch.setattr(app, "SystemEntropy", lambda: source)
+    monkeypatch.setattr(os, "urandom", refuse)
+    monkeypatch.setattr(random, "_urandom", refuse)  # what `secrets` draws with
+    settings = Settings.from_environment(
+        {
+            "DATABASE_URL": f"sqlite:///{tmp_path / 'ostiary.db'}",
+            "DATA_DIR": str(tmp_path),
+            "ADMIN_PASSWORD": ADMIN_PASSWORD,
+        }
+    )
+    backings: list[Backing] = []
+    guarded: Any = entrance(settings, backings.append)
+    async with guarded.app.backed():
+        api = Api(transport=httpx.ASGITransport(guarded, client=(SOURCE, 4711)), base_url=BASE)
+        await api.sign_in()
+        media_type = {"Content-Type": "multipart/form-data; boundary=x"}
+        succeeded(await api.call("PUT", "/api/auth/avatar", content=UPLOAD % png(), headers=media_type))
+        fields = {
+            "clientId": "app",
+            "name": "App",
+            "grantTypes": ["client_credentials"],
+            "scopes": ["user.read"],
+        }
+        registered = succeeded(await api.call("POST", "/api/oauth/clients", fields), 201)
+        app_client = Registered("app", registered["secret"])
+        issued = await api.service("token", app_client, grant_type="client_credentials")
+        assert issued.status_code == 200
+        refused(await api.get("/api/nothing"), 404, "A0404")
+        refused(await api.get("/api/auth/me", headers={"Host": "two words"}), 400, "A0400")

@@ -1,0 +1,142 @@
+"""A request has one trace id, whatever becomes of it: its answer, the log and the audit trail all have it."""
+
+import re
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+import httpx
+import pytest
+import trio
+from hypercorn.config import Config
+from hypercorn.trio.worker_context import WorkerContext
+from structlog.testing import capture_logs
+
+from ostiary_net.front_door import install_seam
+from ostiary_net.service import Service
+from ostiary_web import seclusion
+from ostiary_web.exchange import Exchange
+from ostiary_web.pages import visit
+from tests.net.lane.wires import connected
+from tests.net.rooms import START
+from tests.web.conftest import Serve
+from tests.web.doors import DOORS
+from tests.web.served import Served
+
+pytestmark = pytest.mark.parametrize("door", DOORS)
+
+OF_THE_CLOCK: Final = START.to_bytes(6).hex()
+"""What an id begins with that was drawn by the service: others know nothing of the clock of the tests."""
+
+Log = list[MutableMapping[str, Any]]
+
+
+def quoted(answer: str) -> str:
+    """The trace id that a failure quotes, in the envelope or on a page."""
+    found = re.search(rf"\b{OF_THE_CLOCK}[0-9a-f]{{20}}\b", answer)
+    assert found is not None, answer
+    return found[0]
+
+
+def broken(*anything: object, **named: object) -> Any:
+    raise RuntimeError("secret detail")
+
+
+def failed(served: Served, response: httpx.Response, log: Log, *kinds: str) -> None:
+    """It failed unexpectedly, and all that was done and told by then is found by what it quotes."""
+    trace_id = quoted(response.text)
+    assert response.status_code == 500
+    told = [entry for entry in log if entry["event"] == "unexpected error"]
+    assert told
+    assert {entry["trace_id"] for entry in told} == {trace_id}
+    assert {entry["trace_id"] for entry in log if "trace_id" in entry} == {trace_id}
+    assert [entry.kind.value for entry in served.audit() if entry.trace_id == trace_id] == list(kinds)
+
+
+@pytest.mark.parametrize("query", ["", "?by=the-application"])
+async def test_a_token_request_that_fails_after_its_decision(
+    served: Served, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    client = await served.client()
+    monkeypatch.setattr(Service, "answer", broken)
+    with capture_logs() as log:
+        response = await served.api().service(f"token{query}", client, grant_type="client_credentials")
+    failed(served, response, log, "session-started")
+
+
+async def test_user_info_that_fails(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = await served.administrator()
+    monkeypatch.setattr(Service, "answer", broken)
+    with capture_logs() as log:
+        response = await api.call("GET", "/api/oauth2/userinfo")
+    failed(served, response, log)
+
+
+async def test_a_token_request_that_fails_before_its_decision(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await served.client()
+    monkeypatch.setattr(Service, "seconds_to_wait", broken)
+    with capture_logs() as log:
+        response = await served.api().service("token", client, grant_type="client_credentials")
+    failed(served, response, log)
+
+
+async def test_a_handler_that_fails_after_its_decision(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Exchange, "refused", broken)
+    body = {"username": "admin", "password": "not the password"}
+    with capture_logs() as log:
+        response = await served.api().post("/api/auth/login", json=body)
+    failed(served, response, log, "sign-in-failed")
+
+
+async def test_a_page_that_cannot_be_made_nor_the_one_that_says_so(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = served.browser()
+    form = await browser.get("/login")
+    monkeypatch.setattr(visit, "render_template", broken)
+    with capture_logs() as log:
+        response = await browser.submit(form, {"username": "admin", "password": "not the password"})
+    failed(served, response, log, "sign-in-failed")
+
+
+async def test_an_answer_that_fails_on_its_way_out(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seclusion, "_FIELDS", None)
+    with capture_logs() as log:
+        response = await served.api().post("/api/auth/login", json={"username": "admin", "password": "x"})
+    failed(served, response, log, "sign-in-failed")
+
+
+@pytest.mark.parametrize(
+    "method, path, options, status",
+    [
+        ("GET", "/api/nothing", {}, 404),
+        ("DELETE", "/api/auth/login", {}, 405),
+        ("POST", "/api/auth/login", {"content": bytes(1024 * 1024)}, 413),
+        ("GET", "/api/auth/me", {"headers": {"Host": "two words"}}, 400),
+        ("GET", "/api/auth/me", {}, 401),
+        ("GET", "/api/oauth2/userinfo", {}, 401),
+    ],
+)
+async def test_a_refusal_is_in_the_log_under_what_it_quotes(
+    serve: Serve, method: str, path: str, options: dict[str, Any], status: int
+) -> None:
+    async with serve() as served:
+        with capture_logs() as log:
+            response = await served.api().request(method, path, **options)
+    assert response.status_code == status
+    [told] = [entry for entry in log if "trace_id" in entry]
+    assert told["trace_id"] == quoted(response.text) == response.json()["traceId"]
+
+
+async def test_what_is_no_http_is_in_the_log_under_what_its_refusal_quotes(served: Served) -> None:
+    install_seam()
+    with capture_logs() as log, trio.fail_after(30):
+        async with trio.open_nursery() as nursery:
+            stream = connected(served.app, nursery, Config(), WorkerContext(None))
+            await stream.send_all(b"GET /healthz HTTP/1.1\r\nno field\r\n\r\n")
+            heard = b"".join([data async for data in stream])
+    assert heard.startswith(b"HTTP/1.1 400 ")
+    assert [entry["trace_id"] for entry in log] == [quoted(heard.decode())]
