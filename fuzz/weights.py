@@ -107,7 +107,12 @@ CONSENT_TWISTS: Final = (
     Twist.PADDED_CHALLENGE,
     Twist.RESPONSE_TYPE_TOKEN,
 )
-UNDONE_BY: Final = {Verb.DISABLE_USER: Verb.ENABLE_USER, Verb.DISABLE_CLIENT: Verb.ENABLE_CLIENT}
+UNDONE_BY: Final = {
+    Verb.DISABLE_USER: Verb.ENABLE_USER,
+    Verb.DISABLE_CLIENT: Verb.ENABLE_CLIENT,
+    Verb.DELETE_USER: Verb.REGISTER_USER,
+    Verb.DELETE_ROLE: Verb.REGISTER_ROLE,
+}
 WAITS_MS: Final = ((0,), (1,), (30_000,), (30_001,), (20_000, 10_000), (20_000, 10_001), (29_999, 1, 1))
 """How long somebody waits for an answer that got lost before asking again, and yet again."""
 LOGIN_MS: Final = 1_800_000
