@@ -110,7 +110,12 @@ CONSENT_TWISTS: Final = (
 )
 WRONG_PASSWORDS: Final = {Verb.CHANGE_PASSWORD: 0.7, Verb.CHANGE_PHONE: 0.3}
 """How often somebody who is signed in does not know the current password."""
-UNDONE_BY: Final = {Verb.DISABLE_USER: Verb.ENABLE_USER, Verb.DISABLE_CLIENT: Verb.ENABLE_CLIENT}
+UNDONE_BY: Final = {
+    Verb.DISABLE_USER: Verb.ENABLE_USER,
+    Verb.DISABLE_CLIENT: Verb.ENABLE_CLIENT,
+    Verb.DELETE_USER: Verb.REGISTER_USER,
+    Verb.DELETE_ROLE: Verb.REGISTER_ROLE,
+}
 WAITS_MS: Final = ((0,), (1,), (30_000,), (30_001,), (20_000, 10_000), (20_000, 10_001), (29_999, 1, 1))
 """How long somebody waits for an answer that got lost before asking again, and yet again."""
 WAITED_MS: Final = (1, 1_000, 9_000)

@@ -50,12 +50,12 @@ class Workload:
         self.people = history.beginning.people
         endings = random.choice((0.0, 0.3, 1.0, 1.0, 3.0))
         self.verbs = tuple(WEIGHTS)
-        self.deputed = random.random() < 0.3
+        self.deputed = random.random() < 0.2
         """Whether people administer one another."""
         weights = (
             weight
             * (endings if verb in ENDINGS else 1.0)
-            * (4.0 if self.deputed and verb is Verb.SIGN_IN else 1.0)
+            * (3.0 if self.deputed and verb is Verb.SIGN_IN else 1.0)
             * random.choice((0.5, 1.0, 1.0, 2.0))
             for verb, weight in WEIGHTS.items()
         )

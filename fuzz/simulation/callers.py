@@ -12,8 +12,8 @@ from fuzz.calls import ADMINISTRATION, Call, Verb
 from fuzz.history import History
 from fuzz.meaning import call_of
 from fuzz.simulation.asking import garbage
+from fuzz.simulation.documented import ISSUING
 from fuzz.simulation.exchanges import DESK, Exchanges
-from fuzz.simulation.hearing import ISSUING
 from fuzz.simulation.instance import Instance
 from fuzz.simulation.plan import Line, Mishap
 from fuzz.simulation.requesting import is_batch_of_deletions

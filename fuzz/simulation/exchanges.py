@@ -13,7 +13,8 @@ from fuzz.driver import BEGINNING_OF_TIME_MS
 from fuzz.history import History
 from fuzz.invariants import DOCUMENTED, PROGRESS
 from fuzz.simulation.asking import ASK_SECONDS, Garbled, ask, hear, spoken
-from fuzz.simulation.hearing import Heard, answer_of, is_undocumented
+from fuzz.simulation.documented import is_undocumented
+from fuzz.simulation.hearing import Heard, answer_of
 from fuzz.simulation.instance import PROXY, Instance
 from fuzz.simulation.judging import RightSource
 from fuzz.simulation.operations import Operation, Outcome

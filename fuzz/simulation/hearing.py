@@ -1,13 +1,16 @@
-"""Answers over HTTP back into the specification's words, and which answers there may be at all."""
+"""Answers over HTTP back into the specification's words."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from fuzz.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, refusal
 
-__all__ = ["ISSUING", "Heard", "answer_of", "is_undocumented"]
+__all__ = ["Heard", "answer_of", "code_of_page"]
+
+_CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ def _redirected(address: str) -> Answer:
 
 
 def _page_answer(call: Call, heard: Heard) -> Answer:
-    """What a page says to a person: where to go on, the question, or why not, in words and not by code."""
+    """What a page says to a person: where to go on, the question, or why not."""
     location = heard.fields.get("location", "")
     if heard.status == 303 and location.startswith("/login"):
         return refusal("A1001")
@@ -117,64 +120,10 @@ def _page_answer(call: Call, heard: Heard) -> Answer:
         return refusal("A1004")
     if heard.status == 303:
         return _redirected(location)
-    return refusal("page") if heard.status >= 400 else Answer(said=Said.OFFERED, ask=True)
+    return refusal(code_of_page(heard)) if heard.status >= 400 else Answer(said=Said.OFFERED, ask=True)
 
 
-# --- what may be answered at all
-
-SUCCESS: Final = {
-    **dict.fromkeys((Verb.REGISTER_USER, Verb.REGISTER_ROLE, Verb.REGISTER_CLIENT), (201,)),
-    Verb.RECALL: (200, 303),
-}
-ISSUING: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
-STATUS_OF_ERROR: Final = {
-    "invalid_request": (400,),
-    "invalid_client": (400, 401),
-    "invalid_grant": (400,),
-    "unauthorized_client": (400,),
-    "unsupported_grant_type": (400,),
-    "invalid_scope": (400,),
-    "A0401": (400,),
-    "A0403": (403,),
-    "A0404": (404,),
-    "A0409": (409,),
-    "A0429": (429,),
-    "A0430": (403,),
-    "A0500": (500,),
-    "A1001": (401,),
-    "A1002": (401,),
-    "A1003": (429,),
-    "A1004": (403,),
-    "B1001": (422,),
-    "B1002": (422,),
-    "B4001": (400,),
-    "B4002": (400,),
-    "B4003": (403,),
-    "B4010": (422,),
-}
-
-
-def is_undocumented(call: Call, heard: Heard, *, by_form: bool) -> str | None:
-    """Why this cannot be an answer to `call`, whatever happened before."""
-    content = heard.json()
-    if heard.status < 400:
-        if heard.status not in SUCCESS.get(call.verb, (200,)):
-            return f"status {heard.status} for {call.verb}"
-        if call.verb in ISSUING and len(str(content.get("access_token", ""))) != 43:
-            return f"{call.verb} is answered {heard.status} without a token"
-        return None
-    if call.verb is Verb.RECALL:
-        return None
-    error = str(content.get("error") or content.get("code") or "")
-    if heard.status not in STATUS_OF_ERROR.get(error, (heard.status,)):
-        return f"status {heard.status} with {error}"
-    raw = "error" in content
-    if call.verb in AT_THE_TOKEN_SERVICE and not raw and heard.status not in (429, 500):
-        return f"status {heard.status} of {call.verb} is not in RFC form"
-    if error == "invalid_client":
-        right = 400 if by_form and call.verb in (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS) else 401
-        if heard.status != right:
-            return f"invalid_client with {heard.status}"
-    if not raw and not content.get("traceId"):
-        return f"status {heard.status} without trace id"
-    return None
+def code_of_page(heard: Heard) -> str:
+    """The code of the reason that a page shows, empty where it shows none."""
+    shown = _CODE.search(heard.body)
+    return "" if shown is None else shown[1].decode()

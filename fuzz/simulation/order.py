@@ -101,11 +101,8 @@ def explains(operation: Operation, expected: Answer) -> bool:
     """Whether the answer that was heard is the one expected, as far as it could be heard."""
     given, call = operation.answer, operation.call
     assert given is not None
-    if call.verb is Verb.RECALL:
-        if given.error == "page":
-            return expected.said is Said.REFUSED
-        if given.said is Said.OFFERED:
-            return expected.said is Said.OFFERED and expected.ask
+    if call.verb is Verb.RECALL and given.said is Said.OFFERED:
+        return expected.said is Said.OFFERED and expected.ask
     if call.verb is Verb.BATCH and given.said is expected.said is Said.REFUSED:
         # HTTP names the refusal that wins over the others, and the model names them all.
         return given.error in {refused.error for _, refused in several(call, expected)}

@@ -2,12 +2,12 @@
 
 Those in the rules themselves are planted by the sequences (`fuzz.faults`); a few of them are here again, to
 show that they are caught through HTTP as well. All others are in what stands around the rules: storage,
-turns, the front door, the lane, the log.
+turns, the front door, the lane, the log, and how a refusal is told.
 """
 
 from typing import Final
 
-from fuzz.simulation.faults import of_storage, of_the_door, of_turns
+from fuzz.simulation.faults import of_answers, of_storage, of_the_door, of_turns
 from fuzz.simulation.faults.plants import rule
 
 __all__ = ["FAULTS"]
@@ -16,5 +16,6 @@ FAULTS: Final = (
     *of_storage.FAULTS,
     *of_turns.FAULTS,
     *of_the_door.FAULTS,
+    *of_answers.FAULTS,
     *(rule(name) for name in ("retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked")),
 )

@@ -11,7 +11,7 @@ from fuzz.simulation.faults import FAULTS
 from fuzz.simulation.life import live
 from fuzz.simulation.selftest import catch
 
-QUICK = ("half-a-turn", "answered-before-commit", "token-logged")
+QUICK = ("half-a-turn", "answered-before-commit", "token-logged", "failure-unknown", "no-challenge")
 
 
 def test_without_a_planted_fault_seeds_hold() -> None:

@@ -40,7 +40,7 @@ def test_a_client_is_registered_with_its_secret_shown_once(visit: Visit) -> None
     )
     assert answer.status == 200
     visitor.open("/admin/clients/bookshop/disable")
-    assert "Running sessions that end at once: 1." in visitor.text
+    assert "Running sessions that you may see and that end at once: 1." in visitor.text
     visitor.press("Disable")
     assert "Disabled" in visitor.text
     visitor.press("Enable")

@@ -1,0 +1,114 @@
+"""Which answers there may be at all, whatever happened before: every error with the status it comes with.
+
+It is written from the specification ("Errors", READINGS 21, 23, 31 and 32) and imports nothing of the server.
+"""
+
+import re
+from typing import Final
+
+from fuzz.calls import AT_THE_TOKEN_SERVICE, Call, Verb
+from fuzz.simulation.hearing import Heard, code_of_page
+
+__all__ = ["ISSUING", "STATUS_OF_CODE", "STATUS_OF_ERROR", "is_undocumented"]
+
+ISSUING: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
+"""What is asked at `/token`."""
+SUCCESS: Final = {
+    **dict.fromkeys((Verb.REGISTER_USER, Verb.REGISTER_ROLE, Verb.REGISTER_CLIENT), (201,)),
+    Verb.RECALL: (200, 303),
+}
+STATUS_OF_ERROR: Final = {
+    "invalid_request": 400,
+    "invalid_client": 401,
+    "invalid_grant": 400,
+    "unauthorized_client": 400,
+    "unsupported_grant_type": 400,
+    "invalid_scope": 400,
+}
+"""At the token service; `invalid_client` by form fields at `/token` is a 400."""
+STATUS_OF_CODE: Final = {
+    "A0401": 400,
+    "A0403": 403,
+    "A0404": 404,
+    "A0405": 405,
+    "A0409": 409,
+    "A0415": 415,
+    "A0429": 429,
+    "A0430": 403,
+    "A0500": 500,
+    "A0503": 503,
+    "A1001": 401,
+    "A1002": 401,
+    "A1003": 429,
+    "A1004": 403,
+    "A1005": 422,
+    "A1006": 422,
+    "B1001": 422,
+    "B1002": 422,
+    "B4001": 400,
+    "B4002": 400,
+    "B4003": 403,
+    "B4010": 422,
+    "C1413": 413,
+}
+"""In the envelope, and on pages."""
+AT_SSO: Final = frozenset({"A0401", "B4001", "B4002", "A0500"})
+"""Why a browser stays at `/sso`; who is not signed in, or must change the password, is sent on."""
+_REASON: Final = re.compile(rb'role="alert">\s*<p>[^<\s]')
+_QUESTION: Final = (b'name="decision" value="approve"', b'name="decision" value="deny"')
+
+
+def is_undocumented(call: Call, heard: Heard, *, by_form: bool) -> str | None:
+    """Why this cannot be an answer to `call`."""
+    if heard.status < 400:
+        if heard.status not in SUCCESS.get(call.verb, (200,)):
+            return f"status {heard.status} for {call.verb}"
+        return _wrong_success(call, heard)
+    if call.verb is Verb.RECALL:
+        return _wrong_page(heard)
+    content = heard.json()
+    raw = call.verb in AT_THE_TOKEN_SERVICE and heard.status not in (429, 500)
+    if raw is not ("error" in content):
+        return f"status {heard.status} of {call.verb} is {'not ' if raw else ''}in RFC form"
+    if raw:
+        return _wrong_error(call, heard, str(content["error"]), by_form=by_form)
+    code = str(content.get("code"))
+    if heard.status != STATUS_OF_CODE.get(code):
+        return f"status {heard.status} with {code}"
+    if not content.get("msg") or not content.get("traceId"):
+        return f"status {heard.status} without a reason or a trace id"
+    return None
+
+
+def _wrong_success(call: Call, heard: Heard) -> str | None:
+    content = heard.json()
+    if call.verb is Verb.RECALL:
+        whole = heard.status == 303 or all(button in heard.body for button in _QUESTION)
+        return None if whole else "the page is answered 200 without the question"
+    if call.verb in ISSUING and len(str(content.get("access_token", ""))) != 43:
+        return f"{call.verb} is answered {heard.status} without a token"
+    if call.verb not in AT_THE_TOKEN_SERVICE and (content.get("code"), content.get("msg")) != (0, "ok"):
+        return f"status {heard.status} of {call.verb} with code {content.get('code')}"
+    return None
+
+
+def _wrong_page(heard: Heard) -> str | None:
+    """A page that is no question says why, in words and by code."""
+    code = code_of_page(heard)
+    if code not in AT_SSO or heard.status != STATUS_OF_CODE[code]:
+        return f"status {heard.status} with {code or 'no code'} at /sso"
+    if _REASON.search(heard.body) is None and heard.status < 500:
+        return f"status {heard.status} with {code} and no reason at /sso"
+    return None
+
+
+def _wrong_error(call: Call, heard: Heard, error: str, *, by_form: bool) -> str | None:
+    """An error of RFC 6749; a 401 names the scheme to authenticate by."""
+    right = STATUS_OF_ERROR.get(error)
+    if error == "invalid_client" and by_form and call.verb in ISSUING:
+        right = 400
+    if heard.status != right:
+        return f"status {heard.status} with {error}"
+    if heard.status == 401 and not heard.fields.get("www-authenticate", "").startswith("Basic "):
+        return f"status 401 with {error} and no word of Basic"
+    return None

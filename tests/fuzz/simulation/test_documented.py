@@ -1,0 +1,77 @@
+"""What the simulation takes for an answer: each error with its own status, a page with its reason."""
+
+import json
+
+import pytest
+
+from fuzz.calls import Call, Verb
+from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
+from fuzz.simulation.hearing import Heard
+from ostiary_core.http.meanings import MEANINGS
+
+BASIC = {"www-authenticate": 'Basic realm="oauth2"'}
+
+
+def wrong(verb: Verb, status: int, content: dict[str, object], *, by_form: bool = False) -> str | None:
+    heard = Heard(status, BASIC, json.dumps(content).encode())
+    return is_undocumented(Call(verb=verb), heard, by_form=by_form)
+
+
+def failure(code: str) -> dict[str, object]:
+    return {"code": code, "msg": "Because.", "data": None, "traceId": "1"}
+
+
+def page(status: int, code: str, reason: str = "Because.") -> str | None:
+    body = f'<div role="alert">\n<p>{reason}</p></div><dd><code>{code}</code></dd>'
+    return is_undocumented(Call(verb=Verb.RECALL), Heard(status, {}, body.encode()), by_form=False)
+
+
+@pytest.mark.parametrize("code, status", STATUS_OF_CODE.items())
+def test_a_code_comes_with_its_status_alone(code: str, status: int) -> None:
+    assert wrong(Verb.CHANGE_USER, status, failure(code)) is None
+    for other in {*STATUS_OF_CODE.values(), 418, 502} - {status}:
+        assert wrong(Verb.CHANGE_USER, other, failure(code)) is not None
+
+
+@pytest.mark.parametrize("error, status", STATUS_OF_ERROR.items())
+def test_an_error_comes_with_its_status_alone_and_at_the_token_service(error: str, status: int) -> None:
+    assert wrong(Verb.INTROSPECT, status, {"error": error}) is None
+    for other in {*STATUS_OF_CODE.values(), 418, 502} - {status}:
+        assert wrong(Verb.INTROSPECT, other, {"error": error}) is not None
+    assert wrong(Verb.CHANGE_USER, status, {"error": error}) is not None
+
+
+def test_a_client_that_fails_by_form_fields_is_told_400_at_token_alone() -> None:
+    error: dict[str, object] = {"error": "invalid_client"}
+    assert wrong(Verb.REFRESH, 400, error, by_form=True) is None
+    assert wrong(Verb.REFRESH, 401, error, by_form=True) is not None
+    assert wrong(Verb.REVOKE, 401, error, by_form=True) is None
+    assert wrong(Verb.REVOKE, 400, error, by_form=True) is not None
+
+
+def test_what_nobody_knows_is_no_answer() -> None:
+    assert wrong(Verb.CHANGE_USER, 422, failure("B4011")) is not None
+    assert wrong(Verb.INTROSPECT, 400, {"error": "server_error"}) is not None
+    assert wrong(Verb.INTROSPECT, 500, failure("A0500")) is None
+    assert wrong(Verb.INTROSPECT, 400, failure("A0401")) is not None
+    assert wrong(Verb.CHANGE_USER, 403, {**failure("A0403"), "traceId": ""}) is not None
+    assert wrong(Verb.USER_INFO, 200, {"code": 0, "msg": "ok"}) is None
+    assert wrong(Verb.USER_INFO, 200, {"code": "0", "msg": "ok"}) is not None
+
+
+def test_the_page_at_sso_says_why_by_code_and_in_words() -> None:
+    assert page(400, "B4001") is None
+    assert page(403, "B4001") is not None
+    assert page(404, "A0404") is not None
+    assert page(400, "") is not None
+    assert page(400, "B4001", reason="") is not None
+    assert page(200, "") == "the page is answered 200 without the question"
+
+
+def test_the_server_has_each_of_them_with_the_same_status() -> None:
+    """Restated, and not taken from there: so it is said here that both are whole."""
+    codes = {(meaning.code, meaning.status) for meaning in MEANINGS.values() if meaning.code != "A0400"}
+    assert codes == set(STATUS_OF_CODE.items())
+    errors = {(meaning.error, meaning.status) for meaning in MEANINGS.values() if meaning.error is not None}
+    assert errors - set(STATUS_OF_ERROR.items()) <= {("invalid_request", 413), ("invalid_grant", 401)}
+    assert set(STATUS_OF_ERROR.items()) <= errors
