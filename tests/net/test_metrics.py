@@ -123,7 +123,7 @@ async def test_wrong_secrets_are_counted_by_their_reason() -> None:
         sender = sender_of(((b"content-type", b"application/x-www-form-urlencoded"),))
         for client_id in ("app", "app", "nobody"):
             body = f"token=t&client_id={client_id}&client_secret=wrong".encode()
-            await service.answer_token_service(Operation.INTROSPECT, sender, body, "203.0.113.7")
+            await service.answer_token_service(Operation.INTROSPECT, sender, body, "203.0.113.7", "a trace")
     of = 'ostiary_requests_total{operation="introspection_requested",outcome='
     found = samples(metrics)
     assert (found[f'{of}"client_secret_wrong"}}'], found[f'{of}"client_unknown"}}']) == (2, 1)
