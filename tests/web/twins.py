@@ -34,7 +34,7 @@ __all__ = ["beside_a_twin"]
 _OTHER: Final[dict[Door, Door]] = {"guard": "lane", "plain": "guard", "lane": "plain"}
 _SERVICE: Final = re.compile(rb"/api/oauth2/(?:token|introspect|revoke|userinfo)\Z")
 _OF_A_CONNECTION: Final = frozenset({"date", "connection"})
-_OF_ITS_OWN: Final = frozenset({"turns", "clock", "metrics", "tracing"})
+_OF_ITS_OWN: Final = frozenset({"pauses", "turns", "clock", "metrics", "tracing"})
 """What a twin's service does not take over; the time is that of both."""
 
 
