@@ -58,6 +58,10 @@ class HandClock(SystemClock):
         """Set what the machine's clock on the wall shows; no time passes by it."""
         self._wall_ms -= round(seconds * SECOND_MS)
 
+    def start_again(self) -> None:
+        """As a process does, which knows nothing of what the clock showed before."""
+        self._latest = Instant(0)
+
 
 class SeededEntropy:
     """The same draws in every run, no two of them alike."""

@@ -87,7 +87,7 @@ MISSING_SOMEWHERE: Final = (
 COLUMN_TYPES: Final = {"TEXT", "BIGINT", "INTEGER", "BOOLEAN", "BYTEA"}
 A_STEP: Final = re.compile(
     r"CREATE TABLE \w+ \(.*\)|CREATE INDEX \w+ ON \w+ \(.*\)( WHERE .+)?|"
-    rf"ALTER TABLE \w+ ADD COLUMN \w+ +({'|'.join(COLUMN_TYPES)})( DEFAULT .+)?"
+    rf"ALTER TABLE \w+ ADD COLUMN \w+ +({'|'.join(COLUMN_TYPES)})( COLLATE .C.)?( DEFAULT .+)?"
 )
 
 

@@ -52,9 +52,9 @@ def watched(served: Served) -> Iterator[Work]:
             right: bool = hasher.verify(*given)
             return right
 
-    async def counted(event: Event, *given: Any) -> Any:
+    async def counted(event: Event, *given: Any, **named: Any) -> Any:
         work.done.append(type(event).__name__)
-        return await decide(event, *given)
+        return await decide(event, *given, **named)
 
     passwords: Any = served.backing.passwords
     passwords._hasher, turns.decide = Counting(), counted

@@ -5,6 +5,7 @@ party throw its tokens away, and never a success. Nothing of the request is kept
 as soon as the store does.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -59,6 +60,12 @@ class Breaker:
                 connection.pragma(name, value)
             except apsw.ConnectionClosedError:
                 continue
+
+
+@pytest.fixture(autouse=True)
+def nobody_else_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's twin would read the store, and meet the statement that is to fail here."""
+    monkeypatch.setattr("tests.web.twins._SERVICE", re.compile(rb"(?!)"))
 
 
 @pytest.fixture
