@@ -117,6 +117,11 @@ class Workload:
             return [(0, step)] * random.randrange(2, 6)
         if step.verb is Verb.CHANGE_PHONE and random.random() < 0.3:
             return [(random.choice((0, 1_000)), step)] * random.randrange(18, 24)
+        session = self.history.sessions.get(step.token.number) if step.token is not None else None
+        if step.verb is Verb.INTROSPECT and session is not None and random.random() < 0.04:
+            pair = session.pairs[-1]
+            left = pair.at + pair.expires_in * 1_000 - BEGINNING_OF_TIME_MS - self.at
+            return [(left, step)] if left > 0 else []
         if step.verb in UNDONE_BY:
             undone = (random.choice((0, 1)), step._replace(verb=UNDONE_BY[step.verb], by=None))
             client = self.history.clients.get(step.client or "")
