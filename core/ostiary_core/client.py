@@ -7,7 +7,7 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
 - Disabling and deleting end every session and code of the client; enabling brings none back.
 """
 
-from ostiary_core.authentication import Person, allowed
+from ostiary_core.authentication import Person, actor_id_of, allowed
 from ostiary_core.client_fields import (
     ACCESS_TOKEN_SECONDS,
     REFRESH_TOKEN_SECONDS,
@@ -236,9 +236,4 @@ def changeable(
 
 def told(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
     """What an administrator did with a client, for the audit trail."""
-    return Fact(
-        kind=kind,
-        client_id=client.client_id,
-        actor_id=who.user.user_id if isinstance(who, Person) else None,
-        why=why,
-    )
+    return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)

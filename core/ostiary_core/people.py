@@ -12,7 +12,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 
 from typing import Any
 
-from ostiary_core.authentication import Person, allowed, exceeds, roles_named, roles_of
+from ostiary_core.authentication import Person, actor_id_of, allowed, exceeds, roles_named, roles_of
 from ostiary_core.decision import (
     Change,
     Decision,
@@ -356,12 +356,8 @@ def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
     return user.enabled and role is not None and role.enabled_holders <= 1
 
 
-def _actor_id(who: Person | Operator) -> str | None:
-    return who.user.user_id if isinstance(who, Person) else None
-
-
 def _told(kind: FactKind, user: User, who: Person | Operator, why: Why | None = None) -> Fact:
-    return Fact(kind=kind, user_id=user.user_id, actor_id=_actor_id(who), why=why)
+    return Fact(kind=kind, user_id=user.user_id, actor_id=actor_id_of(who), why=why)
 
 
 def _ended(user: User, who: Person | Operator, why: Why) -> Fact:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ostiary_core.authentication import Person, allowed, exceeds
+from ostiary_core.authentication import Person, actor_id_of, allowed, exceeds
 from ostiary_core.decision import (
     Decision,
     Delete,
@@ -175,8 +175,4 @@ def _read(fields: Mapping[str, object], standing: Role | None) -> _RoleFields | 
 
 
 def _told(kind: FactKind, role: Role, who: Person | Operator) -> Fact:
-    return Fact(
-        kind=kind,
-        role_id=role.role_id,
-        actor_id=who.user.user_id if isinstance(who, Person) else None,
-    )
+    return Fact(kind=kind, role_id=role.role_id, actor_id=actor_id_of(who))
