@@ -13,14 +13,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 import hmac
 
 from ostiary_core import session
-from ostiary_core.authentication import (
-    Person,
-    allowed,
-    permissions_of,
-    person,
-    person_free_to_act,
-    roles_of,
-)
+from ostiary_core.authentication import Person, allowed, permissions_of, person, person_free_to_act, roles_of
 from ostiary_core.decision import (
     AccountKnown,
     Change,

@@ -41,7 +41,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.instant import Instant
 from ostiary_core.keys import BUILT_IN_CLIENTS
-from ostiary_core.meanwhile import asked_of
+from ostiary_core.meanwhile import asked_of, pass_over_row
 from ostiary_core.permissions import Permission
 from ostiary_core.records import Client, GrantType, revised
 from ostiary_core.secret import Entropy, draw_client_secret
@@ -95,20 +95,14 @@ def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decis
 
 
 def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the client, or changes the one there is if that is asked for.
-
-    A row that says what stands changes nothing, so that a sheet with the built-in clients can come back.
-    """
+    """A row of a sheet: registers the client, or changes the one there is if that is asked for."""
     client_id = event.fields.get("clientId")
     standing = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and standing is not None and standing.deleted_at is None:
-        who = allowed(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
-        if isinstance(who, Why):
-            return refused(who)
-        if read_client_fields(event.fields, standing) == read_client_fields({}, standing):
-            return Decision(Done())
         changed = ClientChanged(caller=event.caller, client_id=standing.client_id, fields=event.fields)
-        return change(changed, snapshot, now)
+        is_same = read_client_fields(event.fields, standing) == read_client_fields({}, standing)
+        unchanged = pass_over_row(event.caller, Permission.CLIENT_UPDATE, is_same, snapshot, now)
+        return unchanged or change(changed, snapshot, now)
     new = ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
     return register(new, snapshot, now)
 
