@@ -14,7 +14,7 @@ from fuzz.invariants import OF_THE_RULES, Violation
 __all__ = ["Catch", "catch", "run"]
 
 SEED: Final = 20_260_101
-MOST_WORLDS: Final = 60
+MOST_WORLDS: Final = 100
 """A fault that so many worlds do not show is one that survives."""
 
 

@@ -7,10 +7,10 @@ writes and facts. `MemoryStore` is the smallest thing that runs them; `ostiary_c
 service its HTTP meaning, still without I/O.
 """
 
-from ostiary_core.decide import decide, take_turn
+from ostiary_core.decide import decide, keys, take_turn
 from ostiary_core.decision import Decision
 from ostiary_core.instant import Instant, Monotonic
-from ostiary_core.keys import Keys, keys
+from ostiary_core.keys import Keys
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.secret import Digest, Entropy, Secret
 from ostiary_core.snapshot import NotLoaded, Snapshot, load

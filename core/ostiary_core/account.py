@@ -13,7 +13,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 import hmac
 
 from ostiary_core import session
-from ostiary_core.authentication import Person, allowed, permissions_of, person, roles_of
+from ostiary_core.authentication import Person, allowed, permissions_of, person, person_free_to_act, roles_of
 from ostiary_core.decision import (
     AccountKnown,
     Change,
@@ -150,11 +150,9 @@ def sign_out(event: SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
 
 def end_own_session(event: OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
     """The end of one session of the caller's own, wherever it runs; anybody else's is not found."""
-    who = person(event.caller, snapshot, now)
+    who = person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    if who.user.must_change_password:
-        return refused(Why.PASSWORD_MUST_CHANGE)
     standing = snapshot.session(event.session_id)
     if (
         standing is None

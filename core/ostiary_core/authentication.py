@@ -17,6 +17,7 @@ from ostiary_core.why import Why
 
 __all__ = [
     "Person",
+    "actor_id_of",
     "allowed",
     "authenticate_client",
     "exceeds",
@@ -24,6 +25,7 @@ __all__ = [
     "is_super_administrator",
     "permissions_of",
     "person",
+    "person_free_to_act",
     "registered_for",
     "roles_named",
     "roles_of",
@@ -99,6 +101,13 @@ def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     return Why.NOT_SIGNED_IN if user is None else Person(user, session)
 
 
+def person_free_to_act(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
+    """As `person`, past a forced password change."""
+    who = person(caller, snapshot, now)
+    is_held_up = isinstance(who, Person) and who.user.must_change_password
+    return Why.PASSWORD_MUST_CHANGE if is_held_up else who
+
+
 def roles_named(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
     """The roles of these names that exist."""
     found = (snapshot.role(role_id) for role_id in role_ids)
@@ -123,6 +132,11 @@ def is_super_administrator(who: Person | Operator) -> bool:
     return isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids
 
 
+def actor_id_of(who: Person | Operator) -> str | None:
+    """Who did it, for the audit trail; None for whoever runs the machine."""
+    return None if isinstance(who, Operator) else who.user.user_id
+
+
 def exceeds(roles: tuple[Role, ...], who: Person | Operator, snapshot: Snapshot) -> bool:
     """Whether any of `roles` allows what `who` may not do: nobody hands out more than they hold."""
     if is_super_administrator(who) or isinstance(who, Operator):
@@ -137,9 +151,7 @@ def allowed(
     """The caller, if signed in, past a forced password change, and holding `permission`."""
     if isinstance(caller, Operator):
         return caller
-    who = person(caller, snapshot, now)
+    who = person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return who
-    if who.user.must_change_password:
-        return Why.PASSWORD_MUST_CHANGE
     return who if permission.value in permissions_of(who.user, snapshot) else Why.PERMISSION_MISSING

@@ -7,7 +7,7 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
 - Disabling and deleting end every session and code of the client; enabling brings none back.
 """
 
-from ostiary_core.authentication import Person, allowed
+from ostiary_core.authentication import Person, actor_id_of, allowed
 from ostiary_core.client_fields import (
     ACCESS_TOKEN_SECONDS,
     REFRESH_TOKEN_SECONDS,
@@ -41,7 +41,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.instant import Instant
 from ostiary_core.keys import BUILT_IN_CLIENTS
-from ostiary_core.meanwhile import asked_of
+from ostiary_core.meanwhile import asked_of, pass_over_row
 from ostiary_core.permissions import Permission
 from ostiary_core.records import Client, GrantType, revised
 from ostiary_core.secret import Entropy, draw_client_secret
@@ -95,20 +95,14 @@ def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decis
 
 
 def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the client, or changes the one there is if that is asked for.
-
-    A row that says what stands changes nothing, so that a sheet with the built-in clients can come back.
-    """
+    """A row of a sheet: registers the client, or changes the one there is if that is asked for."""
     client_id = event.fields.get("clientId")
     standing = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and standing is not None and standing.deleted_at is None:
-        who = allowed(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
-        if isinstance(who, Why):
-            return refused(who)
-        if read_client_fields(event.fields, standing) == read_client_fields({}, standing):
-            return Decision(Done())
         changed = ClientChanged(caller=event.caller, client_id=standing.client_id, fields=event.fields)
-        return change(changed, snapshot, now)
+        is_same = read_client_fields(event.fields, standing) == read_client_fields({}, standing)
+        unchanged = pass_over_row(event.caller, Permission.CLIENT_UPDATE, is_same, snapshot, now)
+        return unchanged or change(changed, snapshot, now)
     new = ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
     return register(new, snapshot, now)
 
@@ -236,9 +230,4 @@ def changeable(
 
 def told(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
     """What an administrator did with a client, for the audit trail."""
-    return Fact(
-        kind=kind,
-        client_id=client.client_id,
-        actor_id=who.user.user_id if isinstance(who, Person) else None,
-        why=why,
-    )
+    return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)

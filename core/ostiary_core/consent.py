@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from ostiary_core import code as authorization_code
-from ostiary_core.authentication import Person, person
+from ostiary_core.authentication import Person, person_free_to_act
 from ostiary_core.decision import (
     AuthorizationOffered,
     Change,
@@ -105,11 +105,9 @@ def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
 
 def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
     """The user takes a consent back; the client's sessions and codes of this user end with it."""
-    who = person(event.caller, snapshot, now)
+    who = person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    if who.user.must_change_password:
-        return refused(Why.PASSWORD_MUST_CHANGE)
     client = snapshot.client(event.client_id)
     if client is None or client.built_in:
         return refused(Why.NOT_FOUND)
@@ -140,11 +138,9 @@ def _examined(
     caller: SignedIn, asked: AuthorizationParameters, snapshot: Snapshot, now: Instant
 ) -> _Request | Refused:
     """The request behind the parameters, or the first thing that is wrong, in the order of `Why`."""
-    who = person(caller, snapshot, now)
+    who = person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return Refused(who)
-    if who.user.must_change_password:
-        return Refused(Why.PASSWORD_MUST_CHANGE)
     if asked.undecodable:
         return Refused(Why.QUERY_UNDECODABLE)
     if asked.repeated:

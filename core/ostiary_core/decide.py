@@ -1,11 +1,12 @@
 """The rules' one entrance: an event, what is stored and the time in; a decision out.
 
+Each class of events has one row in `RULES`: what it needs loaded, what decides it, whether it only reads.
 `decide` is pure and total. It reads nothing but its arguments, changes nothing, and for every event and
 every snapshot that holds the event's keys it returns a decision; a refusal is a value, not an exception.
 """
 
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ostiary_core import (
     account,
@@ -24,11 +25,87 @@ from ostiary_core import (
 )
 from ostiary_core import events as e
 from ostiary_core.decision import BatchDone, BatchRefused, Decision, Refused
+from ostiary_core.identifiers import username_key
 from ostiary_core.instant import Instant
+from ostiary_core.keys import (
+    BACKEND_CLIENT,
+    BUILT_IN_CLIENTS,
+    Keys,
+    access_token_keys,
+    account_keys,
+    by_caller,
+    by_client,
+    client_key,
+    code_keys,
+    named_keys,
+    of_consent,
+    refresh_token_keys,
+    role_key,
+    roots,
+    session_key,
+    telephone_keys,
+    token_keys,
+    user_key,
+)
+from ostiary_core.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.policy import SPECIFICATION, Policy
+from ostiary_core.records import Table, TextCodePurpose
 from ostiary_core.snapshot import Snapshot
 
-__all__ = ["decide", "take_turn"]
+__all__ = ["READ_ONLY", "RULES", "Rule", "decide", "keys", "take_turn"]
+
+E = TypeVar("E")
+F = TypeVar("F")
+E_contra = TypeVar("E_contra", contravariant=True)
+
+
+class Rule(NamedTuple):
+    """What there is to know of one class of events."""
+
+    keys: Callable[[Any], Keys]
+    handler: Callable[..., Decision]
+    """Takes the event, the snapshot, the time and, where `by_policy`, the policy."""
+    by_policy: bool
+    reads_only: bool
+
+
+class Rules(Generic[E_contra]):
+    """The rules for events of `E_contra`; `|` joins those of two.
+
+    Whatever serves more events serves fewer, so a type checker knows when an event has no rule.
+    """
+
+    def __init__(self, by_class: dict[type, Rule]) -> None:
+        self.by_class = by_class
+
+    def __or__(self, other: "Rules[F]") -> "Rules[E_contra | F]":
+        return Rules(self.by_class | other.by_class)
+
+
+def _rule(
+    kind: type[E],
+    keys: Callable[[E], Keys],
+    handler: Callable[[E, Snapshot, Instant], Decision],
+    reads_only: bool = False,
+) -> Rules[E]:
+    return Rules({kind: Rule(keys, handler, by_policy=False, reads_only=reads_only)})
+
+
+def _query(
+    kind: type[E], keys: Callable[[E], Keys], handler: Callable[[E, Snapshot, Instant], Decision]
+) -> Rules[E]:
+    return _rule(kind, keys, handler, reads_only=True)
+
+
+def _policy_rule(
+    kind: type[E], keys: Callable[[E], Keys], handler: Callable[[E, Snapshot, Instant, Policy], Decision]
+) -> Rules[E]:
+    return Rules({kind: Rule(keys, handler, by_policy=True, reads_only=False)})
+
+
+def _all_of(rules: Rules[e.Event]) -> dict[type, Rule]:
+    """The table itself; here a type checker refuses one that lacks an event."""
+    return rules.by_class
 
 
 def take_turn(
@@ -56,120 +133,15 @@ def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SP
     `snapshot` must hold `keys(event)` and what they refer to, as `snapshot.load` does; a key that is
     missing raises `NotLoaded`, which is a fault of the program and not of the event.
     """
-    match event:
-        # What comes most comes first: each class that is tried takes its time.
-        case e.IntrospectionRequested():
-            return token_service.introspect(event, snapshot, now)
-        case e.RefreshRequested():
-            return token_service.refresh(event, snapshot, now, policy)
-        case e.ClientCredentialsRequested():
-            return token_service.issue_to_client(event, snapshot, now)
-        case e.CodeRedeemed():
-            return token_service.redeem(event, snapshot, now, policy)
-        case e.GrantUnrecognised():
-            return token_service.refuse_grant(event, snapshot, now)
-        case e.RevocationRequested():
-            return token_service.revoke(event, snapshot, now)
-        case e.ProfileRequested():
-            return profile.show(event, snapshot, now)
-        case e.GraceLapsed():
-            return monitor.lapse_grace(event, snapshot, now, policy)
-        case e.RecordLapsed():
-            return lapsing.lapse(event, snapshot, now, policy)
-        case e.AuthorizationChecked():
-            return consent.check(event, snapshot, now)
-        case e.ConsentGiven():
-            return consent.give(event, snapshot, now)
-        case e.ConsentRecalled():
-            return consent.recall(event, snapshot, now)
-        case e.ConsentDenied():
-            return consent.deny(event, snapshot, now)
-        case e.ConsentWithdrawn():
-            return consent.withdraw(event, snapshot, now)
-        case e.PasswordHashRequested():
-            return account.password_on_file(event, snapshot, now)
-        case e.SignInAttempted():
-            return account.sign_in(event, snapshot, now, policy)
-        case e.LoginRefreshed():
-            return account.refresh_login(event, snapshot, now, policy)
-        case e.SignedOut():
-            return account.sign_out(event, snapshot, now)
-        case e.OwnSessionEnded():
-            return account.end_own_session(event, snapshot, now)
-        case e.AccountRequested():
-            return account.known_account(event, snapshot, now)
-        case e.PasswordChanged():
-            return account.change_password(event, snapshot, now, policy)
-        case e.LocaleChosen():
-            return preferences.choose_locale(event, snapshot, now)
-        case e.TimezoneChosen():
-            return preferences.choose_timezone(event, snapshot, now)
-        case e.AvatarChosen():
-            return preferences.choose_avatar(event, snapshot, now)
-        case e.TextCodeRequested():
-            return telephone.request_text_code(event, snapshot, now, policy)
-        case e.PhoneChanged():
-            return telephone.change_phone(event, snapshot, now, policy)
-        case e.PasswordResetByTextMessage():
-            return telephone.reset_password_by_text_message(event, snapshot, now, policy)
-        case e.PasswordResetByAdministrator():
-            return people.reset_password(event, snapshot, now)
-        case e.UserRequested():
-            return people.show(event, snapshot, now)
-        case e.UserRegistered():
-            return people.register(event, snapshot, now)
-        case e.UserChanged():
-            return people.change(event, snapshot, now)
-        case e.UserImported():
-            return people.import_row(event, snapshot, now)
-        case e.UserEnabled():
-            return people.enable(event, snapshot, now)
-        case e.UserDisabled():
-            return people.disable(event, snapshot, now)
-        case e.UserDeleted():
-            return people.delete(event, snapshot, now)
-        case e.UserForcedOut():
-            return people.force_out(event, snapshot, now)
-        case e.FirstAdministratorCreated():
-            return first_administrator.create_first_administrator(event, snapshot, now)
-        case e.RoleRequested():
-            return role.show(event, snapshot, now)
-        case e.RoleRegistered():
-            return role.register(event, snapshot, now)
-        case e.RoleChanged():
-            return role.change(event, snapshot, now)
-        case e.RoleImported():
-            return role.import_row(event, snapshot, now)
-        case e.RoleDeleted():
-            return role.delete(event, snapshot, now)
-        case e.ClientRequested():
-            return client.show(event, snapshot, now)
-        case e.ClientRegistered():
-            return client.register(event, snapshot, now)
-        case e.ClientChanged():
-            return client.change(event, snapshot, now)
-        case e.ClientImported():
-            return client.import_row(event, snapshot, now)
-        case e.ClientEnabled():
-            return client.enable(event, snapshot, now)
-        case e.ClientDisabled():
-            return client.disable(event, snapshot, now)
-        case e.ClientDeleted():
-            return client.delete(event, snapshot, now)
-        case e.ClientSecretReset():
-            return client_secret.reset(event, snapshot, now)
-        case e.OldSecretEnded():
-            return client_secret.end_old(event, snapshot, now)
-        case e.ClientSecretUsed():
-            return client_secret.note_use(event, snapshot, now)
-        case e.WrongSecretsCounted():
-            return client_secret.add_wrong(event, snapshot, now)
-        case e.SessionForcedOut():
-            return monitor.force_out_session(event, snapshot, now)
-        case e.AllOrNothing():
-            return _all_or_nothing(event, snapshot, now, policy)
-        case _:
-            assert_never(event)
+    rule = RULES[type(event)]
+    if rule.by_policy:
+        return rule.handler(event, snapshot, now, policy)
+    return rule.handler(event, snapshot, now)
+
+
+def keys(event: e.Event) -> Keys:
+    """The keys of `event`, in the same few tables whatever the state of the store."""
+    return RULES[type(event)].keys(event)
 
 
 def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
@@ -193,3 +165,155 @@ def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, pol
         tuple(change for decision in decisions for change in decision.changes),
         tuple(fact for decision in decisions for fact in decision.facts),
     )
+
+
+def _password_owner(event: e.PasswordHashRequested) -> Keys:
+    return roots(username_key(event.of)) if isinstance(event.of, str) else by_caller(event.of)
+
+
+def _keys_of_all(event: e.AllOrNothing) -> Keys:
+    # No event of a batch names a consent.
+    return roots(*(place for part in event.events for place in keys(part).roots))
+
+
+def _built_in_keys(event: e.FirstAdministratorCreated) -> Keys:
+    clients = (client_key(client_id) for client_id in BUILT_IN_CLIENTS)
+    return roots(role_key(SUPER_ADMINISTRATOR), username_key(event.username), *clients)
+
+
+_ROWS: Final = (
+    # --- the token service and user-info
+    _policy_rule(
+        e.RefreshRequested,
+        lambda it: by_client(it.credentials, refresh_token_keys(it.refresh_token)),
+        token_service.refresh,
+    )
+    | _query(
+        e.IntrospectionRequested,
+        lambda it: by_client(it.credentials, token_keys(it.token)),
+        token_service.introspect,
+    )
+    | _rule(
+        e.RevocationRequested,
+        lambda it: by_client(it.credentials, token_keys(it.token)),
+        token_service.revoke,
+    )
+    | _rule(e.ClientCredentialsRequested, lambda it: by_client(it.credentials), token_service.issue_to_client)
+    | _policy_rule(
+        e.CodeRedeemed, lambda it: by_client(it.credentials, code_keys(it.code)), token_service.redeem
+    )
+    | _rule(e.GrantUnrecognised, lambda it: by_client(it.credentials), token_service.refuse_grant)
+    | _query(e.ProfileRequested, lambda it: roots(*access_token_keys(it.access_token)), profile.show)
+    # --- the consent page
+    | _query(e.AuthorizationChecked, lambda it: of_consent(it.caller, it.parameters.client_id), consent.check)
+    | _rule(e.ConsentGiven, lambda it: of_consent(it.caller, it.parameters.client_id), consent.give)
+    | _rule(e.ConsentRecalled, lambda it: of_consent(it.caller, it.parameters.client_id), consent.recall)
+    | _rule(e.ConsentDenied, lambda it: of_consent(it.caller, it.parameters.client_id), consent.deny)
+    | _rule(e.ConsentWithdrawn, lambda it: of_consent(it.caller, it.client_id), consent.withdraw)
+    # --- people and their own accounts
+    | _query(e.PasswordHashRequested, _password_owner, account.password_on_file)
+    | _policy_rule(
+        e.SignInAttempted,
+        lambda it: roots(username_key(it.username), client_key(BACKEND_CLIENT)),
+        account.sign_in,
+    )
+    | _policy_rule(
+        e.LoginRefreshed, lambda it: roots(*refresh_token_keys(it.refresh_token)), account.refresh_login
+    )
+    | _rule(e.SignedOut, lambda it: by_caller(it.caller), account.sign_out)
+    | _rule(
+        e.OwnSessionEnded,
+        lambda it: by_caller(it.caller, session_key(it.session_id)),
+        account.end_own_session,
+    )
+    | _query(e.AccountRequested, lambda it: by_caller(it.caller), account.known_account)
+    | _policy_rule(e.PasswordChanged, lambda it: by_caller(it.caller), account.change_password)
+    | _rule(e.LocaleChosen, lambda it: by_caller(it.caller), preferences.choose_locale)
+    | _rule(e.TimezoneChosen, lambda it: by_caller(it.caller), preferences.choose_timezone)
+    | _rule(e.AvatarChosen, lambda it: by_caller(it.caller), preferences.choose_avatar)
+    | _policy_rule(
+        e.TextCodeRequested,
+        lambda it: by_caller(it.caller, *telephone_keys(it.phone, it.purpose)),
+        telephone.request_text_code,
+    )
+    | _policy_rule(
+        e.PhoneChanged,
+        lambda it: by_caller(it.caller, *telephone_keys(it.phone, TextCodePurpose.CHANGE_PHONE)),
+        telephone.change_phone,
+    )
+    | _policy_rule(
+        e.PasswordResetByTextMessage,
+        lambda it: roots(*telephone_keys(it.phone, TextCodePurpose.RESET_PASSWORD)),
+        telephone.reset_password_by_text_message,
+    )
+    # --- administration
+    | _query(e.UserRequested, lambda it: by_caller(it.caller, user_key(it.user_id)), people.show)
+    | _rule(e.UserRegistered, lambda it: by_caller(it.caller, *account_keys(it.fields)), people.register)
+    | _rule(
+        e.UserChanged,
+        lambda it: by_caller(it.caller, user_key(it.user_id), *account_keys(it.fields)),
+        people.change,
+    )
+    | _rule(e.UserImported, lambda it: by_caller(it.caller, *account_keys(it.fields)), people.import_row)
+    | _rule(e.UserEnabled, lambda it: by_caller(it.caller, user_key(it.user_id)), people.enable)
+    | _rule(e.UserDisabled, lambda it: by_caller(it.caller, user_key(it.user_id)), people.disable)
+    | _rule(e.UserDeleted, lambda it: by_caller(it.caller, user_key(it.user_id)), people.delete)
+    | _rule(e.UserForcedOut, lambda it: by_caller(it.caller, user_key(it.user_id)), people.force_out)
+    | _rule(
+        e.PasswordResetByAdministrator,
+        lambda it: by_caller(it.caller, user_key(it.user_id)),
+        people.reset_password,
+    )
+    | _query(e.RoleRequested, lambda it: by_caller(it.caller, role_key(it.role_id)), role.show)
+    | _rule(
+        e.RoleRegistered,
+        lambda it: by_caller(it.caller, *named_keys(Table.ROLE, it.fields, "code")),
+        role.register,
+    )
+    | _rule(e.RoleChanged, lambda it: by_caller(it.caller, role_key(it.role_id)), role.change)
+    | _rule(
+        e.RoleImported,
+        lambda it: by_caller(it.caller, *named_keys(Table.ROLE, it.fields, "code")),
+        role.import_row,
+    )
+    | _rule(e.RoleDeleted, lambda it: by_caller(it.caller, role_key(it.role_id)), role.delete)
+    | _query(e.ClientRequested, lambda it: by_caller(it.caller, client_key(it.client_id)), client.show)
+    | _rule(
+        e.ClientRegistered,
+        lambda it: by_caller(it.caller, *named_keys(Table.CLIENT, it.fields, "clientId")),
+        client.register,
+    )
+    | _rule(e.ClientChanged, lambda it: by_caller(it.caller, client_key(it.client_id)), client.change)
+    | _rule(
+        e.ClientImported,
+        lambda it: by_caller(it.caller, *named_keys(Table.CLIENT, it.fields, "clientId")),
+        client.import_row,
+    )
+    | _rule(e.ClientEnabled, lambda it: by_caller(it.caller, client_key(it.client_id)), client.enable)
+    | _rule(e.ClientDisabled, lambda it: by_caller(it.caller, client_key(it.client_id)), client.disable)
+    | _rule(e.ClientDeleted, lambda it: by_caller(it.caller, client_key(it.client_id)), client.delete)
+    | _rule(
+        e.ClientSecretReset, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.reset
+    )
+    | _rule(
+        e.OldSecretEnded, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.end_old
+    )
+    | _rule(
+        e.SessionForcedOut,
+        lambda it: by_caller(it.caller, session_key(it.session_id)),
+        monitor.force_out_session,
+    )
+    | _policy_rule(e.AllOrNothing, _keys_of_all, _all_or_nothing)
+    # --- whoever runs the machine, and the runtime itself
+    | _rule(e.FirstAdministratorCreated, _built_in_keys, first_administrator.create_first_administrator)
+    | _rule(e.ClientSecretUsed, lambda it: roots(client_key(it.client_id)), client_secret.note_use)
+    | _rule(e.WrongSecretsCounted, lambda it: roots(client_key(it.client_id)), client_secret.add_wrong)
+    | _policy_rule(e.GraceLapsed, lambda it: roots(session_key(it.session_id)), monitor.lapse_grace)
+    | _policy_rule(e.RecordLapsed, lambda it: roots(it.key), lapsing.lapse)
+)
+
+RULES: Final = _all_of(_ROWS)
+"""What each class of events needs loaded, and what decides it."""
+
+READ_ONLY: Final = tuple(kind for kind, rule in RULES.items() if rule.reads_only)
+"""Events whose decision never changes anything, so that a store may serve them beside a writer."""

@@ -1,21 +1,40 @@
 """What an event needs loaded before it can be decided.
 
 An event names its roots; whatever a loaded record refers to is loaded with it (`records.references`), so
-token → session → user, client and consent follow by themselves. A snapshot refuses every other key.
+token → session → user, client and consent follow by themselves. A snapshot refuses every other key. Of these
+functions the table of rules (`decide`) makes the keys of each event.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final
 
-from ostiary_core import events as e
+from ostiary_core.events import Caller, ClientCredentials, SignedIn
 from ostiary_core.identifiers import phone_key, text_code_key, username_key
 from ostiary_core.making import maker
-from ostiary_core.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.records import Place, Table, TextCodePurpose
 from ostiary_core.secret import Digest, Secret
 
-__all__ = ["BACKEND_CLIENT", "BUILT_IN_CLIENTS", "Keys", "keys"]
+__all__ = [
+    "BACKEND_CLIENT",
+    "BUILT_IN_CLIENTS",
+    "Keys",
+    "access_token_keys",
+    "account_keys",
+    "by_caller",
+    "by_client",
+    "client_key",
+    "code_keys",
+    "named_keys",
+    "of_consent",
+    "refresh_token_keys",
+    "role_key",
+    "roots",
+    "session_key",
+    "telephone_keys",
+    "token_keys",
+    "user_key",
+]
 
 BACKEND_CLIENT = "console"
 """The built-in client whose sessions are the backend's own login sessions."""
@@ -35,147 +54,89 @@ class Keys:
 _make_keys: Final = maker(Keys)
 
 
-def _client(client_id: str) -> Place:
+# --- all that an event needs
+
+
+def roots(*places: Place) -> Keys:
+    """These records."""
+    return _make_keys(places)
+
+
+def by_client(credentials: ClientCredentials, places: tuple[Place, ...] = ()) -> Keys:
+    """The client that authenticates, and these records."""
+    return _make_keys(((Table.CLIENT, credentials.client_id), *places))
+
+
+def by_caller(caller: Caller | None, *places: Place) -> Keys:
+    """The session of whoever calls, and these records."""
+    signed_in = access_token_keys(caller.access_token) if isinstance(caller, SignedIn) else ()
+    return _make_keys((*signed_in, *places))
+
+
+def of_consent(caller: SignedIn, client_id: str | None) -> Keys:
+    """What stands between whoever calls and a client."""
+    named = client_id or ""
+    return _make_keys(
+        (*access_token_keys(caller.access_token), client_key(named)), (caller.access_token.digest, named)
+    )
+
+
+# --- a part of it
+
+
+def client_key(client_id: str) -> Place:
     return (Table.CLIENT, client_id)
 
 
-def _user(user_id: str) -> Place:
+def user_key(user_id: str) -> Place:
     return (Table.USER, user_id)
 
 
-def _refresh_token(token: Secret | None) -> tuple[Place, ...]:
+def role_key(role_id: str) -> Place:
+    return (Table.ROLE, role_id)
+
+
+def session_key(session_id: str) -> Place:
+    return (Table.SESSION, session_id)
+
+
+def refresh_token_keys(token: Secret | None) -> tuple[Place, ...]:
     return () if token is None else ((Table.REFRESH_TOKEN, token.digest),)
 
 
-def _access_token(token: Secret) -> tuple[Place, ...]:
+def code_keys(code: Secret | None) -> tuple[Place, ...]:
+    return () if code is None else ((Table.CODE, code.digest),)
+
+
+def access_token_keys(token: Secret) -> tuple[Place, ...]:
     return ((Table.ACCESS_TOKEN, token.digest),)
 
 
-def _either_token(token: Secret | None) -> tuple[Place, ...]:
-    """Whoever asks does not say which kind it is."""
-    return () if token is None else (*_access_token(token), *_refresh_token(token))
+def token_keys(token: Secret | None) -> tuple[Place, ...]:
+    """Of either kind: whoever asks does not say which it is."""
+    return () if token is None else (*access_token_keys(token), *refresh_token_keys(token))
 
 
-def _caller(caller: e.Caller | None) -> tuple[Place, ...]:
-    return _access_token(caller.access_token) if isinstance(caller, e.SignedIn) else ()
+def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[Place, ...]:
+    """Whose number it is, and the code that was sent there."""
+    return (phone_key(phone), text_code_key(purpose, phone))
 
 
-def _named(table: Table, fields: Mapping[str, object], name: str) -> tuple[Place, ...]:
+def named_keys(table: Table, fields: Mapping[str, object], name: str) -> tuple[Place, ...]:
     """The record that a field names, where it names any."""
     value = fields.get(name)
     return ((table, value),) if isinstance(value, str) else ()
 
 
-def _named_user(fields: Mapping[str, object]) -> tuple[Place, ...]:
+def account_keys(fields: Mapping[str, object]) -> tuple[Place, ...]:
     """The names that an account takes, and the roles it is given."""
     username, phone, role_ids = fields.get("username"), fields.get("phone"), fields.get("roleIds")
     return (
         *((username_key(username),) if isinstance(username, str) else ()),
         *((phone_key(phone),) if isinstance(phone, str) else ()),
         *(
-            (Table.ROLE, role_id)
+            role_key(role_id)
             for role_id in (role_ids if isinstance(role_ids, list | tuple) else ())
             if isinstance(role_id, str)
         ),
     )
-
-
-def keys(event: e.Event) -> Keys:
-    """The keys of `event`, in the same few tables whatever the state of the store."""
-    match event:
-        # What comes most comes first, as in `decide`.
-        case e.RefreshRequested():
-            return _make_keys((_client(event.credentials.client_id), *_refresh_token(event.refresh_token)))
-        case e.IntrospectionRequested() | e.RevocationRequested():
-            return _make_keys((_client(event.credentials.client_id), *_either_token(event.token)))
-        case e.ClientCredentialsRequested() | e.GrantUnrecognised():
-            return _make_keys((_client(event.credentials.client_id),))
-        case e.CodeRedeemed():
-            code = () if event.code is None else ((Table.CODE, event.code.digest),)
-            return _make_keys((_client(event.credentials.client_id), *code))
-        case e.ProfileRequested():
-            return _make_keys(_access_token(event.access_token))
-        case e.GraceLapsed():
-            return _make_keys(((Table.SESSION, event.session_id),))
-        case e.RecordLapsed():
-            return _make_keys((event.key,))
-        case e.AuthorizationChecked() | e.ConsentGiven() | e.ConsentRecalled() | e.ConsentDenied():
-            client_id = event.parameters.client_id or ""
-            return _make_keys(
-                (*_caller(event.caller), _client(client_id)), (event.caller.access_token.digest, client_id)
-            )
-        case e.ConsentWithdrawn():
-            return _make_keys(
-                (*_caller(event.caller), _client(event.client_id)),
-                (event.caller.access_token.digest, event.client_id),
-            )
-        case e.PasswordHashRequested():
-            return _make_keys((username_key(event.of),) if isinstance(event.of, str) else _caller(event.of))
-        case e.SignInAttempted():
-            return _make_keys((username_key(event.username), _client(BACKEND_CLIENT)))
-        case e.LoginRefreshed():
-            return _make_keys(_refresh_token(event.refresh_token))
-        case (
-            e.SignedOut()
-            | e.AccountRequested()
-            | e.PasswordChanged()
-            | e.LocaleChosen()
-            | e.TimezoneChosen()
-            | e.AvatarChosen()
-        ):
-            return _make_keys(_caller(event.caller))
-        case e.TextCodeRequested():
-            return _make_keys(
-                (*_caller(event.caller), phone_key(event.phone), text_code_key(event.purpose, event.phone))
-            )
-        case e.PhoneChanged():
-            purpose = TextCodePurpose.CHANGE_PHONE
-            return _make_keys(
-                (*_caller(event.caller), phone_key(event.phone), text_code_key(purpose, event.phone))
-            )
-        case e.PasswordResetByTextMessage():
-            purpose = TextCodePurpose.RESET_PASSWORD
-            return _make_keys((phone_key(event.phone), text_code_key(purpose, event.phone)))
-        case e.UserRegistered() | e.UserImported():
-            return _make_keys((*_caller(event.caller), *_named_user(event.fields)))
-        case e.UserChanged():
-            return _make_keys((*_caller(event.caller), _user(event.user_id), *_named_user(event.fields)))
-        case (
-            e.PasswordResetByAdministrator()
-            | e.UserEnabled()
-            | e.UserDisabled()
-            | e.UserDeleted()
-            | e.UserForcedOut()
-            | e.UserRequested()
-        ):
-            return _make_keys((*_caller(event.caller), _user(event.user_id)))
-        case e.OwnSessionEnded():
-            return _make_keys((*_caller(event.caller), (Table.SESSION, event.session_id)))
-        case e.RoleRegistered() | e.RoleImported():
-            return _make_keys((*_caller(event.caller), *_named(Table.ROLE, event.fields, "code")))
-        case e.RoleChanged() | e.RoleDeleted() | e.RoleRequested():
-            return _make_keys((*_caller(event.caller), (Table.ROLE, event.role_id)))
-        case e.SessionForcedOut():
-            return _make_keys((*_caller(event.caller), (Table.SESSION, event.session_id)))
-        case e.FirstAdministratorCreated():
-            built_in = tuple(_client(client_id) for client_id in BUILT_IN_CLIENTS)
-            return _make_keys(((Table.ROLE, SUPER_ADMINISTRATOR), username_key(event.username), *built_in))
-        case e.ClientRegistered() | e.ClientImported():
-            return _make_keys((*_caller(event.caller), *_named(Table.CLIENT, event.fields, "clientId")))
-        case (
-            e.ClientChanged()
-            | e.ClientEnabled()
-            | e.ClientDisabled()
-            | e.ClientDeleted()
-            | e.ClientSecretReset()
-            | e.OldSecretEnded()
-            | e.ClientRequested()
-        ):
-            return _make_keys((*_caller(event.caller), _client(event.client_id)))
-        case e.ClientSecretUsed() | e.WrongSecretsCounted():
-            return _make_keys((_client(event.client_id),))
-        case e.AllOrNothing():
-            # No event of a batch names a consent.
-            return _make_keys(tuple(key for part in event.events for key in keys(part).roots))
-        case _:
-            assert_never(event)

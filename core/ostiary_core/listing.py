@@ -41,6 +41,7 @@ __all__ = [
     "RememberedConsent",
     "Resource",
     "Sort",
+    "fold_ascii",
 ]
 
 T = TypeVar("T")
@@ -229,6 +230,18 @@ CONSENTS: Final = Resource(
 
 
 # --- the question and the answer
+
+
+def fold_ascii(text: str) -> str:
+    """What is compared where a text contains another.
+
+    >>> fold_ascii("ÄPFEL aus ULM")
+    'Äpfel aus ulm'
+    """
+    return text.translate(_LOWER)
+
+
+_LOWER: Final = MappingProxyType({capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)})
 
 FilterValue = str | bool | tuple[str, ...]
 """What a field is to be, as its `Match` has it."""

@@ -1,4 +1,5 @@
-"""A change by somebody who was shown the record before: what others did to it meanwhile is not undone.
+"""A change by somebody who was shown the record before: what others did to it meanwhile is not undone, and
+what stands already is not done again.
 
 A form sends every field it has, also those that nobody touched. So a change may say what its maker was shown:
 a field that is sent as it was shown is left as it stands, and one that others changed too is refused, for
@@ -7,10 +8,15 @@ whoever asked to look at again.
 
 from collections.abc import Callable, Mapping
 
-from ostiary_core.decision import FieldFault
+from ostiary_core.authentication import allowed
+from ostiary_core.decision import Decision, Done, FieldFault, refused
+from ostiary_core.events import Caller
+from ostiary_core.instant import Instant
+from ostiary_core.permissions import Permission
+from ostiary_core.snapshot import Snapshot
 from ostiary_core.why import Why
 
-__all__ = ["asked_of"]
+__all__ = ["asked_of", "pass_over_row"]
 
 Fields = Mapping[str, object]
 
@@ -34,3 +40,16 @@ def asked_of(
         if name in shown and standing not in (read({name: shown[name]}), read({name: value}))
     )
     return faults or asked
+
+
+def pass_over_row(
+    caller: Caller, permission: Permission, says_what_stands: bool, snapshot: Snapshot, now: Instant
+) -> Decision | None:
+    """The answer to a row of a sheet that changes nothing of the record it names; None for any other.
+
+    So a sheet can come back with what its bringer may not change: what is built in, and who is out of reach.
+    """
+    who = allowed(caller, permission, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    return Decision(Done()) if says_what_stands else None

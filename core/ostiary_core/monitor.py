@@ -1,9 +1,9 @@
 """Running sessions as an administrator and the sweeper treat them: forced out, swept."""
 
 from ostiary_core import session
-from ostiary_core.authentication import allowed, is_super_administrator
+from ostiary_core.authentication import actor_id_of, allowed, is_super_administrator
 from ostiary_core.decision import Decision, Done, refused
-from ostiary_core.events import GraceLapsed, Operator, SessionForcedOut
+from ostiary_core.events import GraceLapsed, SessionForcedOut
 from ostiary_core.instant import Instant
 from ostiary_core.permissions import Permission
 from ostiary_core.policy import Policy
@@ -24,12 +24,7 @@ def force_out_session(event: SessionForcedOut, snapshot: Snapshot, now: Instant)
         return refused(Why.NOT_FOUND)
     if standing.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
         return refused(Why.NOT_FOUND)
-    changes, fact = session.end(
-        standing,
-        Why.SESSION_FORCED_OUT,
-        now,
-        actor_id=None if isinstance(who, Operator) else who.user.user_id,
-    )
+    changes, fact = session.end(standing, Why.SESSION_FORCED_OUT, now, actor_id=actor_id_of(who))
     return Decision(Done(), changes, (fact,))
 
 

@@ -12,7 +12,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 
 from typing import Any
 
-from ostiary_core.authentication import Person, allowed, exceeds, roles_named, roles_of
+from ostiary_core.authentication import Person, actor_id_of, allowed, exceeds, roles_named, roles_of
 from ostiary_core.decision import (
     Change,
     Decision,
@@ -44,7 +44,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.identifiers import names_of, username_key
 from ostiary_core.instant import Instant
-from ostiary_core.meanwhile import asked_of
+from ostiary_core.meanwhile import asked_of, pass_over_row
 from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.records import Role, User, revised
 from ostiary_core.secret import draw_id
@@ -161,22 +161,21 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the account, or changes the one of that name if that is asked for.
-
-    A row that says what stands changes nothing, so that a sheet with accounts out of the caller's reach can
-    come back.
-    """
+    """A row of a sheet: registers the account, or changes the one of that name if that is asked for."""
     username = event.fields.get("username")
     standing = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
     if event.replace and standing is not None:
-        who = allowed(event.caller, Permission.USER_UPDATE, snapshot, now)
-        if isinstance(who, Why):
-            return refused(who)
+        user = snapshot.user(standing.user_id)
+        is_same = (
+            user is not None
+            and event.password_hash is None
+            and (read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user, ()))
+        )
+        unchanged = pass_over_row(event.caller, Permission.USER_UPDATE, is_same, snapshot, now)
+        if unchanged is not None:
+            return unchanged
         if event.password_hash is not None:
             return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("password", FieldRule.IMMUTABLE),)))
-        user = snapshot.user(standing.user_id)
-        if user and read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user, ()):
-            return Decision(Done())
         changed = UserChanged(
             caller=event.caller, user_id=standing.user_id, fields=event.fields, faults=event.faults
         )
@@ -356,12 +355,8 @@ def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
     return user.enabled and role is not None and role.enabled_holders <= 1
 
 
-def _actor_id(who: Person | Operator) -> str | None:
-    return who.user.user_id if isinstance(who, Person) else None
-
-
 def _told(kind: FactKind, user: User, who: Person | Operator, why: Why | None = None) -> Fact:
-    return Fact(kind=kind, user_id=user.user_id, actor_id=_actor_id(who), why=why)
+    return Fact(kind=kind, user_id=user.user_id, actor_id=actor_id_of(who), why=why)
 
 
 def _ended(user: User, who: Person | Operator, why: Why) -> Fact:

@@ -5,8 +5,7 @@ give the same pages.
 """
 
 from collections.abc import Iterable
-from types import MappingProxyType
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from ostiary_core.audit import AuditEntry
 from ostiary_core.instant import Instant
@@ -25,6 +24,7 @@ from ostiary_core.listing import (
     Page,
     RememberedConsent,
     Resource,
+    fold_ascii,
 )
 from ostiary_core.records import Client, Consent, Place, Record, Session, Table, User, references
 from ostiary_core.session import SessionState, state_of
@@ -33,8 +33,6 @@ from ostiary_core.snapshot import Snapshot
 __all__ = ["plain_items_after", "plain_page"]
 
 T = TypeVar("T")
-
-_LOWER: Final = MappingProxyType({capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)})
 
 
 class Plain(Protocol):
@@ -172,9 +170,5 @@ def _fits(item: object, listing: Listing[T]) -> bool:
 
 def _matches(held: object, wanted: FilterValue, match: Match) -> bool:
     if match is Match.CONTAINS:
-        return isinstance(held, str) and isinstance(wanted, str) and _folded(wanted) in _folded(held)
+        return isinstance(held, str) and isinstance(wanted, str) and fold_ascii(wanted) in fold_ascii(held)
     return held in wanted if isinstance(wanted, tuple) else held == wanted
-
-
-def _folded(text: str) -> str:
-    return text.translate(_LOWER)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ostiary_core.authentication import person
+from ostiary_core.authentication import person_free_to_act
 from ostiary_core.decision import (
     Decision,
     Done,
@@ -46,11 +46,9 @@ def choose_avatar(event: AvatarChosen, snapshot: Snapshot, now: Instant) -> Deci
 def _chosen(
     caller: SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, now: Instant, **chosen: Any
 ) -> Decision:
-    who = person(caller, snapshot, now)
+    who = person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    if who.user.must_change_password:
-        return refused(Why.PASSWORD_MUST_CHANGE)
     if faults:
         return Decision(Refused(Why.FIELDS_INVALID, faults))
     changed = revised(who.user, updated_at=now, **chosen)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ostiary_core.authentication import Person, allowed, exceeds
+from ostiary_core.authentication import Person, actor_id_of, allowed, exceeds
 from ostiary_core.decision import (
     Decision,
     Delete,
@@ -41,7 +41,7 @@ from ostiary_core.events import (
 from ostiary_core.fields import FieldReader
 from ostiary_core.identifiers import RESERVED
 from ostiary_core.instant import Instant
-from ostiary_core.meanwhile import asked_of
+from ostiary_core.meanwhile import asked_of, pass_over_row
 from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.records import Role, revised
 from ostiary_core.snapshot import Snapshot
@@ -115,21 +115,15 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def import_row(event: RoleImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the role, or changes the one of that code if that is asked for.
-
-    A row that says what stands changes nothing, so that a sheet with the built-in role can come back.
-    """
+    """A row of a sheet: registers the role, or changes the one of that code if that is asked for."""
     code = event.fields.get("code")
     standing = snapshot.role(code) if isinstance(code, str) else None
     if event.replace and standing is not None:
-        who = allowed(event.caller, Permission.ROLE_UPDATE, snapshot, now)
-        if isinstance(who, Why):
-            return refused(who)
         as_shown = replace(standing, permissions=permissions_in(standing))
-        if _read(event.fields, as_shown) == _read({}, as_shown):
-            return Decision(Done())
+        is_same = _read(event.fields, as_shown) == _read({}, as_shown)
         changed = RoleChanged(caller=event.caller, role_id=standing.role_id, fields=event.fields)
-        return change(changed, snapshot, now)
+        unchanged = pass_over_row(event.caller, Permission.ROLE_UPDATE, is_same, snapshot, now)
+        return unchanged or change(changed, snapshot, now)
     return register(RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
 
 
@@ -175,8 +169,4 @@ def _read(fields: Mapping[str, object], standing: Role | None) -> _RoleFields | 
 
 
 def _told(kind: FactKind, role: Role, who: Person | Operator) -> Fact:
-    return Fact(
-        kind=kind,
-        role_id=role.role_id,
-        actor_id=who.user.user_id if isinstance(who, Person) else None,
-    )
+    return Fact(kind=kind, role_id=role.role_id, actor_id=actor_id_of(who))

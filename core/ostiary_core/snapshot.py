@@ -139,7 +139,8 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
     Tables are taken in their order, so that what a record refers to is known before its table's turn.
     """
     wanted = tuple(wanted)
-    records: _Records = {}
+    loaded = Snapshot({})
+    records = loaded._records
     pending: dict[Table, set[Any]] = {}
     for keys in wanted:
         _await(keys.roots, records, pending)
@@ -164,7 +165,7 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
                 records.setdefault((Table.REFRESH_TOKEN, record.access_digest), None)
             if led_to := references(record):
                 _await(led_to, records, pending)
-    return Snapshot(records)
+    return loaded
 
 
 def _await(places: Iterable[Place], records: _Records, pending: dict[Table, set[Any]]) -> None:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from ostiary_core.audit import AuditEntry, Origin, audit_entries
-from ostiary_core.decide import take_turn
+from ostiary_core.decide import keys, take_turn
 from ostiary_core.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.events import Event
 from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.keys import Keys, keys
+from ostiary_core.keys import Keys
 from ostiary_core.lapsing import Lapsed, Lapses, plain_lapsed
 from ostiary_core.life import EndingSought, SessionLife, ending_from_above, life_keys
 from ostiary_core.listing import USES, Listing, Page

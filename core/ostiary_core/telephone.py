@@ -18,7 +18,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
 import hmac
 
 from ostiary_core.account import all_ended, ended_but_here, refuse_wrong_password
-from ostiary_core.authentication import person
+from ostiary_core.authentication import person_free_to_act
 from ostiary_core.decision import (
     Change,
     Decision,
@@ -62,11 +62,10 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
     addressee = None if known is None else snapshot.user(known.user_id)
     count: tuple[Change, ...] = ()
     if event.purpose is TextCodePurpose.CHANGE_PHONE:
-        who = Why.NOT_SIGNED_IN if event.caller is None else person(event.caller, snapshot, now)
+        caller = event.caller
+        who = Why.NOT_SIGNED_IN if caller is None else person_free_to_act(caller, snapshot, now)
         if isinstance(who, Why):
             return refused(who)
-        if who.user.must_change_password:
-            return refused(Why.PASSWORD_MUST_CHANGE)
         wait_seconds = seconds_to_text_code(who.user, now, policy)
         if wait_seconds:
             return Decision(Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds))
@@ -126,11 +125,9 @@ def _drawn(event: TextCodeRequested, digest: Digest, standing: TextCode | None, 
 
 def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """A new number for a user who holds the telephone and knows the current password."""
-    who = person(event.caller, snapshot, now)
+    who = person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    if who.user.must_change_password:
-        return refused(Why.PASSWORD_MUST_CHANGE)
     wrong = refuse_wrong_password(event, who, now, policy)
     if wrong is not None:
         return wrong

@@ -75,7 +75,7 @@ def refresh_at_user_info(original: Original) -> Original:
 @contextmanager
 def looked_for_among_both() -> Iterator[None]:
     with (
-        replaced("keys", "_access_token", either_token),
+        replaced("keys", "access_token_keys", either_token),
         wrapped("profile", "show", refresh_at_user_info)(),
     ):
         yield

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from ostiary_core.decide import RULES
+
 __all__ = ["Fault", "Plant", "Wrap", "replaced", "wrapped"]
 
 WHERE = ("ostiary_core", "fuzz.driver", "fuzz.watch")
@@ -24,7 +26,7 @@ class Fault:
 
 
 @contextmanager
-def replaced(module: str, name: str, substitute: object) -> Iterator[None]:
+def replaced(module: str, name: str, substitute: Callable[..., Any]) -> Iterator[None]:
     """`name` of a module of the core is something else for a while, in the core and to whoever drives it."""
     original = vars(sys.modules[f"ostiary_core.{module}"])[name]
     with ExitStack() as stack:
@@ -36,6 +38,10 @@ def replaced(module: str, name: str, substitute: object) -> Iterator[None]:
             for bound, value in list(vars(each).items()):
                 if value is original:
                     stack.enter_context(patch.object(each, bound, substitute))
+        rows = {kind: rule for kind, rule in RULES.items() if rule.handler is original}
+        stack.enter_context(
+            patch.dict(RULES, {kind: rule._replace(handler=substitute) for kind, rule in rows.items()})
+        )
         yield
 
 

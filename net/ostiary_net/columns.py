@@ -30,7 +30,7 @@ from ostiary_core.records import (
     User,
 )
 
-__all__ = ["TABLES", "Row", "SQLValue", "Stored", "Translation", "translation"]
+__all__ = ["TABLES", "Row", "SQLValue", "Stored", "Translation", "has_utf8", "translation"]
 
 SQLValue = str | bytes | int | None
 Row = Sequence[SQLValue]
@@ -110,6 +110,17 @@ def translation(kind: type[Any]) -> Translation:
 
 
 # --- one value
+
+
+def has_utf8(value: object) -> bool:
+    """Whether each text in a value, or in a key of several, has UTF-8: half a surrogate pair has none."""
+    try:
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, str):
+                part.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from ostiary_core.instant import MINUTE_MS, Instant
-from ostiary_core.listing import FilterValue, Listing, Match, Page, Sort
+from ostiary_core.listing import FilterValue, Listing, Match, Page, Sort, fold_ascii
 from ostiary_net.columns import Row, SQLValue
 from ostiary_net.listed import SOURCES, Source
 
@@ -264,7 +264,7 @@ class Pager:
         if listing.search:
             looked_into = [source.expression(name) for name in listing.resource.searched]
             conditions.append(f"({' OR '.join(self._dialect.contains(text) for text in looked_into)})")
-            bindings += [_folded(listing.search)] * len(looked_into)
+            bindings += [fold_ascii(listing.search)] * len(looked_into)
         if not all(self._dialect.holds(value) for value in bindings if isinstance(value, str)):
             return None
         return _Question(
@@ -281,7 +281,7 @@ class Pager:
 
     def _filter(self, expression: str, value: FilterValue, match: Match) -> tuple[str, list[SQLValue]]:
         if match is Match.CONTAINS:
-            return self._dialect.contains(expression), [_folded(str(value))]
+            return self._dialect.contains(expression), [fold_ascii(str(value))]
         if isinstance(value, tuple):
             possible = [str(each) for each in value if self._dialect.holds(each)]
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"
@@ -309,7 +309,3 @@ def _mark(execute: Execute, question: _Question, survey: _Survey, order: _Order,
 
 def _reversed(order: _Order) -> _Order:
     return tuple(Sort(sort.field, not sort.descending) for sort in order)
-
-
-def _folded(text: str) -> str:
-    return "".join(chr(ord(each) + 32) if "A" <= each <= "Z" else each for each in text)

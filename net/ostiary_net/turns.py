@@ -12,8 +12,9 @@ from typing import Any, Final, NoReturn, TypeVar
 import trio
 
 from ostiary_core.audit import Origin
+from ostiary_core.decide import READ_ONLY
 from ostiary_core.decision import Decision
-from ostiary_core.events import READ_ONLY, Event
+from ostiary_core.events import Event
 from ostiary_core.instant import Instant
 from ostiary_core.life import SessionLife
 from ostiary_core.listing import Listing, ListingStore, Page

@@ -15,6 +15,7 @@ from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import SPECIFICATION, Instant, MemoryStore, Policy, Secret, Why, decide, keys, load
+from ostiary_core.decide import READ_ONLY
 from ostiary_core.decision import (
     Change,
     CodeIssued,
@@ -33,7 +34,6 @@ from ostiary_core.decision import (
     UserKnown,
 )
 from ostiary_core.events import (
-    READ_ONLY,
     AuthenticationMethod,
     ClientCredentials,
     ClientRegistered,

@@ -20,6 +20,7 @@ from ostiary_core import (
     load,
     take_turn,
 )
+from ostiary_core.decide import READ_ONLY, RULES
 from ostiary_core.decision import (
     AuthorizationOffered,
     Decision,
@@ -33,7 +34,6 @@ from ostiary_core.decision import (
     Update,
 )
 from ostiary_core.events import (
-    READ_ONLY,
     AllOrNothing,
     ClientDeleted,
     ClientDisabled,
@@ -169,6 +169,11 @@ def assert_writable(decision: Decision, store: MemoryStore) -> None:
                 assert known is not None
                 assert known.revision == before.revision
                 seen[before.key] = None
+
+
+def test_every_event_has_its_rule_and_only_events_have_one() -> None:
+    assert len(EVENTS) == len(set(EVENTS))
+    assert set(RULES) == set(EVENTS)
 
 
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)

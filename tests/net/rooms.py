@@ -9,7 +9,8 @@ from argon2 import PasswordHasher, Type
 
 from ostiary_core import Decision, Entropy, Instant, MemoryStore
 from ostiary_core.audit import Origin
-from ostiary_core.events import READ_ONLY, Event, Operator, UserRegistered
+from ostiary_core.decide import READ_ONLY
+from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.instant import SECOND_MS
 from ostiary_core.records import Session, Table
 from ostiary_net.clock import SystemClock

@@ -86,7 +86,6 @@ from ostiary_core.events.token_service import (
 from ostiary_core.instant import Instant
 
 __all__ = [
-    "READ_ONLY",
     "AccountRequested",
     "AdministrationEvent",
     "AllOrNothing",
@@ -232,18 +231,6 @@ Event = (
     | RecordLapsed
     | AllOrNothing
 )
-
-READ_ONLY = (
-    IntrospectionRequested,
-    ProfileRequested,
-    AuthorizationChecked,
-    PasswordHashRequested,
-    AccountRequested,
-    UserRequested,
-    RoleRequested,
-    ClientRequested,
-)
-"""Events whose decision never changes anything, so that a store may serve them beside a writer."""
 
 
 def with_clock_ahead(event: Event, by_ms: int) -> Event:

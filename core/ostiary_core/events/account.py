@@ -9,22 +9,6 @@ from ostiary_core.permissions import Permission
 from ostiary_core.records import TextCodePurpose
 from ostiary_core.secret import Entropy, Secret
 
-__all__ = [
-    "AccountRequested",
-    "AvatarChosen",
-    "LocaleChosen",
-    "LoginRefreshed",
-    "OwnSessionEnded",
-    "PasswordChanged",
-    "PasswordHashRequested",
-    "PasswordResetByTextMessage",
-    "PhoneChanged",
-    "SignInAttempted",
-    "SignedOut",
-    "TextCodeRequested",
-    "TimezoneChosen",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PasswordHashRequested:

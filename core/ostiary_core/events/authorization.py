@@ -5,15 +5,6 @@ from dataclasses import dataclass, field
 from ostiary_core.events.callers import SignedIn
 from ostiary_core.secret import Entropy
 
-__all__ = [
-    "AuthorizationChecked",
-    "AuthorizationParameters",
-    "ConsentDenied",
-    "ConsentGiven",
-    "ConsentRecalled",
-    "ConsentWithdrawn",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationParameters:

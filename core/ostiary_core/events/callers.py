@@ -5,14 +5,6 @@ from enum import StrEnum
 
 from ostiary_core.secret import Secret
 
-__all__ = [
-    "AuthenticationMethod",
-    "Caller",
-    "ClientCredentials",
-    "Operator",
-    "SignedIn",
-]
-
 
 class AuthenticationMethod(StrEnum):
     """How a client presented its secret; it decides the status of `invalid_client`."""

@@ -7,20 +7,6 @@ from ostiary_core.events.callers import Caller
 from ostiary_core.instant import Instant
 from ostiary_core.secret import Digest, Entropy
 
-__all__ = [
-    "ClientChanged",
-    "ClientDeleted",
-    "ClientDisabled",
-    "ClientEnabled",
-    "ClientImported",
-    "ClientRegistered",
-    "ClientRequested",
-    "ClientSecretReset",
-    "ClientSecretUsed",
-    "OldSecretEnded",
-    "WrongSecretsCounted",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRegistered:

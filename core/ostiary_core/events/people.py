@@ -7,24 +7,6 @@ from ostiary_core.decision import FieldFault
 from ostiary_core.events.callers import Caller
 from ostiary_core.secret import Entropy
 
-__all__ = [
-    "FirstAdministratorCreated",
-    "PasswordResetByAdministrator",
-    "RoleChanged",
-    "RoleDeleted",
-    "RoleImported",
-    "RoleRegistered",
-    "RoleRequested",
-    "UserChanged",
-    "UserDeleted",
-    "UserDisabled",
-    "UserEnabled",
-    "UserForcedOut",
-    "UserImported",
-    "UserRegistered",
-    "UserRequested",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PasswordResetByAdministrator:

@@ -5,12 +5,6 @@ from dataclasses import dataclass, field
 from ostiary_core.events.callers import Caller
 from ostiary_core.records import Key
 
-__all__ = [
-    "GraceLapsed",
-    "RecordLapsed",
-    "SessionForcedOut",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionForcedOut:

@@ -7,16 +7,6 @@ from ostiary_core.events.callers import ClientCredentials
 from ostiary_core.secret import Entropy, Secret
 from ostiary_core.why import Why
 
-__all__ = [
-    "ClientCredentialsRequested",
-    "CodeRedeemed",
-    "GrantUnrecognised",
-    "IntrospectionRequested",
-    "ProfileRequested",
-    "RefreshRequested",
-    "RevocationRequested",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeRedeemed:

@@ -7,10 +7,9 @@ from typing import Any, Final
 from fuzz.faults.planting import Fault
 from fuzz.simulation.faults.plants import Original, both, method, named, placed
 from fuzz.simulation.storage import SharedMemory
-from ostiary_core.decide import take_turn
+from ostiary_core.decide import keys, take_turn
 from ostiary_core.decision import Delete, Insert, Update
 from ostiary_core.instant import Instant
-from ostiary_core.keys import keys
 from ostiary_core.records import Table
 from ostiary_core.snapshot import load
 from ostiary_core.store import MemoryStore, net_changes

@@ -8,11 +8,10 @@ import structlog
 from fuzz.faults.planting import Fault
 from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.faults.plants import Original, both, function, method, rule
-from ostiary_core.decide import take_turn
+from ostiary_core.decide import keys, take_turn
 from ostiary_core.events import CodeRedeemed, RefreshRequested
 from ostiary_core.http.answer import Answer
 from ostiary_core.instant import Instant
-from ostiary_core.keys import keys
 from ostiary_core.snapshot import load
 from ostiary_net import turns
 from ostiary_net.clock import SystemClock

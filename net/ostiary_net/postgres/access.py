@@ -10,7 +10,7 @@ from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.records import Record, Session, Table
 from ostiary_core.store import LostRace
-from ostiary_net.columns import SQLValue
+from ostiary_net.columns import SQLValue, has_utf8
 from ostiary_net.postgres.statements import (
     AUDIT,
     DELETE,
@@ -30,15 +30,7 @@ _Row = Sequence[SQLValue]
 def holds(value: object) -> bool:
     """Whether the database can hold this: text in UTF-8 without a NUL, and anything that is no text."""
     parts = value if isinstance(value, tuple) else (value,)
-    for part in parts:
-        if isinstance(part, str):
-            try:
-                part.encode()
-            except UnicodeEncodeError:
-                return False
-            if "\x00" in part:
-                return False
-    return True
+    return has_utf8(value) and not any(isinstance(part, str) and "\x00" in part for part in parts)
 
 
 def fetch(connection: Connection[Any], table: Table, identifiers: Collection[Any]) -> list[Record]:

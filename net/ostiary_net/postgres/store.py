@@ -20,11 +20,10 @@ import psycopg
 from psycopg import Connection, errors
 
 from ostiary_core.audit import AuditEntry, Origin, audit_entries
-from ostiary_core.decide import take_turn
+from ostiary_core.decide import READ_ONLY, keys, take_turn
 from ostiary_core.decision import Change, Decision
-from ostiary_core.events import READ_ONLY, Event, with_clock_ahead
+from ostiary_core.events import Event, with_clock_ahead
 from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.keys import keys
 from ostiary_core.lapsing import Lapsed, Lapses
 from ostiary_core.life import SessionLife
 from ostiary_core.listing import Listing, Page

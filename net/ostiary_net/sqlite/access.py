@@ -10,7 +10,7 @@ import apsw
 from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.records import Record, Table
 from ostiary_core.store import LostRace
-from ostiary_net.columns import Row
+from ostiary_net.columns import Row, has_utf8
 from ostiary_net.sqlite.rows import LAYOUTS, LOOKUPS, SELECT_SIZES, WITH_ALL, Layout, execute_on
 
 __all__ = ["fetch", "fetch_with_all", "write"]
@@ -53,7 +53,7 @@ def _rows(
         return _selected(connection, selects, identifiers)
     except UnicodeEncodeError:
         # Half a surrogate pair has no UTF-8, so it cannot be in the file: whoever asks for it finds nothing.
-        return _selected(connection, selects, [each for each in identifiers if _is_text(each)])
+        return _selected(connection, selects, [each for each in identifiers if has_utf8(each)])
 
 
 def _selected(
@@ -72,17 +72,6 @@ def _selected(
         bindings = list(chain.from_iterable(chunk)) if isinstance(chunk[0], tuple) else chunk
         rows += connection.execute(selects[size], bindings).fetchall()
     return rows
-
-
-def _is_text(identifier: Any) -> bool:
-    parts = identifier if isinstance(identifier, tuple) else (identifier,)
-    try:
-        for part in parts:
-            if isinstance(part, str):
-                part.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+from ostiary_net.columns import has_utf8
 from ostiary_net.sqlite.audit_trail import OF_A_SESSION, OF_A_USER
 
 __all__ = ["SQLiteDialect"]
@@ -35,8 +36,4 @@ class SQLiteDialect:
         return f"+{expression}"
 
     def holds(self, text: str) -> bool:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return False
-        return True
+        return has_utf8(text)

@@ -16,9 +16,9 @@ from typing import Any, Self, TypeVar
 import apsw
 
 from ostiary_core.audit import AuditEntry, Origin
-from ostiary_core.decide import take_turn
+from ostiary_core.decide import READ_ONLY, take_turn
 from ostiary_core.decision import Change, Decision
-from ostiary_core.events import READ_ONLY, Event
+from ostiary_core.events import Event
 from ostiary_core.instant import SECOND_MS, Instant
 from ostiary_core.lapsing import Lapsed, Lapses
 from ostiary_core.life import SessionLife

@@ -10,11 +10,10 @@ from functools import partial
 import apsw
 
 from ostiary_core.audit import Origin, audit_entries
-from ostiary_core.decide import take_turn
+from ostiary_core.decide import keys, take_turn
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
 from ostiary_core.instant import Instant
-from ostiary_core.keys import keys
 from ostiary_core.policy import Policy
 from ostiary_core.snapshot import Snapshot, load
 from ostiary_core.store import net_changes

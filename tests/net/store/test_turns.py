@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from ostiary_core import Decision, Entropy, MemoryStore, Why
 from ostiary_core.audit import Origin
+from ostiary_core.decide import READ_ONLY
 from ostiary_core.decision import Refused, TokensIssued, UserKnown
 from ostiary_core.events import (
-    READ_ONLY,
     Event,
     Operator,
     RoleChanged,
