@@ -5,12 +5,11 @@ token → session → user, client and consent follow by themselves. A snapshot 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import assert_never
 
 from ostiary_core import events as e
 from ostiary_core.identifiers import phone_key, text_code_key, username_key
-from ostiary_core.making import maker
+from ostiary_core.making import immutable
 from ostiary_core.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.records import Place, Table, TextCodePurpose
 from ostiary_core.secret import Digest, Secret
@@ -23,16 +22,13 @@ BACKEND_CLIENT = "console"
 BUILT_IN_CLIENTS = (BACKEND_CLIENT, "mobile")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Keys:
     """Records to load, and the one key that only the records themselves can complete."""
 
     roots: tuple[Place, ...]
     consent: tuple[Digest, str] | None = None
     """A login token's digest and a client: load what that token's user allowed this client."""
-
-
-_make_keys: Final = maker(Keys)
 
 
 def _client(client_id: str) -> Place:
@@ -85,36 +81,36 @@ def keys(event: e.Event) -> Keys:
     match event:
         # What comes most comes first, as in `decide`.
         case e.RefreshRequested():
-            return _make_keys((_client(event.credentials.client_id), *_refresh_token(event.refresh_token)))
+            return Keys((_client(event.credentials.client_id), *_refresh_token(event.refresh_token)))
         case e.IntrospectionRequested() | e.RevocationRequested():
-            return _make_keys((_client(event.credentials.client_id), *_either_token(event.token)))
+            return Keys((_client(event.credentials.client_id), *_either_token(event.token)))
         case e.ClientCredentialsRequested() | e.GrantUnrecognised():
-            return _make_keys((_client(event.credentials.client_id),))
+            return Keys((_client(event.credentials.client_id),))
         case e.CodeRedeemed():
             code = () if event.code is None else ((Table.CODE, event.code.digest),)
-            return _make_keys((_client(event.credentials.client_id), *code))
+            return Keys((_client(event.credentials.client_id), *code))
         case e.ProfileRequested():
-            return _make_keys(_access_token(event.access_token))
+            return Keys(_access_token(event.access_token))
         case e.GraceLapsed():
-            return _make_keys(((Table.SESSION, event.session_id),))
+            return Keys(((Table.SESSION, event.session_id),))
         case e.RecordLapsed():
-            return _make_keys((event.key,))
+            return Keys((event.key,))
         case e.AuthorizationChecked() | e.ConsentGiven() | e.ConsentRecalled() | e.ConsentDenied():
             client_id = event.parameters.client_id or ""
-            return _make_keys(
+            return Keys(
                 (*_caller(event.caller), _client(client_id)), (event.caller.access_token.digest, client_id)
             )
         case e.ConsentWithdrawn():
-            return _make_keys(
+            return Keys(
                 (*_caller(event.caller), _client(event.client_id)),
                 (event.caller.access_token.digest, event.client_id),
             )
         case e.PasswordHashRequested():
-            return _make_keys((username_key(event.of),) if isinstance(event.of, str) else _caller(event.of))
+            return Keys((username_key(event.of),) if isinstance(event.of, str) else _caller(event.of))
         case e.SignInAttempted():
-            return _make_keys((username_key(event.username), _client(BACKEND_CLIENT)))
+            return Keys((username_key(event.username), _client(BACKEND_CLIENT)))
         case e.LoginRefreshed():
-            return _make_keys(_refresh_token(event.refresh_token))
+            return Keys(_refresh_token(event.refresh_token))
         case (
             e.SignedOut()
             | e.AccountRequested()
@@ -123,23 +119,21 @@ def keys(event: e.Event) -> Keys:
             | e.TimezoneChosen()
             | e.AvatarChosen()
         ):
-            return _make_keys(_caller(event.caller))
+            return Keys(_caller(event.caller))
         case e.TextCodeRequested():
-            return _make_keys(
+            return Keys(
                 (*_caller(event.caller), phone_key(event.phone), text_code_key(event.purpose, event.phone))
             )
         case e.PhoneChanged():
             purpose = TextCodePurpose.CHANGE_PHONE
-            return _make_keys(
-                (*_caller(event.caller), phone_key(event.phone), text_code_key(purpose, event.phone))
-            )
+            return Keys((*_caller(event.caller), phone_key(event.phone), text_code_key(purpose, event.phone)))
         case e.PasswordResetByTextMessage():
             purpose = TextCodePurpose.RESET_PASSWORD
-            return _make_keys((phone_key(event.phone), text_code_key(purpose, event.phone)))
+            return Keys((phone_key(event.phone), text_code_key(purpose, event.phone)))
         case e.UserRegistered() | e.UserImported():
-            return _make_keys((*_caller(event.caller), *_named_user(event.fields)))
+            return Keys((*_caller(event.caller), *_named_user(event.fields)))
         case e.UserChanged():
-            return _make_keys((*_caller(event.caller), _user(event.user_id), *_named_user(event.fields)))
+            return Keys((*_caller(event.caller), _user(event.user_id), *_named_user(event.fields)))
         case (
             e.PasswordResetByAdministrator()
             | e.UserEnabled()
@@ -148,20 +142,20 @@ def keys(event: e.Event) -> Keys:
             | e.UserForcedOut()
             | e.UserRequested()
         ):
-            return _make_keys((*_caller(event.caller), _user(event.user_id)))
+            return Keys((*_caller(event.caller), _user(event.user_id)))
         case e.OwnSessionEnded():
-            return _make_keys((*_caller(event.caller), (Table.SESSION, event.session_id)))
+            return Keys((*_caller(event.caller), (Table.SESSION, event.session_id)))
         case e.RoleRegistered() | e.RoleImported():
-            return _make_keys((*_caller(event.caller), *_named(Table.ROLE, event.fields, "code")))
+            return Keys((*_caller(event.caller), *_named(Table.ROLE, event.fields, "code")))
         case e.RoleChanged() | e.RoleDeleted() | e.RoleRequested():
-            return _make_keys((*_caller(event.caller), (Table.ROLE, event.role_id)))
+            return Keys((*_caller(event.caller), (Table.ROLE, event.role_id)))
         case e.SessionForcedOut():
-            return _make_keys((*_caller(event.caller), (Table.SESSION, event.session_id)))
+            return Keys((*_caller(event.caller), (Table.SESSION, event.session_id)))
         case e.FirstAdministratorCreated():
             built_in = tuple(_client(client_id) for client_id in BUILT_IN_CLIENTS)
-            return _make_keys(((Table.ROLE, SUPER_ADMINISTRATOR), username_key(event.username), *built_in))
+            return Keys(((Table.ROLE, SUPER_ADMINISTRATOR), username_key(event.username), *built_in))
         case e.ClientRegistered() | e.ClientImported():
-            return _make_keys((*_caller(event.caller), *_named(Table.CLIENT, event.fields, "clientId")))
+            return Keys((*_caller(event.caller), *_named(Table.CLIENT, event.fields, "clientId")))
         case (
             e.ClientChanged()
             | e.ClientEnabled()
@@ -171,11 +165,11 @@ def keys(event: e.Event) -> Keys:
             | e.OldSecretEnded()
             | e.ClientRequested()
         ):
-            return _make_keys((*_caller(event.caller), _client(event.client_id)))
+            return Keys((*_caller(event.caller), _client(event.client_id)))
         case e.ClientSecretUsed() | e.WrongSecretsCounted():
-            return _make_keys((_client(event.client_id),))
+            return Keys((_client(event.client_id),))
         case e.AllOrNothing():
             # No event of a batch names a consent.
-            return _make_keys(tuple(key for part in event.events for key in keys(part).roots))
+            return Keys(tuple(key for part in event.events for key in keys(part).roots))
         case _:
             assert_never(event)

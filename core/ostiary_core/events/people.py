@@ -1,10 +1,11 @@
 """What administrators do with accounts and roles."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary_core.decision import FieldFault
 from ostiary_core.events.callers import Caller
+from ostiary_core.making import immutable
 from ostiary_core.secret import Entropy
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class PasswordResetByAdministrator:
     """A new password that its user must change at the next sign-in."""
 
@@ -35,7 +36,7 @@ class PasswordResetByAdministrator:
     new_password_hash: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserRegistered:
     """A new account; `fields` is the JSON object as it came, without the password."""
 
@@ -48,7 +49,7 @@ class UserRegistered:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserChanged:
     """New values for some of an account's fields."""
 
@@ -60,7 +61,7 @@ class UserChanged:
     """What the caller was shown of these fields, where others are not to be undone (`meanwhile`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserImported:
     """A row of a sheet of accounts, found by its user name: a new account or, with `replace`, new values."""
 
@@ -72,7 +73,7 @@ class UserImported:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserEnabled:
     """An account may sign in again; nothing that ended comes back."""
 
@@ -80,7 +81,7 @@ class UserEnabled:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserDisabled:
     """An account may no longer sign in, and all it had open ends."""
 
@@ -88,7 +89,7 @@ class UserDisabled:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserDeleted:
     """An account is gone; its names are free again, its identifier never."""
 
@@ -96,7 +97,7 @@ class UserDeleted:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserForcedOut:
     """All sessions and codes of a user end; the account stays as it is."""
 
@@ -104,7 +105,7 @@ class UserForcedOut:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserRequested:
     """One account, to be shown to an administrator."""
 
@@ -112,7 +113,7 @@ class UserRequested:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class FirstAdministratorCreated:
     """A store without a super administrator gets one, with the built-in role and clients."""
 
@@ -122,7 +123,7 @@ class FirstAdministratorCreated:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleRegistered:
     """A new role."""
 
@@ -130,7 +131,7 @@ class RoleRegistered:
     fields: Mapping[str, object] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleChanged:
     """Another name or other permissions for a role."""
 
@@ -141,7 +142,7 @@ class RoleChanged:
     """What the caller was shown of these fields, where others are not to be undone (`meanwhile`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleImported:
     """A row of a sheet of roles, found by its code: a new role or, with `replace`, new values."""
 
@@ -150,7 +151,7 @@ class RoleImported:
     replace: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleDeleted:
     """A role that nobody holds any more is gone."""
 
@@ -158,7 +159,7 @@ class RoleDeleted:
     role_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleRequested:
     """One role, to be shown."""
 
