@@ -151,7 +151,8 @@ def _faults_of_refusal(outcome: Outcome) -> Iterator[Violation]:
             yield Violation(REFUSALS, f"{call.verb}, refused with {answer.error}, writes a {kind.__name__}")
             continue
         if kind is User and isinstance(before, User) and isinstance(after, User):
-            moved = {name for name in User.__slots__ if getattr(before, name) != getattr(after, name)}
+            names = [each.name for each in fields(User)]
+            moved = {name for name in names if getattr(before, name) != getattr(after, name)}
             if moved - COUNTERS:
                 yield Violation(REFUSALS, f"{call.verb}, refused, moves {sorted(moved - COUNTERS)}")
         if kind is Session and not too_wide and isinstance(after, Session) and after.ended_at is None:

@@ -1,4 +1,4 @@
-"""What holds for every test: how Hypothesis runs, and readable failures in the shared assertions."""
+"""What holds for every test: how Hypothesis runs, frozen values, readable failures in shared assertions."""
 
 import logging
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.frozen import freeze, immutable_classes
+
 pytest.register_assert_rewrite("tests.core.story", "tests.core.door")
 
 # A deadline measures the machine and not the code; machines that run tests are busy.
@@ -14,6 +16,9 @@ settings.register_profile(
     "ostiary", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ostiary")
+
+for _kind in immutable_classes():
+    freeze(_kind)
 
 
 @pytest.fixture(autouse=True)

@@ -6,21 +6,20 @@ and an origin is an address, a User-Agent and the identifier under which the log
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ostiary_core.decision import Decision, Fact, FactKind
 from ostiary_core.instant import Instant
-from ostiary_core.making import maker
+from ostiary_core.making import immutable
 from ostiary_core.why import Why
 
-__all__ = ["NOT_KEPT", "AuditEntry", "Origin", "audit_entries", "make_origin"]
+__all__ = ["NOT_KEPT", "AuditEntry", "Origin", "audit_entries"]
 
 NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})
 """Facts for the metrics alone: refusals that change nothing, and housekeeping."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class Origin:
     """Where an event came from: the request behind it."""
 
@@ -30,10 +29,7 @@ class Origin:
     user_agent: str | None
 
 
-make_origin: Final = maker(Origin)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AuditEntry:
     """One fact with its time and origin. `number` is the store's, rising; 0 until it is kept."""
 
@@ -55,9 +51,6 @@ class AuditEntry:
     earlier_at: Instant | None
     """When the token was first used, for a retry or a replay."""
     earlier_user_agent: str | None
-
-
-_make_entry: Final = maker(AuditEntry)
 
 
 def audit_entries(
@@ -82,7 +75,7 @@ def _entry(fact: Fact, origin: Origin | None, now: Instant) -> AuditEntry:
     user_agent = fact.user_agent
     if user_agent is None and origin is not None:
         user_agent = origin.user_agent
-    return _make_entry(
+    return AuditEntry(
         at=now,
         kind=fact.kind,
         actor_id=fact.actor_id,

@@ -1,11 +1,10 @@
 """What `decide` gives back: a reply, the guarded writes, and the facts worth telling."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
-from typing import Final
 
 from ostiary_core.instant import Instant
-from ostiary_core.making import maker
+from ostiary_core.making import immutable
 from ostiary_core.records import Client, Record, Role, User
 from ostiary_core.secret import Secret
 from ostiary_core.why import Why
@@ -41,12 +40,6 @@ __all__ = [
     "TokensIssued",
     "Update",
     "UserKnown",
-    "make_decision",
-    "make_fact",
-    "make_insert",
-    "make_token_active",
-    "make_tokens_issued",
-    "make_update",
     "refused",
 ]
 
@@ -54,14 +47,14 @@ __all__ = [
 # --- changes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Insert:
     """A new record, where there is none under its key."""
 
     record: Record
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Update:
     """`after` in place of `before`, if the revision of `before` still stands."""
 
@@ -69,7 +62,7 @@ class Update:
     after: Record
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Delete:
     """No record any more where `before` stood."""
 
@@ -77,9 +70,6 @@ class Delete:
 
 
 Change = Insert | Update | Delete
-
-make_insert: Final = maker(Insert)
-make_update: Final = maker(Update)
 
 
 # --- facts
@@ -126,7 +116,7 @@ class FactKind(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class Fact:
     """One thing that happened, in the words of the audit trail. It never holds a secret."""
 
@@ -143,9 +133,6 @@ class Fact:
     earlier_at: Instant | None = None
     """When the token was first used, for a retry or a replay."""
     earlier_user_agent: str | None = None
-
-
-make_fact: Final = maker(Fact)
 
 
 # --- replies
@@ -200,7 +187,7 @@ class FieldRule(StrEnum):
     COLUMN = "column"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class FieldFault:
     """One bad field: where it is, and the rule it broke; of a whole record, why it was refused."""
 
@@ -208,7 +195,7 @@ class FieldFault:
     rule: FieldRule | Why
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Refused:
     """The answer no, and why. It may come with changes: some refusals commit (STYLE: Words)."""
 
@@ -218,12 +205,12 @@ class Refused:
     """How long to wait before asking again, where waiting helps: for `Retry-After`."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Done:
     """Done, with nothing to tell; also the answer of a revocation, whatever it found."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class TokensIssued:
     """A token response (RFC 6749 §5.1)."""
 
@@ -233,7 +220,7 @@ class TokensIssued:
     scopes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class TokenActive:
     """An introspected token that is good (RFC 7662 §2.2)."""
 
@@ -245,12 +232,12 @@ class TokenActive:
     username: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class TokenInactive:
     """An introspected token that is not good, or none of the caller's business."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class Profile:
     """What user-info shows, and no more."""
 
@@ -261,7 +248,7 @@ class Profile:
     locale: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ScopeOffered:
     """A scope the client asks for, and whether it needs nobody's yes."""
 
@@ -269,7 +256,7 @@ class ScopeOffered:
     auto_approved: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AuthorizationOffered:
     """An authorization request that is in order: who asks, for what, and whether to ask the user."""
 
@@ -281,21 +268,21 @@ class AuthorizationOffered:
     consent_required: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class CodeIssued:
     """Where to send the browser with a fresh code; secret, as the address holds the code."""
 
     redirect_to: Secret
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class ConsentRefused:
     """Where to send the browser with `access_denied`; not printed, as it holds the client's `state`."""
 
     redirect_to: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class LoginIssued:
     """A login session's pair of tokens."""
 
@@ -304,14 +291,14 @@ class LoginIssued:
     must_change_password: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class PasswordOnFile:
     """The hash to verify a password against; None where there is no such account."""
 
     password_hash: str | None = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AccountKnown:
     """Who is calling, with roles and permissions; no user for the operator."""
 
@@ -321,28 +308,28 @@ class AccountKnown:
     session_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class UserKnown:
     """An account as it now stands."""
 
     user: User
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class RoleKnown:
     """A role as it now stands."""
 
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class ClientKnown:
     """A client as it now stands."""
 
     client: Client
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class SecretIssued:
     """A client with its new secret, in plain text for this once."""
 
@@ -350,7 +337,7 @@ class SecretIssued:
     secret: Secret
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class TextCodeDrawn:
     """The code to send, or None where nothing is to be sent; outside, both look the same."""
 
@@ -359,14 +346,14 @@ class TextCodeDrawn:
     """Whose language and time zone the message is written in."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class BatchDone:
     """Every event of a batch was decided with a yes; their replies in order."""
 
     replies: tuple["Reply", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class BatchRefused:
     """Nothing of a batch was done: the events that were refused, by their place in it, and why."""
 
@@ -395,20 +382,14 @@ Reply = (
     | BatchRefused
 )
 
-make_tokens_issued: Final = maker(TokensIssued)
-make_token_active: Final = maker(TokenActive)
 
-
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Decision:
     """The whole outcome of one event."""
 
     reply: Reply
     changes: tuple[Change, ...] = ()
     facts: tuple[Fact, ...] = ()
-
-
-make_decision: Final = maker(Decision)
 
 
 def refused(why: Why, *changes: Change, facts: tuple[Fact, ...] = ()) -> Decision:

@@ -6,12 +6,10 @@ functions the table of rules (`decide`) makes the keys of each event.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
 
 from ostiary_core.events import Caller, ClientCredentials, SignedIn
 from ostiary_core.identifiers import phone_key, text_code_key, username_key
-from ostiary_core.making import maker
+from ostiary_core.making import immutable
 from ostiary_core.records import Place, Table, TextCodePurpose
 from ostiary_core.secret import Digest, Secret
 
@@ -42,7 +40,7 @@ BACKEND_CLIENT = "console"
 BUILT_IN_CLIENTS = (BACKEND_CLIENT, "mobile")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Keys:
     """Records to load, and the one key that only the records themselves can complete."""
 
@@ -51,32 +49,29 @@ class Keys:
     """A login token's digest and a client: load what that token's user allowed this client."""
 
 
-_make_keys: Final = maker(Keys)
-
-
 # --- all that an event needs
 
 
 def roots(*places: Place) -> Keys:
     """These records."""
-    return _make_keys(places)
+    return Keys(places)
 
 
 def by_client(credentials: ClientCredentials, places: tuple[Place, ...] = ()) -> Keys:
     """The client that authenticates, and these records."""
-    return _make_keys(((Table.CLIENT, credentials.client_id), *places))
+    return Keys(((Table.CLIENT, credentials.client_id), *places))
 
 
 def by_caller(caller: Caller | None, *places: Place) -> Keys:
     """The session of whoever calls, and these records."""
     signed_in = access_token_keys(caller.access_token) if isinstance(caller, SignedIn) else ()
-    return _make_keys((*signed_in, *places))
+    return Keys((*signed_in, *places))
 
 
 def of_consent(caller: SignedIn, client_id: str | None) -> Keys:
     """What stands between whoever calls and a client."""
     named = client_id or ""
-    return _make_keys(
+    return Keys(
         (*access_token_keys(caller.access_token), client_key(named)), (caller.access_token.digest, named)
     )
 

@@ -20,6 +20,7 @@ from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import FactKind
 from ostiary_core.instant import Instant
 from ostiary_core.life import SessionLife
+from ostiary_core.making import immutable
 from ostiary_core.records import Client, Role, SessionKind, User
 
 __all__ = [
@@ -50,7 +51,7 @@ T = TypeVar("T")
 # --- what is listed beside records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class OnlineSession:
     """A running session as the online-users monitor shows it; no user for client credentials."""
 
@@ -69,7 +70,7 @@ class OnlineSession:
     expires_at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RememberedConsent:
     """What a user lets a client do unasked, with the client's display name (READINGS 26)."""
 

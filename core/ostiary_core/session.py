@@ -25,16 +25,13 @@ from ostiary_core.decision import (
     Done,
     Fact,
     FactKind,
+    Insert,
     Refused,
     Reply,
+    TokenActive,
     TokenInactive,
     TokensIssued,
-    make_decision,
-    make_fact,
-    make_insert,
-    make_token_active,
-    make_tokens_issued,
-    make_update,
+    Update,
     refused,
 )
 from ostiary_core.endings import ended_from_above
@@ -48,8 +45,6 @@ from ostiary_core.records import (
     RefreshToken,
     Session,
     SessionKind,
-    make_refresh_token,
-    make_session,
     revised,
 )
 from ostiary_core.scopes import beyond, narrowed
@@ -262,7 +257,7 @@ def start(
     refreshable = kind is not SessionKind.CLIENT_CREDENTIALS and GrantType.REFRESH_TOKEN in client.grant_types
     refresh_token = draw_token(entropy, "refresh token") if refreshable else None
     expires_at = later(now, client.refresh_token_seconds)
-    session = make_session(
+    session = Session(
         session_id=draw_session_id(entropy, now),
         kind=kind,
         client_id=client.client_id,
@@ -277,11 +272,11 @@ def start(
         user_agent=user_agent,
         source=source,
     )
-    inserted = make_insert(session)
+    inserted = Insert(session)
     changes: tuple[Change, ...] = (inserted,)
     if refresh_token is not None:
         changes = (inserted, _kept(refresh_token, session))
-    fact = make_fact(
+    fact = Fact(
         kind=FactKind.SESSION_STARTED,
         session_id=session.session_id,
         client_id=client.client_id,
@@ -294,15 +289,15 @@ def start(
 
 def _kept(refresh_token: Secret, session: Session) -> Change:
     """The refresh token of the session's present generation, to be recognised from now on."""
-    return make_insert(
-        make_refresh_token(
+    return Insert(
+        RefreshToken(
             digest=refresh_token.digest, session_id=session.session_id, generation=session.generation
         )
     )
 
 
 def _issued(session: Session, access: Secret, refresh_token: Secret | None, now: Instant) -> TokensIssued:
-    return make_tokens_issued(
+    return TokensIssued(
         access_token=access,
         expires_in_seconds=whole_seconds(session.access_expires_at - now),
         refresh_token=refresh_token,
@@ -380,9 +375,9 @@ def _rotate(
     )
     refusal = Why.SCOPE_TOO_WIDE if beyond(scopes, session.scopes) else None
     reply: Reply = _issued(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
-    return make_decision(
+    return Decision(
         reply,
-        (make_update(session, rotated), _kept(refresh_token, rotated)),
+        (Update(session, rotated), _kept(refresh_token, rotated)),
         (_told(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
     )
 
@@ -400,7 +395,7 @@ def _repeat(
         return refused(Why.SCOPE_TOO_WIDE)
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)
-    return make_decision(
+    return Decision(
         _issued(session, access, refresh_token, now),
         facts=(_told(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
     )
@@ -429,7 +424,7 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
     ):
         return TokenInactive()
     user = None if session.user_id is None else snapshot.user(session.user_id)
-    return make_token_active(
+    return TokenActive(
         client_id=client.client_id,
         scopes=session.access_scopes if is_access_token else session.scopes,
         is_access_token=is_access_token,
@@ -443,9 +438,9 @@ def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> 
     """End the session a token belongs to, spent ones included (READINGS 7); always the same answer."""
     found = _own(secret, client, snapshot)
     if found is None or state_of(found[0], snapshot, now) is not SessionState.ACTIVE:
-        return make_decision(Done())
+        return Decision(Done())
     changes, fact = end(found[0], Why.REVOKED_BY_CLIENT, now)
-    return make_decision(Done(), changes, (fact,))
+    return Decision(Done(), changes, (fact,))
 
 
 def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Session, RefreshToken | None] | None:
@@ -468,7 +463,7 @@ def end(
 ) -> tuple[tuple[Change, ...], Fact]:
     """The end of one session. Its token records stay, so that a replay is still recognised."""
     ended = revised(session, ended_at=now, ended_why=why, salt=None)
-    return (make_update(session, ended),), _told(
+    return (Update(session, ended),), _told(
         FactKind.SESSION_ENDED, session, why=why, user_agent=user_agent, actor_id=actor_id
     )
 
@@ -476,11 +471,11 @@ def end(
 def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
     """Forget what the present pair was derived with, once no retry may ask for it (READINGS 1)."""
     if session.salt is None or session.rotated_at is None:
-        return make_decision(Done())
+        return Decision(Done())
     if now <= later(session.rotated_at, policy.salt_seconds):
-        return make_decision(Done())
-    return make_decision(
-        Done(), (make_update(session, revised(session, salt=None)),), (_told(FactKind.SALT_ERASED, session),)
+        return Decision(Done())
+    return Decision(
+        Done(), (Update(session, revised(session, salt=None)),), (_told(FactKind.SALT_ERASED, session),)
     )
 
 
@@ -492,7 +487,7 @@ def _told(
     user_agent: str | None = None,
     actor_id: str | None = None,
 ) -> Fact:
-    return make_fact(
+    return Fact(
         kind=kind,
         actor_id=actor_id,
         session_id=session.session_id,

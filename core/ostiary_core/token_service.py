@@ -5,7 +5,7 @@ Nothing before a successful client authentication changes any state.
 
 from ostiary_core import code, session
 from ostiary_core.authentication import authenticate_client, registered_for
-from ostiary_core.decision import Decision, make_decision, refused
+from ostiary_core.decision import Decision, refused
 from ostiary_core.endings import epochs_now
 from ostiary_core.events import (
     ClientCredentialsRequested,
@@ -74,7 +74,7 @@ def issue_to_client(event: ClientCredentialsRequested, snapshot: Snapshot, now: 
         entropy=event.entropy,
         now=now,
     )
-    return make_decision(issued, changes, (fact,))
+    return Decision(issued, changes, (fact,))
 
 
 def refuse_grant(event: GrantUnrecognised, snapshot: Snapshot, now: Instant) -> Decision:
@@ -90,7 +90,7 @@ def introspect(event: IntrospectionRequested, snapshot: Snapshot, now: Instant) 
         return refused(client)
     if event.token is None:
         return refused(Why.TOKEN_MISSING)
-    return make_decision(session.introspect(event.token, client, snapshot, now))
+    return Decision(session.introspect(event.token, client, snapshot, now))
 
 
 def revoke(event: RevocationRequested, snapshot: Snapshot, now: Instant) -> Decision:

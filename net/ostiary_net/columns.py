@@ -15,7 +15,6 @@ from operator import attrgetter, ne
 from types import UnionType
 from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_origin, get_type_hints
 
-from ostiary_core.making import open_twin
 from ostiary_core.records import (
     AuthorizationCode,
     Client,
@@ -208,14 +207,13 @@ def _object_maker(
 ) -> Callable[[Row], Any]:
     """A function written out for the class, whose columns begin at `first`:
 
-        made = Open(); made.key = row[0]; made.enabled = decode_1(row[1]) ...; made.__class__ = kind
+        made = new(kind); made.client_id = row[0]; made.enabled = decode_1(row[1]) ...
 
-    The fields are set on an object that is not frozen and then becomes one of the class, as in
-    `ostiary_core.making`. Measured: a session in 0.6 us in place of 2.6.
+    Measured: a session in 0.8 us; in a loop over its fields 1.4, and a refresh makes three records or more.
     """
-    known: dict[str, Any] = {"kind": kind, "Open": open_twin(kind)}
+    known: dict[str, Any] = {"kind": kind, "new": object.__new__}
     grouped = {group.first: group for group in groups}
-    lines = ["made = Open()"]
+    lines = ["made = new(kind)"]
     place = 0
     for name in names:
         group = grouped.get(place)
@@ -232,7 +230,7 @@ def _object_maker(
             known[f"decode_{place}"] = decode
             lines.append(f"made.{name} = decode_{place}(row[{first + place}])")
         place += 1
-    lines += ["made.__class__ = kind", "return made"]
+    lines.append("return made")
     # What goes into its text are the names of the class's own fields.
     exec("def from_row(row):\n    " + "\n    ".join(lines), known)  # noqa: S102
     return cast("Callable[[Row], Any]", known["from_row"])

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import structlog
 
 from ostiary_core.arrival import Arrival, arrival_at
-from ostiary_core.audit import Origin, make_origin
+from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
 from ostiary_core.guesses import Guesses, UnknownNames
@@ -175,7 +175,7 @@ class Service:
         if wait_seconds:
             tell_refused(Why.TOO_MANY_REQUESTS, trace_id, source)
             return service.too_many_requests(sender.language, trace_id, wait_seconds)
-        origin = make_origin(trace_id=trace_id, source=source, user_agent=sender.user_agent)
+        origin = Origin(trace_id=trace_id, source=source, user_agent=sender.user_agent)
         entropy = self.entropy() if operation in MINTING else _UNUSED
         arrival = self._arrival_at(now)
         asked = service.read_token_service(operation, sender, body, entropy, origin, arrival)

@@ -6,7 +6,7 @@ outcome of the check and the hash it was made against, because hashing is not th
 holds in secret never shows in its printed form, nor does an object of JSON, which may hold anything.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ostiary_core.arrival import Arrival
 from ostiary_core.events.account import (
@@ -84,6 +84,7 @@ from ostiary_core.events.token_service import (
     RevocationRequested,
 )
 from ostiary_core.instant import Instant
+from ostiary_core.making import immutable
 
 __all__ = [
     "AccountRequested",
@@ -167,7 +168,7 @@ AdministrationEvent = (
 """Events of which a batch may be made."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AllOrNothing:
     """A batch: each event sees what the ones before it changed, and one refusal undoes them all."""
 

@@ -1,23 +1,24 @@
 """What people do with their own account: signing in and out, password, telephone, recovery, preferences."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary_core.arrival import Arrival
 from ostiary_core.decision import FieldFault
 from ostiary_core.events.callers import Caller, SignedIn
+from ostiary_core.making import immutable
 from ostiary_core.permissions import Permission
 from ostiary_core.records import TextCodePurpose
 from ostiary_core.secret import Entropy, Secret
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class PasswordHashRequested:
     """What a password is to be verified against: of a user name, or of whoever is signed in."""
 
     of: str | SignedIn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class SignInAttempted:
     """A user name and a password that was verified, outside, against `verified_against`."""
 
@@ -30,7 +31,7 @@ class SignInAttempted:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class LoginRefreshed:
     """The refresh token of a login session, presented for its successor pair (READINGS 25)."""
 
@@ -41,14 +42,14 @@ class LoginRefreshed:
     """None where it arrives with its turn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class SignedOut:
     """The end of a login session, by its own token."""
 
     caller: SignedIn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class OwnSessionEnded:
     """A user ends one of their own sessions: another browser's, or an application's."""
 
@@ -56,7 +57,7 @@ class OwnSessionEnded:
     session_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AccountRequested:
     """Who is calling, and what they may do; with a permission, refused to whoever does not hold it."""
 
@@ -64,7 +65,7 @@ class AccountRequested:
     permission: Permission | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class PasswordChanged:
     """A user replaces the password, having entered the current one."""
 
@@ -74,7 +75,7 @@ class PasswordChanged:
     new_password_hash: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class TextCodeRequested:
     """A code is to be sent to a telephone, to change a number or to recover a password."""
 
@@ -84,7 +85,7 @@ class TextCodeRequested:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class PhoneChanged:
     """A user takes a new telephone number, proved by the code sent there, having entered the current password
     (READINGS 41)."""
@@ -96,7 +97,7 @@ class PhoneChanged:
     code: Secret
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class PasswordResetByTextMessage:
     """A new password for whoever holds the telephone the code was sent to."""
 
@@ -105,7 +106,7 @@ class PasswordResetByTextMessage:
     new_password_hash: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class LocaleChosen:
     """The language a user wants to be addressed in."""
 
@@ -113,7 +114,7 @@ class LocaleChosen:
     locale: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class TimezoneChosen:
     """The zone a user's times are given in."""
 
@@ -123,7 +124,7 @@ class TimezoneChosen:
     """A zone that the runtime does not know: the core has no table of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AvatarChosen:
     """A picture that was stored, by its address; None takes it away."""
 

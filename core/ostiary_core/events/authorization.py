@@ -1,12 +1,13 @@
 """What the consent page asks, and what the user decides there."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary_core.events.callers import SignedIn
+from ostiary_core.making import immutable
 from ostiary_core.secret import Entropy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AuthorizationParameters:
     """The query of `/sso` as it came; None where a parameter was not there at all."""
 
@@ -23,7 +24,7 @@ class AuthorizationParameters:
     """Whether any parameter came more than once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AuthorizationChecked:
     """The consent page asks whether a request is in order and what to show."""
 
@@ -31,7 +32,7 @@ class AuthorizationChecked:
     parameters: AuthorizationParameters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ConsentGiven:
     """The user said yes to what the consent page showed."""
 
@@ -40,7 +41,7 @@ class ConsentGiven:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ConsentRecalled:
     """Nobody was asked, because consent is automatic or remembered; refused when it is neither."""
 
@@ -49,7 +50,7 @@ class ConsentRecalled:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ConsentDenied:
     """The user said no."""
 
@@ -57,7 +58,7 @@ class ConsentDenied:
     parameters: AuthorizationParameters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ConsentWithdrawn:
     """The user takes back what a client was allowed; its sessions of this user end (READINGS 26)."""
 

@@ -1,8 +1,8 @@
 """Who asks: a client with its secret, a signed-in user, or whoever runs the machine."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from ostiary_core.making import immutable
 from ostiary_core.secret import Secret
 
 
@@ -13,7 +13,7 @@ class AuthenticationMethod(StrEnum):
     FORM = "client_secret_post"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientCredentials:
     """A client identifier and the secret presented with it (RFC 6749 §2.3.1)."""
 
@@ -22,14 +22,14 @@ class ClientCredentials:
     method: AuthenticationMethod
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class SignedIn:
     """A caller of the backend's own interface, by the access token of a login session."""
 
     access_token: Secret
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Operator:
     """Whoever runs the machine, on its command line: allowed everything, bound by every other rule."""
 

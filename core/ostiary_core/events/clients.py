@@ -1,14 +1,15 @@
 """What administrators do with clients."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary_core.events.callers import Caller
 from ostiary_core.instant import Instant
+from ostiary_core.making import immutable
 from ostiary_core.secret import Digest, Entropy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientRegistered:
     """A new client; `fields` is the JSON object as it came, checked here and nowhere else."""
 
@@ -17,7 +18,7 @@ class ClientRegistered:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientChanged:
     """New values for some of a client's fields."""
 
@@ -28,7 +29,7 @@ class ClientChanged:
     """What the caller was shown of these fields, where others are not to be undone (`meanwhile`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientImported:
     """A row of a sheet of clients: a new client or, with `replace`, new values for the one there is."""
 
@@ -38,7 +39,7 @@ class ClientImported:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientRequested:
     """One client, to be shown to an administrator."""
 
@@ -46,7 +47,7 @@ class ClientRequested:
     client_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientEnabled:
     """A client may authenticate again; nothing that ended comes back."""
 
@@ -54,7 +55,7 @@ class ClientEnabled:
     client_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientDisabled:
     """A client may no longer authenticate, and all its sessions end."""
 
@@ -62,7 +63,7 @@ class ClientDisabled:
     client_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientDeleted:
     """A client is gone for good; its identifier is never given out again."""
 
@@ -70,7 +71,7 @@ class ClientDeleted:
     client_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientSecretReset:
     """A new secret in place of the old one; issued tokens are unaffected.
 
@@ -83,7 +84,7 @@ class ClientSecretReset:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class OldSecretEnded:
     """The old secret that a reset let live on stops working before its time."""
 
@@ -91,7 +92,7 @@ class OldSecretEnded:
     client_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientSecretUsed:
     """A runtime tells, now and then, when a secret last authenticated; it asks for nothing."""
 
@@ -100,7 +101,7 @@ class ClientSecretUsed:
     used_at: Instant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class WrongSecretsCounted:
     """A runtime tells, now and then, how often a wrong secret of a client came since it told before."""
 

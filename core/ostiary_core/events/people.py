@@ -1,14 +1,15 @@
 """What administrators do with accounts and roles."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary_core.decision import FieldFault
 from ostiary_core.events.callers import Caller
+from ostiary_core.making import immutable
 from ostiary_core.secret import Entropy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class PasswordResetByAdministrator:
     """A new password that its user must change at the next sign-in."""
 
@@ -17,7 +18,7 @@ class PasswordResetByAdministrator:
     new_password_hash: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserRegistered:
     """A new account; `fields` is the JSON object as it came, without the password."""
 
@@ -30,7 +31,7 @@ class UserRegistered:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserChanged:
     """New values for some of an account's fields."""
 
@@ -42,7 +43,7 @@ class UserChanged:
     """What the caller was shown of these fields, where others are not to be undone (`meanwhile`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserImported:
     """A row of a sheet of accounts, found by its user name: a new account or, with `replace`, new values."""
 
@@ -54,7 +55,7 @@ class UserImported:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserEnabled:
     """An account may sign in again; nothing that ended comes back."""
 
@@ -62,7 +63,7 @@ class UserEnabled:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserDisabled:
     """An account may no longer sign in, and all it had open ends."""
 
@@ -70,7 +71,7 @@ class UserDisabled:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserDeleted:
     """An account is gone; its names are free again, its identifier never."""
 
@@ -78,7 +79,7 @@ class UserDeleted:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserForcedOut:
     """All sessions and codes of a user end; the account stays as it is."""
 
@@ -86,7 +87,7 @@ class UserForcedOut:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class UserRequested:
     """One account, to be shown to an administrator."""
 
@@ -94,7 +95,7 @@ class UserRequested:
     user_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class FirstAdministratorCreated:
     """A store without a super administrator gets one, with the built-in role and clients."""
 
@@ -104,7 +105,7 @@ class FirstAdministratorCreated:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleRegistered:
     """A new role."""
 
@@ -112,7 +113,7 @@ class RoleRegistered:
     fields: Mapping[str, object] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleChanged:
     """Another name or other permissions for a role."""
 
@@ -123,7 +124,7 @@ class RoleChanged:
     """What the caller was shown of these fields, where others are not to be undone (`meanwhile`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleImported:
     """A row of a sheet of roles, found by its code: a new role or, with `replace`, new values."""
 
@@ -132,7 +133,7 @@ class RoleImported:
     replace: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleDeleted:
     """A role that nobody holds any more is gone."""
 
@@ -140,7 +141,7 @@ class RoleDeleted:
     role_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RoleRequested:
     """One role, to be shown."""
 

@@ -1,12 +1,13 @@
 """What administrators and the sweeper do with running sessions."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary_core.events.callers import Caller
+from ostiary_core.making import immutable
 from ostiary_core.records import Key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class SessionForcedOut:
     """One session of the online-users monitor ends."""
 
@@ -14,14 +15,14 @@ class SessionForcedOut:
     session_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class GraceLapsed:
     """The sweeper found a session whose salt may have outlived its use (READINGS 1)."""
 
     session_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RecordLapsed:
     """The sweeper found a record that may have outlived its use (`lapsing`)."""
 

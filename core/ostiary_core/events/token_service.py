@@ -1,14 +1,15 @@
 """What third-party backends ask of the token service and of user-info."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary_core.arrival import Arrival
 from ostiary_core.events.callers import ClientCredentials
+from ostiary_core.making import immutable
 from ostiary_core.secret import Entropy, Secret
 from ostiary_core.why import Why
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class CodeRedeemed:
     """`grant_type=authorization_code` at `/token` (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
 
@@ -21,7 +22,7 @@ class CodeRedeemed:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RefreshRequested:
     """`grant_type=refresh_token` at `/token` (RFC 6749 §6)."""
 
@@ -34,7 +35,7 @@ class RefreshRequested:
     """None where it arrives with its turn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ClientCredentialsRequested:
     """`grant_type=client_credentials` at `/token` (RFC 6749 §4.4)."""
 
@@ -45,7 +46,7 @@ class ClientCredentialsRequested:
     entropy: Entropy = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class GrantUnrecognised:
     """A request at `/token` whose `grant_type` is missing or none of ours.
 
@@ -56,7 +57,7 @@ class GrantUnrecognised:
     why: Why
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class IntrospectionRequested:
     """A client asks whether a token is good (RFC 7662 §2.1)."""
 
@@ -64,7 +65,7 @@ class IntrospectionRequested:
     token: Secret | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RevocationRequested:
     """A client gives a token back (RFC 7009 §2.1)."""
 
@@ -72,7 +73,7 @@ class RevocationRequested:
     token: Secret | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class ProfileRequested:
     """User-info, by a third party's access token or by a login session's own."""
 

@@ -1,10 +1,9 @@
 """An HTTP answer as a value: status, header fields and body, ready to be sent by any runtime."""
 
 import json
-from dataclasses import dataclass
 from typing import Final
 
-from ostiary_core.making import maker
+from ostiary_core.making import immutable
 
 __all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer", "retry_after", "whole_answer"]
 
@@ -20,7 +19,7 @@ _to_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).en
 """Made once: `json.dumps` makes an encoder a call, and takes three times as long."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable()
 class Answer:
     """What to send. The body may hold tokens, so it does not show in the printed form."""
 
@@ -30,9 +29,6 @@ class Answer:
 
     def __repr__(self) -> str:
         return f"Answer(status={self.status}, {len(self.body)} bytes)"
-
-
-_make_answer: Final = maker(Answer)
 
 
 def retry_after(seconds: int) -> tuple[bytes, bytes]:
@@ -49,4 +45,4 @@ def whole_answer(status: int, content_type: bytes, body: bytes, headers: Headers
     """An answer with what every one says: its type, not to be guessed otherwise, and its length."""
     length = (b"content-length", str(len(body)).encode("ascii"))
     fields = ((b"content-type", content_type), length, _NO_SNIFFING, *headers)
-    return _make_answer(status, fields, body)
+    return Answer(status, fields, body)

@@ -3,17 +3,13 @@
 import binascii
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from ostiary_core.events import AuthenticationMethod, ClientCredentials
 from ostiary_core.http.form import header_values
-from ostiary_core.making import maker
 from ostiary_core.secret import Secret
 from ostiary_core.why import Why
 
 __all__ = ["read_basic", "read_credentials"]
-
-_make_credentials: Final = maker(ClientCredentials)
 
 
 def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Why | None:
@@ -48,7 +44,7 @@ def _from_form(form: Mapping[str, str]) -> ClientCredentials | tuple[Why, Authen
     client_id, secret = form.get("client_id"), form.get("client_secret")
     if client_id is None or secret is None:
         return Why.CREDENTIALS_MISSING, AuthenticationMethod.FORM
-    return _make_credentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.FORM)
+    return ClientCredentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.FORM)
 
 
 def _from_basic(value: bytes) -> ClientCredentials | None:
@@ -64,4 +60,4 @@ def _from_basic(value: bytes) -> ClientCredentials | None:
         return None
     if not colon or not client_id or not secret or "\x00" in client_id:
         return None
-    return _make_credentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.BASIC)
+    return ClientCredentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.BASIC)

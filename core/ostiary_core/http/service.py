@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ostiary_core.arrival import Arrival, arrival_at
-from ostiary_core.audit import Origin, make_origin
+from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, Refused
 from ostiary_core.events import ProfileRequested
 from ostiary_core.http import envelope, token_service, userinfo
@@ -33,7 +33,7 @@ from ostiary_core.http.language import Language
 from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.instant import Instant, Monotonic
-from ostiary_core.making import maker
+from ostiary_core.making import immutable
 from ostiary_core.rate import Operation, RateWindows
 from ostiary_core.secret import Entropy
 from ostiary_core.store import LostRace, Store
@@ -97,7 +97,7 @@ def _raw(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("latin-1", "replace")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class Asked:
     """A request that has to be decided: its event, where it came from, and how it is answered."""
 
@@ -117,9 +117,6 @@ class Asked:
         """What to send when the store failed: the 500 in the envelope, without any detail."""
         is_enveloped = isinstance(self.event, ProfileRequested)
         return _failure(self.language, self.origin.trace_id, is_enveloped=is_enveloped)
-
-
-_make_asked: Final = maker(Asked)
 
 
 def is_failure(decision: Decision) -> bool:
@@ -159,7 +156,7 @@ def read(
     if wait_seconds:
         return too_many_requests(language_of(request.headers), trace_id, wait_seconds)
     sender = sender_of(request.headers)
-    origin = make_origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
+    origin = Origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
     return read_token_service(operation, sender, request.body, entropy, origin, arrival_at(now))
 
 
@@ -220,7 +217,7 @@ def read_token_service(
     )
     if isinstance(event, Answer):
         return event
-    return _make_asked(event=event, origin=origin, language=sender.language)
+    return Asked(event=event, origin=origin, language=sender.language)
 
 
 def read_userinfo(headers: Fields, origin: Origin) -> Asked | Answer:
@@ -229,7 +226,7 @@ def read_userinfo(headers: Fields, origin: Origin) -> Asked | Answer:
     event = userinfo.read(headers, language=language, trace_id=origin.trace_id)
     if isinstance(event, Answer):
         return event
-    return _make_asked(event=event, origin=origin, language=language)
+    return Asked(event=event, origin=origin, language=language)
 
 
 def too_many_requests(language: Language, trace_id: str, wait_seconds: int) -> Answer:
@@ -239,4 +236,4 @@ def too_many_requests(language: Language, trace_id: str, wait_seconds: int) -> A
 
 def origin_of(headers: Fields, source: str, trace_id: str) -> Origin:
     """Where a request came from, for the audit trail."""
-    return make_origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
+    return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))

@@ -5,7 +5,6 @@ envelope ("Errors").
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -34,7 +33,7 @@ from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import Sender
 from ostiary_core.instant import whole_seconds
-from ostiary_core.making import maker
+from ostiary_core.making import immutable
 from ostiary_core.rate import Operation
 from ostiary_core.records import GrantType
 from ostiary_core.scopes import parse_scope
@@ -64,18 +63,13 @@ TokenServiceEvent = (
     | RevocationRequested
 )
 
-_introspection_requested: Final = maker(IntrospectionRequested)
-_revocation_requested: Final = maker(RevocationRequested)
-_code_redeemed: Final = maker(CodeRedeemed)
-_refresh_requested: Final = maker(RefreshRequested)
-_client_credentials_requested: Final = maker(ClientCredentialsRequested)
 
 _CHALLENGE: Final = (b"www-authenticate", b'Basic realm="oauth2", charset="UTF-8"')
 _REVOKED: Final = whole_answer(200, b"application/json", b"")
 """Empty, yet with a JSON content type: a client in wide use fails without (READINGS 21)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class _Asked:
     """What every event of one request shares."""
 
@@ -89,9 +83,6 @@ class _Asked:
     @property
     def scopes(self) -> tuple[str, ...] | None:
         return parse_scope(self.form.get("scope", "")) or None
-
-
-_make_asked: Final = maker(_Asked)
 
 
 def read(
@@ -115,10 +106,10 @@ def read(
     if isinstance(credentials, tuple):
         return refusal(operation, *credentials)
     if operation is Operation.INTROSPECT:
-        return _introspection_requested(credentials=credentials, token=_secret(form, "token"))
+        return IntrospectionRequested(credentials=credentials, token=_secret(form, "token"))
     if operation is Operation.REVOKE:
-        return _revocation_requested(credentials=credentials, token=_secret(form, "token"))
-    asked = _make_asked(
+        return RevocationRequested(credentials=credentials, token=_secret(form, "token"))
+    asked = _Asked(
         credentials=credentials,
         form=form,
         user_agent=sender.user_agent,
@@ -136,7 +127,7 @@ def _secret(form: Mapping[str, str], field: str) -> Secret | None:
 def _token_event(asked: _Asked) -> TokenServiceEvent:
     match asked.form.get("grant_type"):
         case GrantType.AUTHORIZATION_CODE:
-            return _code_redeemed(
+            return CodeRedeemed(
                 credentials=asked.credentials,
                 code=_secret(asked.form, "code"),
                 redirect_uri=asked.form.get("redirect_uri"),
@@ -146,7 +137,7 @@ def _token_event(asked: _Asked) -> TokenServiceEvent:
                 entropy=asked.entropy,
             )
         case GrantType.REFRESH_TOKEN:
-            return _refresh_requested(
+            return RefreshRequested(
                 credentials=asked.credentials,
                 refresh_token=_secret(asked.form, "refresh_token"),
                 scopes=asked.scopes,
@@ -155,7 +146,7 @@ def _token_event(asked: _Asked) -> TokenServiceEvent:
                 arrival=asked.arrival,
             )
         case GrantType.CLIENT_CREDENTIALS:
-            return _client_credentials_requested(
+            return ClientCredentialsRequested(
                 credentials=asked.credentials,
                 scopes=asked.scopes,
                 user_agent=asked.user_agent,
