@@ -5,9 +5,9 @@ writes all changes guarded by the revisions they replace, and gives the decision
 turn is kept or nothing of it.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from ostiary_core.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.decide import keys, take_turn
@@ -23,9 +23,13 @@ from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.records import Identifier, Key, Record, Session, Table
 from ostiary_core.snapshot import load
 
-__all__ = ["LostRace", "MemoryStore", "Store", "net_changes"]
+__all__ = ["LostRace", "MemoryStore", "Store", "net_changes", "retry_lost_races"]
 
 T = TypeVar("T")
+
+
+_MOST_ATTEMPTS: Final = 20
+"""How often a turn is taken at most while another writer is quicker each time."""
 
 
 class LostRace(RuntimeError):
@@ -34,6 +38,17 @@ class LostRace(RuntimeError):
     That shows in another revision, or in none; where a record was deleted and made again in between, only the
     store can tell (`Store`).
     """
+
+
+def retry_lost_races(take_turn: Callable[[], T]) -> T:
+    """What `take_turn` gives, called once more while another writer was quicker. Raises `LostRace` where one
+    always is."""
+    for _ in range(_MOST_ATTEMPTS - 1):
+        try:
+            return take_turn()
+        except LostRace:
+            continue
+    return take_turn()
 
 
 class Store(Protocol):

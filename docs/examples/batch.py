@@ -19,9 +19,7 @@ from typing import Any
 from first_records import drawn_from, make_first_records
 
 from ostiary_core import Instant, MemoryStore, Monotonic, Store
-from ostiary_core.http.answer import Answer
-from ostiary_core.http.service import Asked, Request, read
-from ostiary_core.rate import RateWindows
+from ostiary_core.http import Answer, PendingRequest, Request, TokenEndpoint
 
 
 class Batch:
@@ -31,7 +29,7 @@ class Batch:
         """`seed` stands for randomness: whoever knows it can work out every token, so keep it secret."""
         self._store = store
         self._draw = drawn_from(seed)
-        self._rate_windows = RateWindows()
+        self._endpoint = TokenEndpoint()
 
     def run(self, lines: Iterable[str]) -> Iterator[str]:
         """A line with the answer to each line."""
@@ -39,10 +37,12 @@ class Batch:
             yield from map(json.dumps, self._turn(Instant(at), list(together)))
 
     def _turn(self, at: Instant, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        read_lines = [self._read(at, line) for line in lines]
-        asked = [one for one in read_lines if isinstance(one, Asked)]
-        decisions = iter(self._store.turn([one.event for one in asked], at, [one.origin for one in asked]))
-        answers = [one if isinstance(one, Answer) else one.answer(next(decisions)) for one in read_lines]
+        received = [self._receive(at, line) for line in lines]
+        pending = [one for one in received if isinstance(one, PendingRequest)]
+        decisions = iter(
+            self._store.turn([one.event for one in pending], at, [one.origin for one in pending])
+        )
+        answers = [one if isinstance(one, Answer) else one.answer(next(decisions)) for one in received]
         return [
             {
                 "status": answer.status,
@@ -52,7 +52,7 @@ class Batch:
             for answer in answers
         ]
 
-    def _read(self, at: Instant, line: dict[str, Any]) -> Asked | Answer:
+    def _receive(self, at: Instant, line: dict[str, Any]) -> PendingRequest | Answer:
         request = Request.of(
             line["method"],
             line["path"],
@@ -60,9 +60,8 @@ class Batch:
             line["body"].encode("latin-1"),
             source=line.get("source", "127.0.0.1"),
         )
-        return read(
+        return self._endpoint.receive(
             request,
-            rate_windows=self._rate_windows,
             now=at,
             monotonic=Monotonic(at),  # a file has one clock, and nobody sets it
             entropy=self._draw(),

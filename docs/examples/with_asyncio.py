@@ -14,9 +14,8 @@ import uvicorn
 from first_records import entropy, make_first_records, monotonic, now
 
 from ostiary_core import Instant, MemoryStore, Monotonic, Store
+from ostiary_core.http import Request, TokenEndpoint
 from ostiary_core.http.form import LONGEST_FORM
-from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.rate import RateWindows
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +28,7 @@ def make_application(
     monotonic_clock: Callable[[], Monotonic] = monotonic,
 ) -> Application:
     """The four operations over `store`."""
-    rate_windows = RateWindows()
+    endpoint = TokenEndpoint()
 
     async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -42,25 +41,24 @@ def make_application(
         # Whoever comes through a Unix socket has no address.
         source, _ = scope.get("client") or ("", None)
         request = Request.of(scope["method"], scope["path"], scope["headers"], body, source=source)
-        trace_id = entropy()[:16].hex()
-        try:
-            told = answer(
-                request,
-                store,
-                rate_windows=rate_windows,
-                now=clock(),
-                monotonic=monotonic_clock(),
-                entropy=entropy(),
-                trace_id=trace_id,
-            )
-        except Exception as error:  # whatever the store raises, nothing was kept
-            # Never the text of the error: it may quote a token.
-            logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
-            told = failure(request, trace_id)
-        await send({"type": "http.response.start", "status": told.status, "headers": told.headers})
-        await send({"type": "http.response.body", "body": told.body})
+        answer = endpoint.answer(
+            request,
+            store,
+            now=clock(),
+            monotonic=monotonic_clock(),
+            entropy=entropy(),
+            trace_id=entropy()[:16].hex(),
+            report=report,
+        )
+        await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+        await send({"type": "http.response.body", "body": answer.body})
 
     return application
+
+
+def report(error: Exception, trace_id: str) -> None:
+    """What the store raised, in the log; never the text of the error, which may quote a token."""
+    logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
 
 
 async def whole_body(receive: Any) -> bytes | None:

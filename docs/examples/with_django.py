@@ -20,9 +20,8 @@ from django.urls import re_path
 from first_records import entropy, make_first_records, monotonic, now
 
 from ostiary_core import Instant, Monotonic
+from ostiary_core.http import Request, TokenEndpoint
 from ostiary_core.http.form import LONGEST_FORM
-from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.rate import RateWindows
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +44,9 @@ def make_application(
     """The four operations, as the WSGI application of the configured project."""
     from django_store import DjangoStore
 
-    store, rate_windows = DjangoStore(), RateWindows()
+    store, endpoint = DjangoStore(), TokenEndpoint()
 
     def token_service(request: HttpRequest) -> HttpResponse:
-        trace_id = entropy()[:16].hex()
         body = request.read(LONGEST_FORM + 1)
         length = request.META.get("CONTENT_LENGTH", "")
         if len(body) < min(int(length) if length.isdecimal() else 0, LONGEST_FORM + 1):
@@ -60,28 +58,28 @@ def make_application(
             body,
             source=request.META.get("REMOTE_ADDR", ""),
         )
-        try:
-            told = answer(
-                asked,
-                store,
-                rate_windows=rate_windows,
-                now=clock(),
-                monotonic=monotonic_clock(),
-                entropy=entropy(),
-                trace_id=trace_id,
-            )
-        except Exception as error:  # whatever the store raises, nothing was kept
-            # Never the text of the error: it may quote a token.
-            logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
-            told = failure(asked, trace_id)
+        answer = endpoint.answer(
+            asked,
+            store,
+            now=clock(),
+            monotonic=monotonic_clock(),
+            entropy=entropy(),
+            trace_id=entropy()[:16].hex(),
+            report=report,
+        )
         # An answer to HEAD has no body, and not every server of WSGI drops it.
-        response = HttpResponse(b"" if request.method == "HEAD" else told.body, status=told.status)
-        for name, value in told.headers:
+        response = HttpResponse(b"" if request.method == "HEAD" else answer.body, status=answer.status)
+        for name, value in answer.headers:
             response[name.decode("latin-1")] = value.decode("latin-1")
         return response
 
     settings.ROOT_URLCONF = (re_path("^api/oauth2/", token_service),)
     return get_wsgi_application()
+
+
+def report(error: Exception, trace_id: str) -> None:
+    """What the store raised, in the log; never the text of the error, which may quote a token."""
+    logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
 
 
 def make_tables() -> None:

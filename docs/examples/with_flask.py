@@ -11,9 +11,8 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import ClientDisconnected
 
 from ostiary_core import Instant, MemoryStore, Monotonic, Store
+from ostiary_core.http import Request, TokenEndpoint
 from ostiary_core.http.form import LONGEST_FORM
-from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.rate import RateWindows
 
 PATHS = "/api/oauth2/<operation>"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -27,11 +26,14 @@ def make_application(
 ) -> Flask:
     """The four operations over `store`."""
     application = Flask(__name__)
-    rate_windows, lock = RateWindows(), Lock()
+    endpoint, lock = TokenEndpoint(), Lock()
+
+    def report(error: Exception, trace_id: str) -> None:
+        """What the store raised, in the log; never the text of the error, which may quote a token."""
+        application.logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
 
     @application.route(PATHS, methods=METHODS, provide_automatic_options=False)
     def token_service(operation: str) -> Response:
-        trace_id = entropy()[:16].hex()
         body = request.stream.read(LONGEST_FORM + 1)
         if len(body) < min(request.content_length or 0, LONGEST_FORM + 1):
             raise ClientDisconnected  # half a request is not to be decided
@@ -42,25 +44,20 @@ def make_application(
             body,
             source=request.remote_addr or "",
         )
-        try:
-            # Servers of WSGI bring threads, and the in-memory store is for one caller at a time.
-            with lock:
-                told = answer(
-                    asked,
-                    store,
-                    rate_windows=rate_windows,
-                    now=clock(),
-                    monotonic=monotonic_clock(),
-                    entropy=entropy(),
-                    trace_id=trace_id,
-                )
-        except Exception as error:  # whatever the store raises, nothing was kept
-            # Never the text of the error: it may quote a token.
-            application.logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
-            told = failure(asked, trace_id)
-        response = Response(told.body, told.status)
+        # Servers of WSGI bring threads, and the in-memory store is for one caller at a time.
+        with lock:
+            answer = endpoint.answer(
+                asked,
+                store,
+                now=clock(),
+                monotonic=monotonic_clock(),
+                entropy=entropy(),
+                trace_id=entropy()[:16].hex(),
+                report=report,
+            )
+        response = Response(answer.body, answer.status)
         response.headers.clear()
-        for name, value in told.headers:
+        for name, value in answer.headers:
             response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
         return response
 

@@ -12,10 +12,8 @@ import trio
 from first_records import entropy, make_first_records, monotonic, now
 
 from ostiary_core import Instant, MemoryStore, Monotonic, Store
-from ostiary_core.http.answer import Answer
+from ostiary_core.http import Answer, Request, TokenEndpoint
 from ostiary_core.http.form import LONGEST_FORM
-from ostiary_core.http.service import Request, answer, failure
-from ostiary_core.rate import RateWindows
 
 PATIENCE_SECONDS = 30
 
@@ -31,30 +29,29 @@ async def serve(
     task_status: trio.TaskStatus[list[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Answer the four operations on a local port, until cancelled."""
-    rate_windows = RateWindows()
+    endpoint = TokenEndpoint()
 
-    def answered(request: Request) -> Answer:
-        trace_id = entropy()[:16].hex()
-        try:
-            return answer(
-                request,
-                store,
-                rate_windows=rate_windows,
-                now=clock(),
-                monotonic=monotonic_clock(),
-                entropy=entropy(),
-                trace_id=trace_id,
-            )
-        except Exception as error:  # whatever the store raises, nothing was kept
-            # Never the text of the error: it may quote a token.
-            logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
-            return failure(request, trace_id)
+    def answer(request: Request) -> Answer:
+        return endpoint.answer(
+            request,
+            store,
+            now=clock(),
+            monotonic=monotonic_clock(),
+            entropy=entropy(),
+            trace_id=entropy()[:16].hex(),
+            report=report,
+        )
 
-    handler = partial(handle, answered)
+    handler = partial(handle, answer)
     await trio.serve_tcp(handler, port, host="127.0.0.1", task_status=task_status)
 
 
-async def handle(answered: Callable[[Request], Answer], stream: trio.SocketStream) -> None:
+def report(error: Exception, trace_id: str) -> None:
+    """What the store raised, in the log; never the text of the error, which may quote a token."""
+    logger.error("turn failed: %s, trace id %s", type(error).__name__, trace_id)
+
+
+async def handle(answer_to: Callable[[Request], Answer], stream: trio.SocketStream) -> None:
     """One connection, request after request."""
     http = h11.Connection(h11.SERVER)
     try:
@@ -64,9 +61,9 @@ async def handle(answered: Callable[[Request], Answer], stream: trio.SocketStrea
                 request = await next_request(http, stream, source)
             if request is None:
                 return
-            told = answered(request)
-            head = h11.Response(status_code=told.status, headers=list(told.headers))
-            await stream.send_all((http.send(head) or b"") + body_of(http, request, told))
+            answer = answer_to(request)
+            head = h11.Response(status_code=answer.status, headers=list(answer.headers))
+            await stream.send_all((http.send(head) or b"") + body_of(http, request, answer))
             if http.our_state is h11.DONE and http.their_state is h11.DONE:
                 http.start_next_cycle()
     except (h11.RemoteProtocolError, trio.TooSlowError, trio.BrokenResourceError, OSError):
@@ -97,9 +94,9 @@ async def next_request(http: h11.Connection, stream: trio.SocketStream, source: 
             return Request.of(method, path, head.headers, body, source=source)
 
 
-def body_of(http: h11.Connection, request: Request, told: Answer) -> bytes:
+def body_of(http: h11.Connection, request: Request, answer: Answer) -> bytes:
     """The body as bytes to send; an answer to HEAD has none."""
-    data = b"" if request.method == "HEAD" else http.send(h11.Data(data=told.body)) or b""
+    data = b"" if request.method == "HEAD" else http.send(h11.Data(data=answer.body)) or b""
     return data + (http.send(h11.EndOfMessage()) or b"")
 
 

@@ -13,7 +13,7 @@ from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.form import LONGEST_FORM, read_form, says_form
 from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.why import Why
-from ostiary_net.lane.plain import PlainRequest, Torn, read_plain
+from ostiary_net.lane.scanner import read_plain_head
 
 __all__ = ["TARGETS"]
 
@@ -183,15 +183,13 @@ def judge_language(data: bytes) -> None:
 
 
 def judge_lane(data: bytes) -> None:
-    """Whatever the lane takes, h11 takes too, and reads the same to the last byte."""
+    """Whatever head the lane takes, h11 takes too, and reads the same, and as much body behind it."""
     start = 0
-    while start < len(data):
-        found = read_plain(data, start)
-        if isinstance(found, Torn):
-            assert found.end > len(data), "a torn request is said to be whole"
+    while (head_end := data.find(b"\r\n\r\n", start) + 4) >= 4:
+        found = read_plain_head(data[start:head_end])
+        if found is None or head_end + found.length > len(data):
             return
-        if not isinstance(found, PlainRequest):
-            return
+        end = head_end + found.length
         connection = h11.Connection(h11.SERVER)
         connection.receive_data(data[start:])
         request = connection.next_event()
@@ -200,12 +198,11 @@ def judge_lane(data: bytes) -> None:
         while isinstance(event := connection.next_event(), h11.Data):
             body += bytes(event.data)
         assert isinstance(event, h11.EndOfMessage), "h11 sees no end"
-        method = b"GET" if found.operation is None else b"POST"
-        read = (method, found.path.encode(), [*found.fields], found.body, data[found.end :])
+        read = (found.method.encode(), found.path.encode(), [*found.fields], data[head_end:end], data[end:])
         by_h11 = (request.method, request.target, [*request.headers], body, connection.trailing_data[0])
         agree(read, by_h11, data)
         assert connection.their_state is h11.DONE, "h11 would not keep the connection"
-        start = found.end
+        start = end
 
 
 TARGETS: Final = (

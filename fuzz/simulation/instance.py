@@ -24,6 +24,7 @@ from fuzz.simulation.streams import Line, Wire, connected
 from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.decision import Decision
 from ostiary_core.guesses import Guesses
+from ostiary_core.http import TokenEndpoint
 from ostiary_core.rate import RateWindows
 from ostiary_net.clock import SystemClock
 from ostiary_net.files import Files
@@ -237,7 +238,7 @@ class Instance:
                     turns=turns,
                     clock=self.clock,
                     entropy_source=entropy,
-                    rate_windows=RateWindows(scale=100),
+                    endpoint=TokenEndpoint(RateWindows(scale=100)),
                     guesses=Guesses(scale=self.habits.free_guesses / FREE_GUESSES),
                 )
                 yield Backing(

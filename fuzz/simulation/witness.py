@@ -12,11 +12,9 @@ from typing import Final, NamedTuple
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, Refused
 from ostiary_core.events import Event
-from ostiary_core.http.answer import Answer
-from ostiary_core.http.sender import Sender
-from ostiary_core.rate import Operation
+from ostiary_core.http import Answer, PendingRequest, Request
 from ostiary_core.why import Why
-from ostiary_net.service import Begun, Service
+from ostiary_net.service import Service
 
 __all__ = ["OPERATION", "Seen", "Witness", "WitnessedService"]
 
@@ -119,24 +117,17 @@ class WitnessedService(Service):
                 self.witness.traces[origin.trace_id] = int(value)
         return origin
 
-    def begin_token_service(
-        self, operation: Operation, sender: Sender, body: bytes, source: str, trace_id: str
-    ) -> Begun | Answer:
-        """The beginning of a form's answer, which says in a field which operation it is of."""
-        begun = Service.begin_token_service(self, operation, sender, body, source, trace_id)
-        said = _IN_A_FORM.search(body)
-        if said is not None and isinstance(begun, Begun):
-            self.witness.asked(begun.asked.event, int(said[1]), self.clock.now())
-        return begun
-
-    def begin_userinfo(
-        self, headers: Sequence[tuple[bytes, bytes]], source: str, trace_id: str
-    ) -> Begun | Answer:
-        """The same of user-info, which says it in its head."""
-        begun = Service.begin_userinfo(self, headers, source, trace_id)
-        if isinstance(begun, Begun):
-            self._asked(begun.asked.event, begun.asked.origin)
-        return begun
+    def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
+        """What has to be decided for a request that says which operation it is of: a form in a field,
+        user-info in its head."""
+        pending = Service.receive(self, request, trace_id)
+        if isinstance(pending, PendingRequest):
+            self.origin(request.headers, request.source, trace_id)
+            said = _IN_A_FORM.search(request.body)
+            if said is not None:
+                self.witness.traces[trace_id] = int(said[1])
+            self._asked(pending.event, pending.origin)
+        return pending
 
     async def decide(self, event: Event, origin: Origin) -> Decision:
         """The decision on an event whose operation is known from now on."""

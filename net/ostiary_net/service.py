@@ -1,6 +1,6 @@
 """One place where events meet the rules: decide, count, and answer the four operations.
 
-Both front doors call it, so a request is counted, decided and answered in one way.
+All doors call it, so a request is counted, decided and answered in one way.
 """
 
 import traceback
@@ -14,12 +14,13 @@ from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision
 from ostiary_core.events import Event
 from ostiary_core.guesses import Guesses, UnknownNames
-from ostiary_core.http import service
 from ostiary_core.http.answer import Answer
-from ostiary_core.http.sender import Sender
-from ostiary_core.http.token_service import MINTING
+from ostiary_core.http.endpoint import PendingRequest, Request, TokenEndpoint
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.http.sender import Fields, user_agent_of
+from ostiary_core.http.token_service import MINTING, PATHS
 from ostiary_core.instant import Instant
-from ostiary_core.rate import Operation, RateWindows
+from ostiary_core.rate import Operation
 from ostiary_core.secret import Entropy
 from ostiary_core.why import Why
 from ostiary_net.authentications import Authentications
@@ -35,7 +36,7 @@ from ostiary_net.tracing import Tracing
 from ostiary_net.turn_queue import Told, Waiting
 from ostiary_net.turns import Question, TurnFailed, Turns
 
-__all__ = ["Begun", "Service", "fault_in", "where_raised"]
+__all__ = ["Service", "fault_in", "where_raised"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -65,7 +66,7 @@ class Service:
     turns: Turns
     clock: Clock
     entropy_source: EntropySource
-    rate_windows: RateWindows = field(default_factory=RateWindows)
+    endpoint: TokenEndpoint = field(default_factory=TokenEndpoint)
     guesses: Guesses = field(default_factory=Guesses)
     unknown_names: UnknownNames = field(default_factory=UnknownNames)
     authentications: Authentications = field(default_factory=Authentications)
@@ -81,9 +82,9 @@ class Service:
         """A fresh identifier of a request: its door draws it, once, and hands it on."""
         return draw_trace_id(self.entropy_source, self.clock.now())
 
-    def origin(self, headers: service.Fields, source: str, trace_id: str) -> Origin:
+    def origin(self, headers: Fields, source: str, trace_id: str) -> Origin:
         """Where a request came from, and what log, audit trail and answer have it under."""
-        return service.origin_of(headers, source, trace_id)
+        return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
 
     def arrival(self) -> Arrival:
         """When a request arrived that is read now (READINGS 46)."""
@@ -94,7 +95,7 @@ class Service:
 
     def seconds_to_wait(self, operation: Operation, source: str) -> int:
         """0 where the source is within its limit, against which this request counts."""
-        seconds = self.rate_windows.admit(operation, source, self.clock.monotonic())
+        seconds = self.endpoint.rate_windows.admit(operation, source, self.clock.monotonic())
         if seconds:
             self.metrics.rate_limited(operation)
         return seconds
@@ -139,86 +140,59 @@ class Service:
             _tell_failure("looking failed", failure_, origin, "a whole list")
             raise
 
-    async def answer_token_service(
-        self, operation: Operation, sender: Sender, body: bytes, source: str, trace_id: str
-    ) -> Answer:
-        """`/token`, `/introspect` and `/revoke`, whole: windows, reading, decision, answer."""
-        return await self.answered(self.begin_token_service(operation, sender, body, source, trace_id))
-
-    async def answer_userinfo(self, headers: service.Fields, source: str, trace_id: str) -> Answer:
-        """User-info by a Bearer token."""
-        return await self.answered(self.begin_userinfo(headers, source, trace_id))
-
-    async def answered(self, begun: "Begun | Answer") -> Answer:
-        """What was begun, decided and answered."""
-        if isinstance(begun, Answer):
-            return begun
+    async def answer(self, request: Request, trace_id: str) -> Answer:
+        """The answer to a request for one of the four operations, whole."""
+        pending = self.receive(request, trace_id)
+        if isinstance(pending, Answer):
+            return pending
         try:
             decision = await self.turns.decide(
-                begun.asked.event, begun.asked.origin, may_be_stale=begun.may_be_stale
+                pending.event, pending.origin, may_be_stale=pending.may_be_stale
             )
         except TurnFailed as failure_:
-            return self.failure(begun, failure_)
-        return self.answer(begun, decision)
+            return self.fail(pending, failure_)
+        return self.finish(pending, decision)
 
-    def submit(self, begun: "Begun", told: Told, has_left: HasLeft | None) -> Waiting:
-        """Have what was begun decided, for whoever has no task to wait in. Raises `TurnFailed`."""
-        asked = begun.asked
-        return self.turns.submit(asked.event, asked.origin, told, has_left, may_be_stale=begun.may_be_stale)
-
-    def begin_token_service(
-        self, operation: Operation, sender: Sender, body: bytes, source: str, trace_id: str
-    ) -> "Begun | Answer":
-        """What of it comes before its event is decided; an answer where nothing is left to decide."""
+    def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
+        """What has to be decided for a request, or the answer to one for which there is nothing to decide."""
         now = self.clock.now()
-        wait_seconds = self.seconds_to_wait(operation, source)
-        if wait_seconds:
-            tell_refused(Why.TOO_MANY_REQUESTS, trace_id, source)
-            return service.too_many_requests(sender.language, trace_id, wait_seconds)
-        origin = Origin(trace_id=trace_id, source=source, user_agent=sender.user_agent)
-        entropy = self.entropy() if operation in MINTING else _UNUSED
-        arrival = self._arrival_at(now)
-        asked = service.read_token_service(operation, sender, body, entropy, origin, arrival)
-        if isinstance(asked, Answer):
-            return asked
-        return Begun(asked, now, arrival)
+        pending = self.endpoint.receive(
+            request,
+            now=now,
+            monotonic=self.clock.monotonic(),
+            entropy=self.entropy() if request.path in MINTING else _UNUSED,
+            trace_id=trace_id,
+            arrival=self._arrival_at(now),
+        )
+        if isinstance(pending, Answer):
+            self._note_refusal(request, pending, trace_id)
+        return pending
 
-    def begin_userinfo(self, headers: service.Fields, source: str, trace_id: str) -> "Begun | Answer":
-        """The same of user-info."""
-        origin = self.origin(headers, source, trace_id)
-        asked = service.read_userinfo(headers, origin)
-        if isinstance(asked, Answer):
-            tell_refused(Why.NOT_SIGNED_IN, origin.trace_id, source)
-            return asked
-        now = self.clock.now()
-        return Begun(asked, now, self._arrival_at(now))
+    def _note_refusal(self, request: Request, answer: Answer, trace_id: str) -> None:
+        """Whoever quotes the trace id of an answer is understood; the log has no others ("Errors")."""
+        operation = PATHS.get(request.path)
+        if operation is None:
+            tell_refused(Why.NOT_SIGNED_IN, trace_id, request.source)
+        elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
+            self.metrics.rate_limited(operation)
+            tell_refused(Why.TOO_MANY_REQUESTS, trace_id, request.source)
 
-    def answer(self, begun: "Begun", decision: Decision) -> Answer:
-        """What of it comes after its decision, which is kept; whether its secret was right is remembered."""
-        asked = begun.asked
-        self._decided(asked.event, asked.origin, decision)
-        self.authentications.note(asked.event, decision, begun.now)
-        return asked.answer(decision)
+    def submit(self, pending: PendingRequest, told: Told, has_left: HasLeft | None) -> Waiting:
+        """Have a request decided, for whoever has no task to wait in. Raises `TurnFailed`."""
+        return self.turns.submit(
+            pending.event, pending.origin, told, has_left, may_be_stale=pending.may_be_stale
+        )
 
-    def failure(self, begun: "Begun", failure_: TurnFailed) -> Answer:
-        """The same where its turn could not be taken; the log then holds the trace id."""
-        self._failed(begun.asked.event, begun.asked.origin, failure_)
-        return begun.asked.failure()
+    def finish(self, pending: PendingRequest, decision: Decision) -> Answer:
+        """The answer once the decision is kept; whether its secret was right is remembered."""
+        self._decided(pending.event, pending.origin, decision)
+        self.authentications.note(pending.event, decision, pending.arrival.latest)
+        return pending.answer(decision)
 
-
-@dataclass(slots=True)
-class Begun:
-    """A request of the token service or for user-info whose event is to be decided."""
-
-    asked: service.Asked
-    now: Instant
-    """When it was read: whether its secret was right is remembered with that time."""
-    arrival: Arrival
-
-    @property
-    def may_be_stale(self) -> bool:
-        """Whether it may have lain in a socket while the server stood still."""
-        return self.arrival.earliest < self.arrival.latest
+    def fail(self, pending: PendingRequest, failure_: TurnFailed) -> Answer:
+        """The answer where the turn could not be taken; the log then holds the trace id."""
+        self._failed(pending.event, pending.origin, failure_)
+        return pending.failure()
 
 
 def _tell_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:

@@ -11,8 +11,8 @@ Sending is the SDK's, in a thread of its own: a collector that is slow or away c
 
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
 
@@ -90,11 +90,8 @@ class Spans:
         self._propagator = TraceContextTextMapPropagator()
         self._running: dict[str, Span] = {}
 
-    @contextmanager
-    def request(
-        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
-    ) -> Iterator[TracedRequest]:
-        """A request from when it was read until it was answered."""
+    def request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> TracedRequest:
+        """A request that was just read, until `end`."""
         method = method if method in _METHODS else _OTHER_METHOD
         self._ids.next_trace_id = int(trace_id, 16)
         span = self._tracer.start_span(
@@ -104,11 +101,12 @@ class Spans:
             attributes={"http.request.method": method, "ostiary.trace_id": trace_id},
         )
         self._running[trace_id] = span
-        try:
-            yield _Traced(method, span)
-        finally:
+
+        def end() -> None:
             del self._running[trace_id]
             span.end()
+
+        return _Traced(method, span, end)
 
     def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
         """What a request asked for, decided and kept."""
@@ -150,9 +148,10 @@ class Spans:
 class _Traced:
     """A request and its span."""
 
-    def __init__(self, method: str, span: Span) -> None:
+    def __init__(self, method: str, span: Span, end: Callable[[], None]) -> None:
         self._method = method
         self._span = span
+        self.end = end
 
     def answered(self, status: int, route: str | None) -> None:
         self._span.set_attribute("http.response.status_code", status)

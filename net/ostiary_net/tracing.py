@@ -5,7 +5,6 @@ request costs one look at None more in each of the three places.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ostiary_core.audit import Origin
@@ -22,15 +21,17 @@ class TracedRequest(Protocol):
         """Its answer has begun. `route` is one of ours, never what the caller wrote; None for no route."""
         ...
 
+    def end(self) -> None:
+        """It was answered, or is given up."""
+        ...
+
 
 class Tracing(Protocol):
     """Keeps a span for each request."""
 
-    def request(
-        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
-    ) -> AbstractContextManager[TracedRequest]:
-        """A request from when it was read until it was answered, by the id that log, audit trail and answer
-        have; its header fields are in lower case."""
+    def request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> TracedRequest:
+        """A request that was just read, until its `end`, by the id that log, audit trail and answer have; its
+        header fields are in lower case."""
         ...
 
     def decided(self, origin: Origin, event: Event, decision: Decision) -> None:

@@ -18,7 +18,7 @@ from ostiary_core.events import Event
 from ostiary_core.instant import Instant
 from ostiary_core.life import SessionLife
 from ostiary_core.listing import Listing, ListingStore, Page
-from ostiary_core.store import LostRace, Store
+from ostiary_core.store import Store, retry_lost_races
 from ostiary_net.clock import Clock
 from ostiary_net.departures import HAS_LEFT, HasLeft
 from ostiary_net.log_folding import LogFolding
@@ -45,9 +45,6 @@ _MOST_WRITTEN_IN_PLACE: Final = 64
 
 _MOST_LOOKERS: Final = 2
 """Lists that are read at a time: they are an administrator's, and the rest is for the token service."""
-
-_MOST_ATTEMPTS: Final = 20
-"""How often a turn is taken again after another instance was quicker."""
 
 
 T = TypeVar("T")
@@ -182,12 +179,7 @@ class Turns:
 
 def _take_turn(store: Store, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:
     """One turn, taken again while another instance is quicker."""
-    for _ in range(_MOST_ATTEMPTS - 1):
-        try:
-            return _take_once(store, clock, choose_events)
-        except LostRace:
-            continue
-    return _take_once(store, clock, choose_events)
+    return retry_lost_races(partial(_take_once, store, clock, choose_events))
 
 
 def _take_once(store: Store, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:

@@ -12,8 +12,7 @@ from ostiary_core import Decision, Instant, LostRace, MemoryStore, Monotonic
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Insert
 from ostiary_core.events import ClientDisabled, Event, Operator
-from ostiary_core.http import Answer
-from ostiary_core.http.service import Asked, Request, answer, read
+from ostiary_core.http import Answer, PendingRequest, Request, TokenEndpoint
 from ostiary_core.rate import LIMITS, Operation, RateWindows
 from tests.core import asks
 from tests.core.story import START, given
@@ -30,10 +29,9 @@ def request(
     return Request.of(method, path, fields, urlencode(form).encode(), source="203.0.113.9")
 
 
-def asked_of(one: Request, rate_windows: RateWindows | None = None) -> Asked | Answer:
-    return read(
+def received(one: Request, endpoint: TokenEndpoint | None = None) -> PendingRequest | Answer:
+    return (endpoint or TokenEndpoint()).receive(
         one,
-        rate_windows=rate_windows or RateWindows(),
         now=START,
         monotonic=Monotonic(0),
         entropy=asks.fresh_entropy(),
@@ -41,10 +39,31 @@ def asked_of(one: Request, rate_windows: RateWindows | None = None) -> Asked | A
     )
 
 
-def content_of(given: Asked | Answer) -> dict[str, Any]:
+def content_of(given: PendingRequest | Answer) -> dict[str, Any]:
     assert isinstance(given, Answer)
     content: dict[str, Any] = json.loads(given.body)
     return content
+
+
+def answer_of(
+    one: Request,
+    store: MemoryStore,
+    endpoint: TokenEndpoint,
+    reported: list[tuple[type[Exception], str]] | None = None,
+) -> Answer:
+    """The answer in one call; what is reported of it is told, and nothing may be where nobody asks."""
+    told: list[tuple[type[Exception], str]] = [] if reported is None else reported
+    answer = endpoint.answer(
+        one,
+        store,
+        now=START,
+        monotonic=Monotonic(0),
+        entropy=asks.fresh_entropy(),
+        trace_id="a trace",
+        report=lambda error, trace_id: told.append((type(error), trace_id)),
+    )
+    assert reported is not None or told == []
+    return answer
 
 
 class LosingStore(MemoryStore):
@@ -64,48 +83,40 @@ class LosingStore(MemoryStore):
 
 
 def test_a_request_is_read_whatever_the_case_of_its_field_names_and_keeps_every_byte() -> None:
-    asked = asked_of(request(grant_type="client_credentials"))
-    assert isinstance(asked, Asked)
-    assert asked.origin == Origin(trace_id="a trace", source="203.0.113.9", user_agent="backend/1.0 \xff")
+    pending = received(request(grant_type="client_credentials"))
+    assert isinstance(pending, PendingRequest)
+    assert pending.origin == Origin(trace_id="a trace", source="203.0.113.9", user_agent="backend/1.0 \xff")
 
 
 def test_an_unknown_path_is_not_found_and_a_wrong_method_is_told_the_right_one() -> None:
-    assert content_of(asked_of(request("/api/oauth2/other")))["code"] == "A0404"
-    refused = asked_of(request(method="GET"))
+    assert content_of(received(request("/api/oauth2/other")))["code"] == "A0404"
+    refused = received(request(method="GET"))
     assert isinstance(refused, Answer)
     assert (refused.status, content_of(refused)["error"]) == (405, "invalid_request")
     assert (b"allow", b"POST") in refused.headers
-    refused = asked_of(request("/api/oauth2/userinfo"))
+    refused = received(request("/api/oauth2/userinfo"))
     assert isinstance(refused, Answer)
     assert refused.status == 405
     assert (b"allow", b"GET, HEAD") in refused.headers
 
 
 def test_past_the_limit_a_request_is_answered_before_it_is_read() -> None:
-    rate_windows = RateWindows()
+    endpoint = TokenEndpoint(RateWindows())
     for _ in range(LIMITS[Operation.TOKEN]):
-        assert isinstance(asked_of(request(grant_type="client_credentials"), rate_windows), Asked)
-    refused = asked_of(request(grant_type="client_credentials"), rate_windows)
+        assert isinstance(received(request(grant_type="client_credentials"), endpoint), PendingRequest)
+    refused = received(request(grant_type="client_credentials"), endpoint)
     assert content_of(refused)["code"] == "A0429"
-    assert isinstance(asked_of(request("/api/oauth2/introspect", token="t"), rate_windows), Asked)
+    assert isinstance(received(request("/api/oauth2/introspect", token="t"), endpoint), PendingRequest)
 
 
 def test_a_wrong_secret_is_told_so_each_time_and_so_is_a_client_that_was_disabled() -> None:
-    world, store, rate_windows = given(), MemoryStore(), RateWindows()
+    world, store, endpoint = given(), MemoryStore(), TokenEndpoint()
     world.given(ClientDisabled(caller=Operator(), client_id="app"))
     store.write([Insert(world.client())])
 
     def ask(secret: str) -> Answer:
         one = request(secret=secret, token="t", path="/api/oauth2/introspect")
-        return answer(
-            one,
-            store,
-            rate_windows=rate_windows,
-            now=START,
-            monotonic=Monotonic(0),
-            entropy=asks.fresh_entropy(),
-            trace_id="t",
-        )
+        return answer_of(one, store, endpoint)
 
     secrets = [world.secrets["app"].reveal(), *(f"wrong {number}" for number in range(30))]
     answers = [ask(secret) for secret in secrets for _ in range(2)]
@@ -114,9 +125,9 @@ def test_a_wrong_secret_is_told_so_each_time_and_so_is_a_client_that_was_disable
 
 @pytest.mark.parametrize("path", ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"])
 def test_a_store_that_fails_is_answered_with_500_and_the_trace_id(path: str) -> None:
-    asked = asked_of(request(path, token="t", grant_type="client_credentials"))
-    assert isinstance(asked, Asked)
-    failed = asked.failure()
+    pending = received(request(path, token="t", grant_type="client_credentials"))
+    assert isinstance(pending, PendingRequest)
+    failed = pending.failure()
     assert failed.status == 500
     assert content_of(failed) == {
         "code": "A0500",
@@ -126,29 +137,19 @@ def test_a_store_that_fails_is_answered_with_500_and_the_trace_id(path: str) -> 
     }
 
 
-@pytest.mark.parametrize("losses, status", [(0, 200), (19, 200), (20, None)])
-def test_a_lost_race_is_decided_again_and_not_for_ever(losses: int, status: int | None) -> None:
+@pytest.mark.parametrize("losses, status", [(0, 200), (19, 200), (20, 500)])
+def test_a_lost_race_is_decided_again_and_not_for_ever(losses: int, status: int) -> None:
     world = given()
     store = LosingStore(losses)
     store.write([Insert(world.client())])
     one = request(secret=world.secrets["app"].reveal(), grant_type="client_credentials")
 
-    def ask() -> Answer:
-        return answer(
-            one,
-            store,
-            rate_windows=RateWindows(),
-            now=START,
-            monotonic=Monotonic(0),
-            entropy=asks.fresh_entropy(),
-            trace_id="t",
-        )
-
-    if status is None:
-        with pytest.raises(LostRace):
-            ask()
-    else:
-        assert ask().status == status
+    reported: list[tuple[type[Exception], str]] = []
+    given_answer = answer_of(one, store, TokenEndpoint(), reported)
+    assert given_answer.status == status
+    assert reported == ([] if status == 200 else [(LostRace, "a trace")])
+    if status == 500:
+        assert content_of(given_answer)["traceId"] == "a trace"
 
 
 def test_a_request_shows_no_secret_when_printed() -> None:

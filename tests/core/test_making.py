@@ -12,7 +12,7 @@ from ostiary_core.audit import AuditEntry, Origin
 from ostiary_core.decision import Change, Decision, Done, Fact, Reply
 from ostiary_core.events import Event
 from ostiary_core.http.answer import Answer
-from ostiary_core.http.service import Asked
+from ostiary_core.http.endpoint import PendingRequest
 from ostiary_core.keys import Keys
 from ostiary_core.records import Identifier, IdentifierKind, Record, revised
 from tests.frozen import immutable_classes
@@ -39,7 +39,7 @@ def test_a_type_checker_refuses_to_set_a_field() -> None:
 
 def test_whatever_a_request_makes_is_immutable() -> None:
     made = {*RECORDS, *get_args(Change), *get_args(Reply), *get_args(Event), Decision, Fact, Keys}
-    assert made | {Origin, AuditEntry, Answer, Asked} <= {*VALUES}
+    assert made | {Origin, AuditEntry, Answer, PendingRequest} <= {*VALUES}
 
 
 @pytest.mark.parametrize("kind", VALUES)

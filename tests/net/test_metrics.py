@@ -12,7 +12,6 @@ from ostiary_core import Instant
 from ostiary_core.decision import Decision, Done, Fact, FactKind, Refused
 from ostiary_core.events import ClientRegistered, GrantUnrecognised, Operator
 from ostiary_core.http import token_service
-from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import LIMITS, Operation
 from ostiary_core.why import Why
 from ostiary_net.front_door.lifeline import WORKER
@@ -24,6 +23,7 @@ from ostiary_net.threads import run_inline
 from ostiary_net.turns import TurnFailed, open_turns
 from tests.core import asks
 from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered
+from tests.net.test_service import posting
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
@@ -100,13 +100,13 @@ async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
     async with open_turns(store, HandClock(), run_inline, metrics) as turns:
         service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
         form = b"application/x-www-form-urlencoded"
-        sender = sender_of(((b"content-type", form), (b"user-agent", SECRET.encode())))
+        fields = [(b"content-type", form), (b"user-agent", SECRET.encode())]
         for body in (
             f"grant_type={SECRET}&client_id={SECRET}&client_secret={SECRET}",
             f"grant_type=refresh_token&refresh_token={SECRET}&client_id={SECRET}&client_secret={SECRET}",
             f"{SECRET}={SECRET}",
         ):
-            await service.answer_token_service(Operation.TOKEN, sender, body.encode(), SECRET, "a trace")
+            await service.answer(posting(Operation.TOKEN, fields, body.encode(), SECRET), "a trace")
     assert token_service.PATHS, "the operations have paths"
     assert SECRET not in metrics.exposition()
     assert sum(n for name, n in samples(metrics).items() if name.startswith("ostiary_requests_total")) == 2
@@ -120,10 +120,10 @@ async def test_wrong_secrets_are_counted_by_their_reason() -> None:
         await turns.decide(
             ClientRegistered(caller=Operator(), fields=fields, entropy=SeededEntropy("a client").draw())
         )
-        sender = sender_of(((b"content-type", b"application/x-www-form-urlencoded"),))
+        headers = [(b"content-type", b"application/x-www-form-urlencoded")]
         for client_id in ("app", "app", "nobody"):
             body = f"token=t&client_id={client_id}&client_secret=wrong".encode()
-            await service.answer_token_service(Operation.INTROSPECT, sender, body, "203.0.113.7", "a trace")
+            await service.answer(posting(Operation.INTROSPECT, headers, body), "a trace")
     of = 'ostiary_requests_total{operation="introspection_requested",outcome='
     found = samples(metrics)
     assert (found[f'{of}"client_secret_wrong"}}'], found[f'{of}"client_unknown"}}']) == (2, 1)

@@ -14,8 +14,7 @@ from structlog.testing import capture_logs
 from ostiary_core import Secret
 from ostiary_core.decision import SecretIssued
 from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested
-from ostiary_core.http import Answer
-from ostiary_core.http.sender import sender_of
+from ostiary_core.http import Answer, Request, userinfo
 from ostiary_core.rate import LIMITS, Operation
 from ostiary_net.service import Service
 from ostiary_net.threads import run_inline
@@ -49,11 +48,20 @@ def posted(secret: str, language: str = "en") -> Headers:
     ]
 
 
+def posting(operation: Operation, headers: Headers, body: bytes, source: str = SOURCE) -> Request:
+    method, path = operation.value.split()
+    return Request(method=method, path=path, headers=headers, body=body, source=source)
+
+
+def for_userinfo(headers: Headers) -> Request:
+    return Request(method="GET", path=userinfo.PATH, headers=headers, source=SOURCE)
+
+
 async def token_service(
     service: Service, operation: Operation, secret: str, **form: str
 ) -> tuple[Answer, Mapping[str, Any]]:
-    answer = await service.answer_token_service(
-        operation, sender_of(posted(secret)), urlencode(form).encode(), SOURCE, service.trace_id()
+    answer = await service.answer(
+        posting(operation, posted(secret), urlencode(form).encode()), service.trace_id()
     )
     return answer, json.loads(answer.body or b"{}")
 
@@ -129,7 +137,7 @@ async def test_user_info_fails_in_the_same_way() -> None:
     async with serving(store) as service:
         with capture_logs() as log:
             headers = [(b"authorization", b"Bearer " + b"t" * 43), (b"accept-language", b"zh-CN")]
-            answer = await service.answer_userinfo(headers, SOURCE, service.trace_id())
+            answer = await service.answer(for_userinfo(headers), service.trace_id())
     content = json.loads(answer.body)
     assert (answer.status, content["code"], content["msg"]) == (500, "A0500", "服务器内部错误")
     assert [entry["trace_id"] for entry in log] == [content["traceId"]]
@@ -173,7 +181,7 @@ async def test_no_token_or_secret_is_ever_logged() -> None:
             await token_service(service, Operation.TOKEN, "wrong-secret-of-somebody", **form)
             await token_service(service, Operation.INTROSPECT, secret, token=token)
             bearer = [(b"authorization", f"Bearer {token}".encode())]
-            await service.answer_userinfo(bearer, SOURCE, service.trace_id())
+            await service.answer(for_userinfo(bearer), service.trace_id())
             await token_service(service, Operation.REVOKE, secret, token=token)
     assert {entry["event"] for entry in log} >= {"client-registered", "session-started", "session-ended"}
     for value in told:
@@ -187,8 +195,8 @@ async def test_a_full_window_answers_429_in_the_envelope_and_asks_nobody(operati
         for _ in range(LIMITS[operation]):
             assert service.seconds_to_wait(operation, SOURCE) == 0
         answer, content = await token_service(service, operation, "secret", token="t")
-        other = await service.answer_token_service(
-            operation, sender_of(posted("secret")), b"token=t", "203.0.113.8", service.trace_id()
+        other = await service.answer(
+            posting(operation, posted("secret"), b"token=t", "203.0.113.8"), service.trace_id()
         )
 
     assert (answer.status, content["code"], content["data"]) == (429, "A0429", None)

@@ -17,6 +17,7 @@ from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import UserKnown
 from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.guesses import Guesses
+from ostiary_core.http import TokenEndpoint
 from ostiary_core.rate import RateWindows
 from ostiary_core.records import RECORD_TABLES, Record, Table
 from ostiary_net.files import Files
@@ -249,7 +250,7 @@ async def serving(
                     turns=turns,
                     clock=set_by_hand,
                     entropy_source=entropy_source,
-                    rate_windows=RateWindows(scale=settings.rate_limit_scale),
+                    endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale)),
                     guesses=Guesses(scale=settings.rate_limit_scale),
                 )
                 files = Files(folder / "files", entropy_source=entropy_source, run_sync=run_inline)

@@ -7,7 +7,7 @@ import pytest
 from quart import Response
 
 from ostiary_core.http import Answer
-from ostiary_net.lane.connection import LaneConnection
+from ostiary_net.lane.writer import AnswerWriter
 from ostiary_web import oauth2
 from tests.web.doors import DOORS, Door
 from tests.web.envelopes import succeeded
@@ -57,6 +57,9 @@ async def test_a_door_that_answers_otherwise_is_noticed_by_any_test_that_asks(
     if door == "plain":  # beside which the application is asked
         monkeypatch.setattr(oauth2, "respond", lambda answer: Response(answer.body, 403))
     else:
-        monkeypatch.setattr(LaneConnection, "begun", lambda *_: Answer(403, (), b""))
+        written = AnswerWriter.write
+        monkeypatch.setattr(
+            AnswerWriter, "write", lambda *of, **named: written(of[0], Answer(403, (), b""), **named)
+        )
     with pytest.raises(AssertionError, match="the doors differ"):
         await asked(served)

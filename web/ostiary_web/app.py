@@ -14,7 +14,7 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, NotFound
 
 from ostiary_core.guesses import Guesses
-from ostiary_core.http import token_service
+from ostiary_core.http import TokenEndpoint, token_service
 from ostiary_core.http.envelope import service_failure
 from ostiary_core.rate import RateWindows
 from ostiary_core.why import Why
@@ -135,7 +135,7 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
                 turns=turns,
                 clock=clock,
                 entropy_source=entropy_source,
-                rate_windows=RateWindows(scale=settings.rate_limit_scale),
+                endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale)),
                 guesses=Guesses(scale=settings.rate_limit_scale),
                 authentications=authentications,
                 metrics=metrics,

@@ -12,8 +12,8 @@ from ostiary_core.events import (
     SignedOut,
     SignInAttempted,
 )
+from ostiary_core.http.endpoint import is_failure
 from ostiary_core.http.sender import user_agent_of
-from ostiary_core.http.service import is_failure
 from ostiary_core.identifiers import canonical_username
 from ostiary_core.passwords import LONGEST_PASSWORD, new_password_faults
 from ostiary_core.rate import Operation

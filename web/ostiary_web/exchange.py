@@ -13,10 +13,11 @@ from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, FieldFault, Refused
 from ostiary_core.events import Event
 from ostiary_core.http.answer import NO_STORE, Answer, Headers, retry_after
+from ostiary_core.http.endpoint import Request
 from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.http.service import language_of
+from ostiary_core.http.sender import language_of
 from ostiary_core.rate import Operation
 from ostiary_core.secret import Entropy
 from ostiary_core.why import Why
@@ -56,6 +57,16 @@ class Exchange:
     def source(self) -> str:
         """The address the request came from."""
         return self.origin.source
+
+    async def request(self) -> Request:
+        """The request as the core has it."""
+        return Request(
+            method=request.method,
+            path=request.path,
+            headers=self.headers,
+            body=await body(),
+            source=self.source,
+        )
 
     def entropy(self) -> Entropy:
         """32 bytes for one event."""

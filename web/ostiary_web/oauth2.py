@@ -11,30 +11,24 @@ from ostiary_core.events import (
     ProfileRequested,
 )
 from ostiary_core.http import authorization, token_service, userinfo
-from ostiary_core.http.sender import sender_of
 from ostiary_core.rate import Operation
 from ostiary_core.why import Why
 from ostiary_web.browser import FORM_HEADER, caller, cookie_caller, form_token, hand_out_form_cookie
-from ostiary_web.exchange import body, exchange, json_object, limited, respond
+from ostiary_web.exchange import exchange, json_object, limited, respond
 
 __all__ = ["oauth2"]
 
 oauth2 = Blueprint("oauth2", __name__)
 
 
-async def _token_service() -> Response:
-    """`/token`, `/introspect` and `/revoke`, as the core means them."""
+async def _answer() -> Response:
+    """The four operations, as the core means them."""
     here = exchange()
-    operation = token_service.PATHS[request.path]
-    content = await body()
-    sender = sender_of(here.headers)
-    return respond(
-        await here.service.answer_token_service(operation, sender, content, here.source, here.trace_id)
-    )
+    return respond(await here.service.answer(await here.request(), here.trace_id))
 
 
 for _path, _operation in token_service.PATHS.items():
-    oauth2.add_url_rule(_path, _operation.name.lower(), _token_service, methods=["POST"])
+    oauth2.add_url_rule(_path, _operation.name.lower(), _answer, methods=["POST"])
 
 
 @oauth2.get(userinfo.PATH)
@@ -43,7 +37,7 @@ async def show_userinfo() -> Response:
     here = exchange()
     by_cookie = cookie_caller()
     if "authorization" in request.headers or by_cookie is None:
-        return respond(await here.service.answer_userinfo(here.headers, here.source, here.trace_id))
+        return await _answer()
     decision = await here.decide(ProfileRequested(access_token=by_cookie.access_token, by_cookie=True))
     return respond(userinfo.answer(decision, language=here.language, trace_id=here.trace_id))
 

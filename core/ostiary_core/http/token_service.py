@@ -33,7 +33,6 @@ from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import Sender
 from ostiary_core.instant import whole_seconds
-from ostiary_core.making import immutable
 from ostiary_core.rate import Operation
 from ostiary_core.records import GrantType
 from ostiary_core.scopes import parse_scope
@@ -51,8 +50,8 @@ PATHS: Final[Mapping[str, Operation]] = MappingProxyType(
 )
 """Where each operation is reached, by POST."""
 
-MINTING: Final = frozenset({Operation.TOKEN})
-"""What draws from the entropy that comes with it."""
+MINTING: Final = frozenset({"/api/oauth2/token"})
+"""Where something is made of the entropy that comes with a request."""
 
 TokenServiceEvent = (
     CodeRedeemed
@@ -69,22 +68,6 @@ _REVOKED: Final = whole_answer(200, b"application/json", b"")
 """Empty, yet with a JSON content type: a client in wide use fails without (READINGS 21)."""
 
 
-@immutable(kw_only=True)
-class _Asked:
-    """What every event of one request shares."""
-
-    credentials: ClientCredentials
-    form: Mapping[str, str]
-    user_agent: str | None
-    source: str
-    entropy: Entropy
-    arrival: Arrival | None
-
-    @property
-    def scopes(self) -> tuple[str, ...] | None:
-        return parse_scope(self.form.get("scope", "")) or None
-
-
 def read(
     operation: Operation,
     sender: Sender,
@@ -96,7 +79,7 @@ def read(
 ) -> TokenServiceEvent | Answer:
     """The event that a request is, or the answer to one that cannot be any (READINGS 13).
 
-    `source` is the address the request came from; `entropy` is used by what is in `MINTING` alone; `arrival`
+    `source` is the address the request came from; `entropy` is used where `MINTING` says so; `arrival`
     is None where the event is decided at once.
     """
     form = read_form(sender.says_form, body)
@@ -109,54 +92,57 @@ def read(
         return IntrospectionRequested(credentials=credentials, token=_secret(form, "token"))
     if operation is Operation.REVOKE:
         return RevocationRequested(credentials=credentials, token=_secret(form, "token"))
-    asked = _Asked(
-        credentials=credentials,
-        form=form,
-        user_agent=sender.user_agent,
-        source=source,
-        entropy=entropy,
-        arrival=arrival,
-    )
-    return _token_event(asked)
+    return _token_event(form, credentials, sender.user_agent, source, entropy, arrival)
 
 
 def _secret(form: Mapping[str, str], field: str) -> Secret | None:
     return Secret(form[field]) if field in form else None
 
 
-def _token_event(asked: _Asked) -> TokenServiceEvent:
-    match asked.form.get("grant_type"):
+def _token_event(
+    form: Mapping[str, str],
+    credentials: ClientCredentials,
+    user_agent: str | None,
+    source: str,
+    entropy: Entropy,
+    arrival: Arrival | None,
+) -> TokenServiceEvent:
+    match form.get("grant_type"):
         case GrantType.AUTHORIZATION_CODE:
             return CodeRedeemed(
-                credentials=asked.credentials,
-                code=_secret(asked.form, "code"),
-                redirect_uri=asked.form.get("redirect_uri"),
-                code_verifier=asked.form.get("code_verifier"),
-                user_agent=asked.user_agent,
-                source=asked.source,
-                entropy=asked.entropy,
+                credentials=credentials,
+                code=_secret(form, "code"),
+                redirect_uri=form.get("redirect_uri"),
+                code_verifier=form.get("code_verifier"),
+                user_agent=user_agent,
+                source=source,
+                entropy=entropy,
             )
         case GrantType.REFRESH_TOKEN:
             return RefreshRequested(
-                credentials=asked.credentials,
-                refresh_token=_secret(asked.form, "refresh_token"),
-                scopes=asked.scopes,
-                user_agent=asked.user_agent,
-                entropy=asked.entropy,
-                arrival=asked.arrival,
+                credentials=credentials,
+                refresh_token=_secret(form, "refresh_token"),
+                scopes=_scopes(form),
+                user_agent=user_agent,
+                entropy=entropy,
+                arrival=arrival,
             )
         case GrantType.CLIENT_CREDENTIALS:
             return ClientCredentialsRequested(
-                credentials=asked.credentials,
-                scopes=asked.scopes,
-                user_agent=asked.user_agent,
-                source=asked.source,
-                entropy=asked.entropy,
+                credentials=credentials,
+                scopes=_scopes(form),
+                user_agent=user_agent,
+                source=source,
+                entropy=entropy,
             )
         case None:
-            return GrantUnrecognised(credentials=asked.credentials, why=Why.GRANT_TYPE_MISSING)
+            return GrantUnrecognised(credentials=credentials, why=Why.GRANT_TYPE_MISSING)
         case _:
-            return GrantUnrecognised(credentials=asked.credentials, why=Why.GRANT_TYPE_UNKNOWN)
+            return GrantUnrecognised(credentials=credentials, why=Why.GRANT_TYPE_UNKNOWN)
+
+
+def _scopes(form: Mapping[str, str]) -> tuple[str, ...] | None:
+    return parse_scope(form.get("scope", "")) or None
 
 
 def answer(event: TokenServiceEvent, decision: Decision) -> Answer:

@@ -1,6 +1,7 @@
 """Mistakes at the front door and in the lane: who is calling, what is whole, and whose answer it is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -9,9 +10,9 @@ from fuzz.simulation.faults.plants import Original, function, method
 from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.source import source_of
-from ostiary_net.lane import plain
 from ostiary_net.lane.connection import LaneConnection
-from ostiary_net.lane.writing import AnswerWriter
+from ostiary_net.lane.parser import Need, RequestParser
+from ostiary_net.lane.writer import AnswerWriter
 
 __all__ = ["FAULTS"]
 
@@ -35,24 +36,25 @@ def ever_open(original: Original) -> Original:
 def backwards(original: Original) -> Original:
     """Answers to pipelined requests in the wrong order."""
 
-    async def send(connection: Any, held: list[bytes]) -> None:
-        held.reverse()
-        await original(connection, held)
+    def send(connection: Any) -> Any:
+        connection._held.reverse()
+        return original(connection)
 
     return send
 
 
-def half_read(data: bytes, start: int = 0) -> Any:
+def half_read(original: Original) -> Original:
     """A request whose body has not come yet is answered by what has."""
-    found = plain.read_plain(data, start)
-    head_end = data.find(b"\r\n\r\n", start) + 4
-    if not isinstance(found, plain.Torn) or head_end < 4:
-        return found
-    cut = data[start:head_end] + data[head_end:].ljust(found.end - head_end)
-    whole = plain.read_plain(cut)
-    if not isinstance(whole, plain.PlainRequest):
-        return found
-    return plain.PlainRequest(whole.operation, whole.path, whole.fields, whole.body.rstrip(), len(data))
+
+    def next_event(parser: Any) -> Any:
+        event = original(parser)
+        if event is not Need.DATA or not parser.has_head:
+            return event
+        parser._wanted = parser._body_start
+        parser._head = replace(parser._head, length=len(parser._data) - parser._body_start)
+        return original(parser)
+
+    return next_event
 
 
 def known_by_its_beginning(data: bytes) -> Any:
@@ -62,27 +64,27 @@ def known_by_its_beginning(data: bytes) -> Any:
 
 def too_short(original: Original) -> Original:
     """The last byte of an answer is never sent."""
-    return lambda writer, answer: original(writer, answer)[:-1]
+    return lambda *asked, **named: original(*asked, **named)[:-1]
 
 
 def answers_mixed(original: Original) -> Original:
     """A writer that is shared keeps the body of the answer before."""
     kept: list[Answer] = []
 
-    def written(writer: Any, answer: Answer) -> bytes:
+    def write(writer: Any, answer: Answer, **named: Any) -> bytes:
         kept.append(answer)
         late = kept[-2] if len(kept) % 7 == 0 else answer
-        data: bytes = original(writer, late)
+        data: bytes = original(writer, late, **named)
         return data
 
-    return written
+    return write
 
 
 FAULTS: Final = (
     Fault(
         "heads-confused",
         "the lane takes one client's head for another's",
-        function("ostiary_net.lane.calls.sha256", known_by_its_beginning),
+        function("ostiary_net.lane.heads.sha256", known_by_its_beginning),
     ),
     Fault(
         "left-end-trusted",
@@ -98,17 +100,17 @@ FAULTS: Final = (
     Fault(
         "pipeline-backwards",
         "pipelined answers come in the wrong order",
-        method(LaneConnection, "_send", backwards),
+        method(LaneConnection, "_send_held", backwards),
     ),
     Fault(
         "torn-is-whole",
         "a torn request is taken as far as it came",
-        function("ostiary_net.lane.connection.read_plain", half_read),
+        method(RequestParser, "next_event", half_read),
     ),
-    Fault("last-byte-kept", "an answer's last byte is not sent", method(AnswerWriter, "written", too_short)),
+    Fault("last-byte-kept", "an answer's last byte is not sent", method(AnswerWriter, "write", too_short)),
     Fault(
         "answers-mixed",
         "a caller is given another one's answer",
-        method(AnswerWriter, "written", answers_mixed),
+        method(AnswerWriter, "write", answers_mixed),
     ),
 )

@@ -64,7 +64,7 @@ def only_the_first(original: Original) -> Original:
 def failure_as_refusal(original: Original) -> Original:
     """A failure of the store is told to a client as its own."""
 
-    def failure(*_: Any) -> Any:
+    def fail(*_: Any) -> Any:
         body = b'{"error":"invalid_grant"}'
         fields = (
             (b"content-type", b"application/json; charset=utf-8"),
@@ -72,26 +72,26 @@ def failure_as_refusal(original: Original) -> Original:
         )
         return Answer(400, fields, body)
 
-    return failure
+    return fail
 
 
 def failure_as_success(original: Original) -> Original:
     """A revocation is answered 200 whatever comes of it."""
 
-    def failure(*_: Any) -> Any:
+    def fail(*_: Any) -> Any:
         return Answer(200, ((b"content-length", b"0"),), b"")
 
-    return failure
+    return fail
 
 
 def token_logged(original: Original) -> Original:
-    def answer(service: Any, begun: Any, decision: Any) -> Any:
-        event = begun.asked.event
+    def finish(service: Any, pending: Any, decision: Any) -> Any:
+        event = pending.event
         if isinstance(event, RefreshRequested) and event.refresh_token is not None:
             structlog.get_logger("ostiary").info("refresh", token=event.refresh_token.reveal())
-        return original(service, begun, decision)
+        return original(service, pending, decision)
 
-    return answer
+    return finish
 
 
 def slow_clock(original: Original) -> Original:
@@ -120,7 +120,7 @@ FAULTS: Final = (
         "a turn that could not be written is answered as if it were",
         method(turns, "_take_turn", answered_anyway),
     ),
-    Fault("no-second-attempt", "a lost race is a failure", function("ostiary_net.turns._MOST_ATTEMPTS", 1)),
+    Fault("no-second-attempt", "a lost race is a failure", function("ostiary_core.store._MOST_ATTEMPTS", 1)),
     Fault(
         "waits-for-ever",
         "callers wait for as long as a store stands still",
@@ -131,14 +131,14 @@ FAULTS: Final = (
     Fault(
         "failure-as-refusal",
         "a failing store is answered with invalid_grant",
-        method(Service, "failure", failure_as_refusal),
+        method(Service, "fail", failure_as_refusal),
     ),
     Fault(
         "failure-as-success",
         "a failing store is answered with 200",
-        method(Service, "failure", failure_as_success),
+        method(Service, "fail", failure_as_success),
     ),
-    Fault("token-logged", "the log is told a refresh token", method(Service, "answer", token_logged)),
+    Fault("token-logged", "the log is told a refresh token", method(Service, "finish", token_logged)),
     Fault(
         "error-logged",
         "the log quotes the store's error",

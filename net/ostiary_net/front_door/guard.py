@@ -61,14 +61,17 @@ class Guard:
             await send({"type": "websocket.close"})
 
     async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
-        with tracing.request(scope["ostiary.trace_id"], scope["method"], scope["headers"]) as traced:
+        traced = tracing.request(scope["ostiary.trace_id"], scope["method"], scope["headers"])
 
-            async def note_status(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    traced.answered(message["status"], scope.get("ostiary.route"))
-                await send(message)
+        async def note_status(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                traced.answered(message["status"], scope.get("ostiary.route"))
+            await send(message)
 
+        try:
             await self._exchange(scope, receive, note_status)
+        finally:
+            traced.end()
 
     async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = read_head(scope, self.rules)

@@ -55,23 +55,22 @@ def open_lane(guard: Guard, service: Service) -> bool:
 
 
 def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
-    from ostiary_net.lane.calls import KnownHeads
-    from ostiary_net.lane.connection import LaneConnection
-    from ostiary_net.lane.patience import Patience
+    from ostiary_net.lane.connection import Lane, LaneConnection
+    from ostiary_net.lane.deadline import SharedDeadline
+    from ostiary_net.lane.heads import HeadReader
     from ostiary_net.lane.poller import open_poller
-    from ostiary_net.lane.writing import AnswerWriter
+    from ostiary_net.lane.writer import AnswerWriter
 
-    writer: AnswerWriter | None = None
-    known, poller, patience = KnownHeads(), open_poller(), Patience(guard.rules.patience_seconds)
+    lane: Lane | None = None
+    heads, deadline = HeadReader(guard.rules), SharedDeadline(guard.rules.patience_seconds)
+    poller = open_poller()
 
     def open_connection(app: Any, config: Any, context: Any, state: Any, stream: Any) -> LaneConnection:
-        nonlocal writer
-        if writer is None:
+        nonlocal lane
+        if lane is None:
             writer = AnswerWriter(lambda: config.response_headers("h11"))
-        connection = LaneConnection(app, config, context, state, stream, guard, service, writer, known)
-        if poller is not None:
-            connection.may_rest(poller, patience)
-        return connection
+            lane = Lane(service, heads, writer, deadline, poller)
+        return LaneConnection(app, config, context, state, stream, guard, lane)
 
     return open_connection
 

@@ -50,15 +50,15 @@ if sys.platform == "linux":
                 while True:
                     await trio.lowlevel.wait_readable(epoll.fileno())
                     for _ in range(_MOST_LOOKS):
-                        if not self._looked(epoll):
+                        if not self._call_readable(epoll):
                             break
             finally:
                 self._epoll = None
                 self._readable.clear()
                 epoll.close()
 
-        def _looked(self, epoll: select.epoll) -> bool:
-            """Whether there was anything."""
+        def _call_readable(self, epoll: select.epoll) -> bool:
+            """Call everybody with something to read; whether there was anybody."""
             found = epoll.poll(0)
             for descriptor, _ in found:
                 readable = self._readable.get(descriptor)

@@ -16,7 +16,7 @@ from ostiary_core.events import AuthenticationMethod, ClientCredentials, SignedI
 from ostiary_core.http.language import Language
 from ostiary_core.secret import Secret
 from ostiary_core.why import Why
-from ostiary_net.lane.plain import PlainRequest
+from ostiary_net.lane.scanner import PlainHead
 
 BY_NAME = {target.name: target for target in TARGETS}
 COMMITTED = [(target, name, content) for target in TARGETS for name, content in inputs_of(target)]
@@ -60,9 +60,8 @@ def first_language(text: str) -> Language:
     return Language.ZH if text.startswith("zh") else Language.EN
 
 
-def lenient_head(data: bytes, start: int = 0) -> PlainRequest | None:
-    end = data.find(b"\r\n\r\n", start) + 4
-    return None if end < 4 else PlainRequest(None, "/api/oauth2/userinfo", [], b"", end)
+def lenient_head(head: bytes) -> PlainHead:
+    return PlainHead("GET", "/api/oauth2/userinfo", [], 0)
 
 
 def latest_of_any_case() -> SignedIn | None:
@@ -98,7 +97,7 @@ def unbounded_sheet(content: bytes) -> object:
         ("form-type", of_requests, "says_form", by_its_beginning),
         ("basic", of_requests, "read_basic", lenient_basic),
         ("language", of_requests, "preferred_language", first_language),
-        ("lane", of_requests, "read_plain", lenient_head),
+        ("lane", of_requests, "read_plain_head", lenient_head),
         ("cookies", of_cookies, "cookie_caller", latest_of_any_case),
         ("redirect-uri", of_addresses, "is_redirect_uri", prefix_only),
         ("return-path", of_addresses, "local_path", by_host),

@@ -1,10 +1,11 @@
 """What the lane remembers of heads: they mean the same again, and nothing of a secret is kept."""
 
-from ostiary_net.lane.calls import KnownHeads, judged
-from ostiary_net.lane.plain import PlainRequest, read_plain
+from ostiary_core.http import Request
+from ostiary_core.http.sender import sender_of
+from ostiary_net.lane.heads import HeadReader, PlainRequestHead
+from ostiary_net.lane.parser import Need, RequestParser
 from tests.net.lane.twins import HOUSE, RULES, at_both, request
 
-PEER = b"203.0.113.7"
 CLIENT = ("203.0.113.7", 4711)
 
 
@@ -12,14 +13,22 @@ def asked(token: str, *fields: tuple[str, str]) -> bytes:
     return request("/api/oauth2/introspect", f"token={token}", *fields)
 
 
-def known(data: bytes) -> KnownHeads:
-    """The head of one request."""
-    heads, plain = KnownHeads(), read_plain(data)
-    assert isinstance(plain, PlainRequest)
-    call = judged(plain, RULES, CLIENT)
-    assert call is not None
-    heads.keep(call, data[: -len(plain.body)], PEER)
-    return heads
+class CountingHeads(HeadReader):
+    """Counts the heads that were not known."""
+
+    def __init__(self) -> None:
+        super().__init__(RULES)
+        self.judged = 0
+
+    def _judge(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
+        self.judged += 1
+        return super()._judge(head, client)
+
+
+def read(heads: HeadReader, data: bytes, client: tuple[str, int] = CLIENT) -> Request | Need:
+    parser = RequestParser(heads, client)
+    parser.feed(data)
+    return parser.next_event()
 
 
 def test_a_head_that_comes_again_brings_its_own_body() -> None:
@@ -31,31 +40,55 @@ def test_a_head_that_comes_again_brings_its_own_body() -> None:
 
 
 def test_it_means_what_it_meant() -> None:
-    first, second = asked(HOUSE.access, ("User-Agent", "shop/1"), ("Accept-Language", "zh-CN")), HOUSE.refresh
-    plain = read_plain(first)
-    assert isinstance(plain, PlainRequest)
-    judgement = judged(plain, RULES, CLIENT)
-    assert judgement is not None
-    later = first.replace(HOUSE.access.encode(), second.encode())
-    call = known(first).recall(b"..." + later + b"more", 3, PEER)
-    assert call is not None
-    assert (call.operation, call.path, call.source) == (judgement.operation, judgement.path, judgement.source)
-    assert call.sender == judgement.sender
-    assert call.body == f"token={second}".encode()
-    assert call.end == 3 + len(later)
+    fields = (("User-Agent", "shop/1"), ("Accept-Language", "zh-CN"), ("Traceparent", "00-a-b-01"))
+    first, second, heads = asked(HOUSE.access, *fields), HOUSE.refresh, CountingHeads()
+    earlier = read(heads, first)
+    later = read(heads, first.replace(HOUSE.access.encode(), second.encode()))
+    assert heads.judged == 1
+    assert isinstance(earlier, Request)
+    assert isinstance(later, Request)
+    assert (later.method, later.path, later.source) == (earlier.method, earlier.path, earlier.source)
+    assert (later.path, later.source) == ("/api/oauth2/introspect", "203.0.113.7")
+    whole = [
+        (b"content-type", b"application/x-www-form-urlencoded"),
+        (b"authorization", HOUSE.basic.encode()),
+        (b"user-agent", b"shop/1"),
+        (b"accept-language", b"zh-CN"),
+    ]
+    assert later.sender == earlier.sender == sender_of(whole).without_secrets()
+    assert later.headers == [(b"accept-language", b"zh-CN"), (b"traceparent", b"00-a-b-01")]
+    assert later.body == f"token={second}".encode()
 
 
-def test_another_peer_another_head_and_a_body_that_is_not_there_are_not_known() -> None:
-    data = asked(HOUSE.access)
-    heads = known(data)
-    assert heads.recall(data, 0, b"203.0.113.8") is None
-    assert heads.recall(data.replace(b"id.example", b"id.exampla"), 0, PEER) is None
-    for end in range(len(data)):
-        assert heads.recall(data[:end], 0, PEER) is None
+def test_another_peer_and_another_head_are_not_known() -> None:
+    data, heads = asked(HOUSE.access), CountingHeads()
+    read(heads, data)
+    others = [(data, ("203.0.113.8", 4711)), (data.replace(b"id.example", b"id.exampla"), CLIENT)]
+    for count, (other, client) in enumerate(others, 2):
+        found = read(heads, other, client)
+        assert isinstance(found, Request)
+        assert found.source == client[0]
+        assert heads.judged == count
+
+
+def test_a_known_head_waits_for_its_body_and_one_that_came_before_its_body_is_read_once() -> None:
+    data, heads = asked(HOUSE.access), CountingHeads()
+    head, _, body = data.partition(b"\r\n\r\n")
+    for judged in (1, 1):
+        parser = RequestParser(heads, CLIENT)
+        for piece in (head, b"\r\n\r\n", body[:3]):
+            parser.feed(piece)
+            assert parser.next_event() is Need.DATA
+        parser.feed(body[3:])
+        found = parser.next_event()
+        assert isinstance(found, Request)
+        assert found.body == body
+        assert heads.judged == judged
 
 
 def test_of_the_secret_nothing_but_a_digest_is_kept() -> None:
-    heads = known(asked(HOUSE.access))
+    heads = HeadReader(RULES)
+    read(heads, asked(HOUSE.access))
     (kept,) = heads._known.items()
     held, texts = [*kept], []
     while held:

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
 from ostiary_net.lane import poller
-from ostiary_net.lane.rest import Rest
+from ostiary_net.lane.parser import RequestParser
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.test_lane import nobody, slow_down, virtually
@@ -231,15 +231,15 @@ def test_an_answer_that_its_client_reads_slowly_arrives_whole() -> None:
 
 
 def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Rest._take
+    original = RequestParser.feed
     faults = [ZeroDivisionError()]
 
-    def take(self: Rest, data: bytes) -> None:
+    def feed(self: RequestParser, data: bytes) -> None:
         if faults:
             raise faults.pop()
         original(self, data)
 
-    monkeypatch.setattr(Rest, "_take", take)
+    monkeypatch.setattr(RequestParser, "feed", feed)
 
     async def main() -> tuple[Heard, Heard]:
         async with opened(app=nobody) as door:

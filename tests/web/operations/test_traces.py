@@ -21,8 +21,7 @@ from fuzz.crashes.line import Heard, Line
 from fuzz.crashes.server import ADMIN_PASSWORD, ROOT, Server
 from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
-from ostiary_core.http.sender import sender_of
-from ostiary_core.rate import Operation
+from ostiary_core.http import Request
 from ostiary_net.service import Service
 from ostiary_net.spans import open_spans
 from ostiary_net.turns import open_turns
@@ -296,11 +295,12 @@ async def test_a_turn_that_fails_is_a_failed_span(collector: Collector) -> None:
         service = Service(turns=turns, clock=clock, entropy_source=entropy, tracing=spans)
         fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"authorization", b"Basic YTpi")]
         trace_id = service.trace_id()
-        with spans.request(trace_id, "POST", fields) as traced:
-            answer = await service.answer_token_service(
-                Operation.REVOKE, sender_of(fields), b"token=unknown", "203.0.113.7", trace_id
-            )
-            traced.answered(answer.status, None)
+        traced = spans.request(trace_id, "POST", fields)
+        path, body = "/api/oauth2/revoke", b"token=unknown"
+        request = Request(method="POST", path=path, headers=fields, body=body, source="203.0.113.7")
+        answer = await service.answer(request, trace_id)
+        traced.answered(answer.status, None)
+        traced.end()
     assert json.loads(answer.body)["traceId"] == trace_id
     span = collector.await_span(lambda each: each.trace_id == trace_id)
     assert span.failed

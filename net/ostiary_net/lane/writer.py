@@ -23,11 +23,11 @@ class AnswerWriter:
         self._second = -1
         self._common = b""
 
-    def written(self, answer: Answer, *, is_last: bool = False) -> bytes:
+    def write(self, answer: Answer, *, is_last: bool = False) -> bytes:
         r"""Status line, fields, the common ones behind them, and the body.
 
         >>> writer = AnswerWriter(lambda: [(b"date", b"today")])
-        >>> writer.written(Answer(200, ((b"content-length", b"2"),), b"ok"))
+        >>> writer.write(Answer(200, ((b"content-length", b"2"),), b"ok"))
         b'HTTP/1.1 200 \r\ncontent-length: 2\r\ndate: today\r\n\r\nok'
 
         The last answer of a connection says so.

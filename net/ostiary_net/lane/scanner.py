@@ -1,4 +1,4 @@
-"""Which requests are plain: a scanner that understands less than h11 and nothing that h11 does not.
+"""Which heads are plain: a scanner that understands less than h11 and nothing that h11 does not.
 
 It takes one of four request lines to the byte, fields of printable ASCII whose names are letters, digits and
 hyphens, CRLF, and a body whose length is said once. Whatever it takes, h11 takes too, and reads the same:
@@ -11,10 +11,9 @@ from typing import Final
 
 from ostiary_core.http import token_service, userinfo
 from ostiary_core.http.form import LONGEST_FORM
-from ostiary_core.rate import Operation
 from ostiary_net.front_door.rules import Fields
 
-__all__ = ["PlainRequest", "Torn", "read_plain"]
+__all__ = ["PlainHead", "may_become_plain", "read_plain_head"]
 
 _NAME: Final = rb"[A-Za-z0-9-]+"
 _VALUE: Final = rb"[!-~](?:[ -~]*[!-~])?"
@@ -24,7 +23,6 @@ _LINES: Final = tuple(
     for method, path in [*(("POST", path) for path in token_service.PATHS), ("GET", userinfo.PATH)]
 )
 """How a request line begins, up to the space before the version."""
-_LONGEST_LINE: Final = max(map(len, _LINES))
 _LONGEST_BEGINNING: Final = 16 * 1024
 """Bytes of a head whose end has not come: beyond, it is left to h11, which refuses it."""
 _HEAD: Final = re.compile(
@@ -49,44 +47,31 @@ _NOT_PLAIN: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Torn:
-    """What may become a plain request, and cannot be one before there are `end` bytes."""
+class PlainHead:
+    """Request line and header fields, and how many bytes of body follow them."""
 
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlainRequest:
-    """One whole request; `operation` is None for user-info, `end` is where the next one begins."""
-
-    operation: Operation | None
+    method: str
     path: str
     fields: Fields
-    body: bytes
-    end: int
+    length: int
 
 
-def read_plain(data: bytes, start: int = 0) -> PlainRequest | Torn | None:
-    """The request that begins at `start`; None where that is nothing plain.
+def read_plain_head(head: bytes) -> PlainHead | None:
+    """A head that is whole, with the empty line at its end; None where it is nothing plain.
 
-    >>> read_plain(b"POST /api/oauth2/revoke HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 2\\r\\n\\r\\nhi").body
-    b'hi'
-    >>> read_plain(b"POST /api/oauth2/revoke HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 2\\r\\n\\r\\nh")
-    Torn(end=66)
-    >>> read_plain(b"GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+    >>> read_plain_head(
+    ...     b"POST /api/oauth2/revoke HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 2\\r\\n\\r\\n"
+    ... ).length
+    2
+    >>> read_plain_head(b"GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
     """
-    head_end = data.find(b"\r\n\r\n", start) + 4
-    if head_end < 4:
-        is_short = len(data) - start <= _LONGEST_BEGINNING
-        may_become = is_short and _may_become_plain(data[start : start + _LONGEST_LINE])
-        return Torn(len(data) + 1) if may_become else None
-    head = _HEAD.fullmatch(data, start, head_end)
-    if head is None:
+    match = _HEAD.fullmatch(head)
+    if match is None:
         return None
     fields: Fields = []
     length: int | None = None
     hosts = 0
-    for raw_name, value in _FIELDS.findall(head[2]):
+    for raw_name, value in _FIELDS.findall(match[2]):
         name = raw_name.lower()
         if name in _NOT_PLAIN:
             return None
@@ -99,19 +84,20 @@ def read_plain(data: bytes, start: int = 0) -> PlainRequest | Torn | None:
         elif name == b"connection" and value.lower() != b"keep-alive":
             return None
         fields.append((name, value))
-    if hosts != 1:
+    if hosts != 1 or (length or 0) > LONGEST_FORM:
         return None
-    method, _, target = head[1].partition(b" ")
-    path = target.decode("ascii")
-    if method == b"GET":
-        return PlainRequest(None, path, fields, b"", head_end) if length is None else None
-    end = head_end + (length or 0)
-    if end - head_end > LONGEST_FORM:
+    method, _, path = match[1].decode("ascii").partition(" ")
+    if method == "GET" and length is not None:
         return None
-    if end > len(data):
-        return Torn(end)
-    return PlainRequest(token_service.PATHS[path], path, fields, data[head_end:end], end)
+    return PlainHead(method, path, fields, length or 0)
 
 
-def _may_become_plain(beginning: bytes) -> bool:
-    return any(line.startswith(beginning) or beginning.startswith(line) for line in _LINES)
+def may_become_plain(beginning: bytes) -> bool:
+    """Whether bytes that hold no whole head may be the beginning of a plain one.
+
+    >>> may_become_plain(b"POST /api/oauth2/to"), may_become_plain(b"POST /api/iam")
+    (True, False)
+    """
+    if len(beginning) > _LONGEST_BEGINNING:
+        return False
+    return any(line.startswith(beginning[: len(line)]) for line in _LINES)

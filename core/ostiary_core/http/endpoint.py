@@ -1,0 +1,212 @@
+"""The four operations of the token service, from a request to its event and from a decision to its answer.
+
+    pending = endpoint.receive(request, now=now, monotonic=monotonic, entropy=entropy, trace_id=trace_id)
+    if isinstance(pending, Answer):                                  # there is nothing to decide
+        return pending
+    [decision] = store.turn([pending.event], now, [pending.origin])  # once more where it raises LostRace
+    return pending.answer(decision)
+
+Every door, ours and other people's, goes this way. `TokenEndpoint.answer` is all of it in one call, for a
+store that answers where it is called. What else a store raises is the runtime's to log, under the trace id;
+`PendingRequest.failure` is what to send then, and nothing was kept.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import field, replace
+from typing import Final
+
+from ostiary_core.arrival import Arrival, arrival_at
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Decision, Refused
+from ostiary_core.events import ProfileRequested
+from ostiary_core.http import envelope, token_service, userinfo
+from ostiary_core.http.answer import NO_STORE, Answer
+from ostiary_core.http.language import Language
+from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
+from ostiary_core.http.token_service import TokenServiceEvent
+from ostiary_core.instant import Instant, Monotonic
+from ostiary_core.making import immutable
+from ostiary_core.rate import Operation, RateWindows
+from ostiary_core.secret import Entropy
+from ostiary_core.store import Store, retry_lost_races
+from ostiary_core.why import Why
+
+__all__ = ["PendingRequest", "Request", "TokenEndpoint", "is_failure"]
+
+
+@immutable(kw_only=True)
+class Request:
+    """A request, whole. It may hold secrets, so its fields and body do not show in the printed form."""
+
+    method: str
+    path: str
+    """Without the query, which no operation of the token service has."""
+    headers: Fields = field(repr=False)
+    """Names in lower case, as `Request.of` makes them; any other is not found."""
+    body: bytes = field(default=b"", repr=False)
+    """A runtime need not read more than `form.LONGEST_FORM` and one byte; longer is refused."""
+    source: str
+    """The address it came from."""
+    sender: Sender | None = field(default=None, repr=False)
+    """What its fields say of who sent it, where a runtime knows that already."""
+
+    @classmethod
+    def of(
+        cls,
+        method: str,
+        path: str,
+        fields: Iterable[tuple[str, str] | tuple[bytes, bytes]],
+        body: bytes = b"",
+        *,
+        source: str,
+    ) -> "Request":
+        """A request with header fields as a framework has them: text or bytes, in any case.
+
+        Text stands for bytes as Latin-1 has them (PEP 3333), so a User-Agent stays what it was.
+
+        >>> Request.of("GET", "/", [("User-Agent", "x")], source="127.0.0.1").headers
+        ((b'user-agent', b'x'),)
+        """
+        headers = tuple((_raw(name).lower(), _raw(value)) for name, value in fields)
+        return cls(method=method, path=path, headers=headers, body=body, source=source)
+
+    def failure(self, trace_id: str) -> Answer:
+        """What to send when it could not be answered: the 500 in the envelope, without any detail."""
+        is_enveloped = self.path not in token_service.PATHS
+        return _failure(language_of(self.headers), trace_id, is_enveloped=is_enveloped)
+
+
+def _raw(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("latin-1", "replace")
+
+
+@immutable(kw_only=True)
+class PendingRequest:
+    """A request that has to be decided: its event, where and when it came from, and how it is answered."""
+
+    event: TokenServiceEvent | ProfileRequested
+    origin: Origin
+    language: Language
+    arrival: Arrival
+
+    @property
+    def may_be_stale(self) -> bool:
+        """Whether it may have lain in a socket while the server stood still."""
+        return self.arrival.earliest < self.arrival.latest
+
+    def answer(self, decision: Decision) -> Answer:
+        """What to send once the decision is kept."""
+        if is_failure(decision):
+            return self.failure()
+        if isinstance(self.event, ProfileRequested):
+            return userinfo.answer(decision, language=self.language, trace_id=self.origin.trace_id)
+        return token_service.answer(self.event, decision)
+
+    def failure(self) -> Answer:
+        """What to send when the store failed: the 500 in the envelope, without any detail."""
+        is_enveloped = isinstance(self.event, ProfileRequested)
+        return _failure(self.language, self.origin.trace_id, is_enveloped=is_enveloped)
+
+
+def is_failure(decision: Decision) -> bool:
+    """Whether what was asked could not be decided; its answer is the 500 of a store that failed."""
+    return isinstance(decision.reply, Refused) and decision.reply.why is Why.ARRIVAL_UNKNOWN
+
+
+def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer:
+    """The token service's own 500 has no `errors` ("Envelope errors on the token-service endpoints")."""
+    if is_enveloped:
+        return envelope.failure(Why.INTERNAL_ERROR, language, trace_id)
+    return envelope.service_failure(Why.INTERNAL_ERROR, language, trace_id)
+
+
+class TokenEndpoint:
+    """The token service of one process, which counts who asks how often (READINGS 30)."""
+
+    def __init__(self, rate_windows: RateWindows | None = None) -> None:
+        self.rate_windows: Final = rate_windows or RateWindows()
+
+    def receive(
+        self,
+        request: Request,
+        *,
+        now: Instant,
+        monotonic: Monotonic,
+        entropy: Entropy,
+        trace_id: str,
+        arrival: Arrival | None = None,
+    ) -> PendingRequest | Answer:
+        """What has to be decided for a request, or the answer to one for which there is nothing to decide.
+
+        `entropy` are 32 fresh random bytes, used where `token_service.MINTING` says so; `trace_id` names the
+        request in log, audit trail and failures; `arrival` is None for one that arrived `now`. Each call
+        counts as a request: who takes a lost turn again does not call it again.
+        """
+        operation = token_service.PATHS.get(request.path)
+        if operation is None and request.path != userinfo.PATH:
+            return envelope.failure(Why.ROUTE_UNKNOWN, language_of(request.headers), trace_id)
+        if request.method not in (("GET", "HEAD") if operation is None else ("POST",)):
+            return _refuse_method(operation, request, trace_id)
+        arrival = arrival or arrival_at(now)
+        if operation is None:
+            return _receive_userinfo(request, trace_id, arrival)
+        sender = request.sender or sender_of(request.headers)
+        wait_seconds = self.rate_windows.admit(operation, request.source, monotonic)
+        if wait_seconds:
+            return envelope.service_failure(
+                Why.TOO_MANY_REQUESTS, sender.language, trace_id, retry_after_seconds=wait_seconds
+            )
+        event = token_service.read(
+            operation, sender, request.body, source=request.source, entropy=entropy, arrival=arrival
+        )
+        if isinstance(event, Answer):
+            return event
+        origin = Origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
+        return PendingRequest(event=event, origin=origin, language=sender.language, arrival=arrival)
+
+    def answer(
+        self,
+        request: Request,
+        store: Store,
+        *,
+        now: Instant,
+        monotonic: Monotonic,
+        entropy: Entropy,
+        trace_id: str,
+        report: Callable[[Exception, str], None],
+    ) -> Answer:
+        """The answer to a request, its decision kept by `store` before this returns.
+
+        What the store raises goes to `report`, with the trace id, for the log; the answer is a 500 then. Of
+        the exception no more than its type should be logged: the text may quote a token.
+        """
+        try:
+            pending = self.receive(request, now=now, monotonic=monotonic, entropy=entropy, trace_id=trace_id)
+            if isinstance(pending, Answer):
+                return pending
+            events, origins = [pending.event], [pending.origin]
+            [decision] = retry_lost_races(lambda: store.turn(events, now, origins))
+            return pending.answer(decision)
+        except Exception as error:
+            report(error, trace_id)
+            return request.failure(trace_id)
+
+
+def _refuse_method(operation: Operation | None, request: Request, trace_id: str) -> Answer:
+    """The 405, which says what is allowed (RFC 9110 §15.5.6)."""
+    if operation is None:
+        headers = (*NO_STORE, (b"allow", b"GET, HEAD"))
+        language = language_of(request.headers)
+        return envelope.failure(Why.METHOD_NOT_ALLOWED, language, trace_id, headers=headers)
+    refusal = token_service.refusal(operation, Why.METHOD_NOT_ALLOWED)
+    return replace(refusal, headers=(*refusal.headers, (b"allow", b"POST")))
+
+
+def _receive_userinfo(request: Request, trace_id: str, arrival: Arrival) -> PendingRequest | Answer:
+    language = language_of(request.headers)
+    event = userinfo.read(request.headers, language=language, trace_id=trace_id)
+    if isinstance(event, Answer):
+        return event
+    user_agent = user_agent_of(request.headers)
+    origin = Origin(trace_id=trace_id, source=request.source, user_agent=user_agent)
+    return PendingRequest(event=event, origin=origin, language=language, arrival=arrival)

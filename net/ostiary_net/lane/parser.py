@@ -1,0 +1,99 @@
+"""From the bytes of one connection to its plain requests, without any I/O.
+
+    parser.feed(data)
+    match parser.next_event():
+        case Request() as request: ...                    # answered before the next one is read
+        case Need.DATA: ...                               # more bytes, or not for long
+        case Need.HANDOVER: data = parser.take_unread()   # for h11: anything else
+
+All buffering is here: heads and bodies that come in pieces, and requests one behind the other. A head that
+came before its body is read once.
+"""
+
+from enum import Enum
+
+from ostiary_core.http.endpoint import Request
+from ostiary_net.lane.heads import HeadReader, PlainRequestHead
+from ostiary_net.lane.scanner import may_become_plain
+
+__all__ = ["Need", "RequestParser"]
+
+
+class Need(Enum):
+    """What there is to do where no request is whole."""
+
+    DATA = "more of it is to come"
+    HANDOVER = "somebody else reads on"
+
+
+class RequestParser:
+    """The requests of one connection that comes from `client`."""
+
+    __slots__ = ("_body_start", "_client", "_data", "_head", "_heads", "_start", "_wanted")
+
+    def __init__(self, heads: HeadReader, client: tuple[str, int] | None) -> None:
+        self._heads = heads
+        self._client = client
+        self._data = b""
+        self._start = 0
+        """Where the next request begins."""
+        self._head: PlainRequestHead | None = None
+        """Its head, where only its body is still to come."""
+        self._body_start = 0
+        self._wanted = 1
+        """Before there are so many bytes, there is nothing to look at."""
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether there are bytes of a request that was not given yet."""
+        return self._start < len(self._data)
+
+    @property
+    def has_head(self) -> bool:
+        """Whether of that request nothing but the body is missing."""
+        return self._head is not None
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        if self._start:
+            self._data = self._data[self._start :]
+            self._wanted -= self._start
+            self._body_start -= self._start
+            self._start = 0
+        self._data += data
+
+    def next_event(self) -> Request | Need:
+        """The next request, once it is whole; else what there is to do."""
+        data = self._data
+        if len(data) < self._wanted:
+            return Need.DATA
+        head = self._head
+        if head is None:
+            self._body_start = data.find(b"\r\n\r\n", self._start) + 4
+            if self._body_start < 4:
+                if not may_become_plain(data[self._start :]):
+                    return Need.HANDOVER
+                self._wanted = len(data) + 1
+                return Need.DATA
+            head = self._heads.read(data[self._start : self._body_start], self._client)
+            if head is None:
+                return Need.HANDOVER
+        end = self._body_start + head.length
+        if end > len(data):
+            self._head, self._wanted = head, end
+            return Need.DATA
+        self._head, self._start, self._wanted = None, end, end + 1
+        return Request(
+            method=head.method,
+            path=head.path,
+            headers=head.fields,
+            body=data[self._body_start : end],
+            source=head.source,
+            sender=head.sender,
+        )
+
+    def take_unread(self) -> bytes:
+        """The bytes from the next request on, which this parser then knows no more."""
+        data = self._data[self._start :]
+        self._data, self._start, self._head, self._wanted = b"", 0, None, 1
+        return data

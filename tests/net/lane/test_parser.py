@@ -1,0 +1,149 @@
+"""The parser, without a socket: what it takes h11 takes and reads the same, in whatever pieces it comes; what
+it does not take is handed over untouched."""
+
+from collections.abc import Sequence
+
+import h11
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostiary_core.http import Request
+from ostiary_net.lane.heads import HeadReader
+from ostiary_net.lane.parser import Need, RequestParser
+from ostiary_net.lane.scanner import read_plain_head
+from tests.net.lane.test_both_doors import ASKED, ELSEWHERE, SMUGGLED, conversations
+from tests.net.lane.twins import RULES
+
+CLIENT = ("203.0.113.7", 4711)
+
+
+def parser_of(*pieces: bytes) -> RequestParser:
+    """One that was given all of it before it was asked."""
+    parser = RequestParser(HeadReader(RULES), CLIENT)
+    for piece in pieces:
+        parser.feed(piece)
+    return parser
+
+
+def read_all(pieces: Sequence[bytes]) -> tuple[list[Request], bool, bytes]:
+    """The requests of a stream that is read piece by piece; whether what follows is to be handed over; and
+    what is unread in the end."""
+    parser, requests, is_handed_over = parser_of(), [], False
+    for piece in pieces:
+        parser.feed(piece)
+        while not is_handed_over and isinstance(event := parser.next_event(), Request):
+            requests.append(event)
+        is_handed_over = is_handed_over or event is Need.HANDOVER
+    return requests, is_handed_over, parser.take_unread()
+
+
+@pytest.mark.parametrize("data", ASKED.values(), ids=ASKED)
+def test_what_backends_send_is_plain(data: bytes) -> None:
+    parser = parser_of(data)
+    assert isinstance(parser.next_event(), Request)
+    assert not parser.has_unread
+    assert parser.next_event() is Need.DATA
+
+
+@pytest.mark.parametrize("data", ELSEWHERE.values(), ids=ELSEWHERE)
+def test_what_belongs_elsewhere_is_handed_over_untouched(data: bytes) -> None:
+    parser = parser_of(data)
+    assert parser.next_event() is Need.HANDOVER
+    assert parser.next_event() is Need.HANDOVER, "asked again, it says the same"
+    assert parser.take_unread() == data
+    parser.feed(ASKED["profile"])
+    assert isinstance(parser.next_event(), Request), "and what follows is a new beginning"
+
+
+def as_h11_reads(data: bytes) -> tuple[h11.Request, bytes, bytes]:
+    """The request, its body, and what h11 leaves unread behind it."""
+    connection = h11.Connection(h11.SERVER)
+    connection.receive_data(data)
+    request = connection.next_event()
+    assert isinstance(request, h11.Request)
+    body = b""
+    while isinstance(event := connection.next_event(), h11.Data):
+        body += event.data
+    assert isinstance(event, h11.EndOfMessage)
+    assert connection.their_state is h11.DONE
+    return request, body, connection.trailing_data[0]
+
+
+def assert_h11_reads_the_same(data: bytes) -> None:
+    """Every request that the parser finds is what h11 finds there."""
+    parser = parser_of(data)
+    while isinstance(found := parser.next_event(), Request):
+        request, body, rest = as_h11_reads(data)
+        assert request.method == found.method.encode()
+        assert request.target == found.path.encode()
+        assert request.http_version == b"1.1"
+        plain = read_plain_head(data[: data.index(b"\r\n\r\n") + 4])
+        assert plain is not None
+        assert list(request.headers) == plain.fields
+        assert body == found.body
+        assert rest == data[len(data) - len(rest) :]
+        data = rest
+    assert parser.take_unread() == data
+
+
+@given(conversations())
+def test_whatever_the_parser_takes_h11_reads_the_same(pieces: list[bytes]) -> None:
+    assert_h11_reads_the_same(b"".join(pieces))
+
+
+@given(
+    data=st.sampled_from([*ASKED.values(), *SMUGGLED.values()]),
+    at=st.integers(0, 400),
+    damage=st.binary(max_size=3),
+    removed=st.integers(0, 3),
+)
+def test_whatever_the_parser_takes_of_damaged_bytes_h11_reads_the_same(
+    data: bytes, at: int, damage: bytes, removed: int
+) -> None:
+    assert_h11_reads_the_same(data[:at] + damage + data[at + removed :])
+
+
+@given(conversations())
+def test_a_stream_in_pieces_gives_the_same_events_as_whole(pieces: list[bytes]) -> None:
+    data = b"".join(pieces)
+    requests, is_handed_over, unread = read_all([data])
+    for cut in (pieces, [data[at : at + 1] for at in range(len(data))]):
+        assert read_all(cut) == (requests, is_handed_over, unread)
+
+
+@pytest.mark.parametrize("name", ["active access token", "refresh", "profile"])
+def test_a_stream_torn_at_any_byte_gives_the_same_events_as_whole(name: str) -> None:
+    data = ASKED[name] + ASKED["active access token"] + ELSEWHERE["another route"]
+    whole = read_all([data])
+    assert (len(whole[0]), whole[1:]) == (2, (True, ELSEWHERE["another route"]))
+    for at in range(len(data)):
+        assert read_all([data[:at], data[at:]]) == whole
+
+
+def test_a_request_that_is_not_whole_is_waited_for() -> None:
+    data = ASKED["active access token"]
+    head_end = data.index(b"\r\n\r\n") + 4
+    for cut in range(len(data)):
+        parser = parser_of(data[:cut])
+        assert parser.next_event() is Need.DATA
+        assert parser.has_unread == (cut > 0)
+        assert parser.has_head == (cut >= head_end)
+        assert parser.take_unread() == data[:cut]
+
+
+def test_what_cannot_become_plain_is_not_waited_for() -> None:
+    assert parser_of(b"POST /api/oauth2/authorize").next_event() is Need.HANDOVER
+    assert parser_of(b"GET /").next_event() is Need.DATA
+    assert parser_of(b"GET /x").next_event() is Need.HANDOVER
+    assert parser_of(b"\r\n").next_event() is Need.HANDOVER
+
+
+def test_a_head_without_an_end_is_not_waited_for_beyond_what_any_may_have() -> None:
+    beginning = b"POST /api/oauth2/token HTTP/1.1\r\nHost: a\r\nX: "
+    assert parser_of(beginning.ljust(16 * 1024, b"a")).next_event() is Need.DATA
+    assert parser_of(beginning.ljust(16 * 1024 + 1, b"a")).next_event() is Need.HANDOVER
+    whole = b"GET /api/oauth2/userinfo HTTP/1.1\r\nHost: a\r\n\r\n"
+    parser = parser_of(whole, beginning.ljust(16 * 1024, b"a"))
+    assert isinstance(parser.next_event(), Request)
+    assert parser.next_event() is Need.DATA
