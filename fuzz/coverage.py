@@ -5,21 +5,16 @@ from collections.abc import Callable
 from typing import Final
 
 from fuzz.driver import BEGINNING_OF_TIME_MS
+from fuzz.state_tables import STATE_TABLES, Transition
 from fuzz.world import World, transitions_of
 from ostiary_core import Decision, Instant, Keys, load
 from ostiary_core import code as code_machine
 from ostiary_core import session as session_machine
-from ostiary_core.machine import Transition
 from ostiary_core.records import AuthorizationCode, Session, Table
 
-__all__ = ["TABLES", "Coverage", "States", "states"]
+__all__ = ["Coverage", "States", "states"]
 
-TABLES: Final[dict[str, tuple[Transition, ...]]] = {
-    "code": code_machine.TRANSITIONS,
-    "session": session_machine.TRANSITIONS,
-}
-
-ROWS: Final = {f"{machine}: {row.name}": row for machine, table in TABLES.items() for row in table}
+ROWS: Final = {f"{machine}: {row.name}": row for machine, table in STATE_TABLES.items() for row in table}
 
 States = dict[str, dict[object, str]]
 """The state of every code and every session, by machine and key."""
@@ -45,7 +40,7 @@ class Coverage:
 
     def note_time(self, before: States, after: States) -> None:
         """Count the rows whose trigger is the passing of time."""
-        for machine, table in TABLES.items():
+        for machine, table in STATE_TABLES.items():
             for row in table:
                 if row.told is None and not row.refusal and _moved(row, before[machine], after[machine]):
                     self.taken[f"{machine}: {row.name}"] += 1
@@ -57,7 +52,7 @@ def states(world: World, at: int) -> States:
     store, policy = world.driver.store, world.driver.policy
     born = [*store.records(Table.CODE), *store.records(Table.SESSION)]
     snapshot = load([Keys(tuple(record.key for record in born))], store.fetch)
-    found: States = {machine: {} for machine in TABLES}
+    found: States = {machine: {} for machine in STATE_TABLES}
     for record in born:
         if isinstance(record, AuthorizationCode):
             found["code"][record.key] = code_machine.state_of(record, snapshot, now, policy)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from fuzz.beginnings import PEOPLE
 from fuzz.calls import Verb
-from fuzz.coverage import TABLES, Coverage, states
+from fuzz.coverage import Coverage, states
 from fuzz.driver import BEGINNING_OF_TIME_MS, with_more_scopes
 from fuzz.exploration_events import events, instants
 from fuzz.folding import fold
@@ -22,6 +22,7 @@ from fuzz.forking import Fork
 from fuzz.invariants import OF_THE_RULES, Violation
 from fuzz.meaning import call_of
 from fuzz.options import command
+from fuzz.state_tables import STATE_TABLES
 from fuzz.steps import Kind, Ref, Step
 from fuzz.trace import FIXED, FIXED_STRICT, beginning_of, write
 from fuzz.world import Stillborn, World
@@ -166,7 +167,7 @@ def run(depth: int) -> int:
         )
 
     seen = explore(depth, told)
-    rows = sum(len(table) for table in TABLES.values())
+    rows = sum(len(table) for table in STATE_TABLES.values())
     missing = seen.coverage.missing
     print(
         f"{seen.states:,} states, {seen.transitions:,} transitions, depth {depth}, "

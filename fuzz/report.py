@@ -8,9 +8,8 @@ from pathlib import Path
 from fuzz.campaign import Campaign, Failure
 from fuzz.options import command
 from fuzz.shrinking import shrink
+from fuzz.state_tables import DECIDED_ROWS
 from fuzz.trace import Replay, write
-from ostiary_core.code import TRANSITIONS as CODE_TRANSITIONS
-from ostiary_core.session import TRANSITIONS as SESSION_TRANSITIONS
 
 __all__ = ["figures", "progress", "story"]
 
@@ -38,17 +37,13 @@ def progress(total: int) -> Callable[[Campaign], None]:
 
 def figures(campaign: Campaign, seconds: float) -> str:
     """What a campaign did."""
-    tables = {"code": CODE_TRANSITIONS, "session": SESSION_TRANSITIONS}
-    rows = [
-        f"{name}: {row.name}" for name, table in tables.items() for row in table if row.told or row.refusal
-    ]
-    missed = [row for row in rows if not campaign.transitions[row]]
+    missed = [row for row in DECIDED_ROWS if not campaign.transitions[row]]
     return (
         f"{campaign.steps:,} steps in {campaign.worlds:,} worlds, {seconds:.1f} s "
         f"({campaign.steps / max(seconds, 1e-9):,.0f} steps/s), "
         f"{campaign.virtual_ms / 3_600_000:,.0f} virtual hours\n"
         f"{len(campaign.clauses)} sentences of the model decided, "
-        f"{len(rows) - len(missed)} of {len(rows)} transitions taken"
+        f"{len(DECIDED_ROWS) - len(missed)} of {len(DECIDED_ROWS)} transitions taken"
         + (f"; not taken: {', '.join(missed)}" if missed else "")
         + f"\ntrace digest {campaign.digest}"
     )

@@ -19,17 +19,15 @@ from fuzz.model import Model, User
 from fuzz.requests import hash_of
 from fuzz.seeds import entropy
 from fuzz.seen import SeenUser
+from fuzz.state_tables import STATE_TABLES, taken
 from fuzz.steps import Step
 from fuzz.watch import Watch
 from fuzz.weights import LONGEST_WAIT_MS
 from ostiary_core import events as e
-from ostiary_core.code import TRANSITIONS as CODE_TRANSITIONS
 from ostiary_core.decision import Decision, Done, Fact, Refused, UserKnown
 from ostiary_core.instant import Instant
-from ostiary_core.machine import taken
 from ostiary_core.policy import Policy
 from ostiary_core.secret import Entropy
-from ostiary_core.session import TRANSITIONS as SESSION_TRANSITIONS
 from ostiary_core.why import Why
 
 __all__ = ["Stillborn", "World"]
@@ -155,9 +153,7 @@ def _transitions(told: frozenset[Fact], refusal: Why | None) -> tuple[str, ...]:
     """The rows of both state tables that a decision with these facts took."""
     decision = Decision(Done() if refusal is None else Refused(refusal), facts=tuple(told))
     return tuple(
-        f"{machine}: {row}"
-        for machine, table in (("code", CODE_TRANSITIONS), ("session", SESSION_TRANSITIONS))
-        for row in taken(table, decision)
+        f"{machine}: {row}" for machine, table in STATE_TABLES.items() for row in taken(table, decision)
     )
 
 

@@ -12,8 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from ostiary_core import code, session
-from ostiary_core.machine import Transition
+from fuzz.state_tables import STATE_TABLES, Transition
 from tests.reference_pages import reference_pages
 from tests.rows.proofs import Proof, collected_proofs, unproved
 from tests.rows.specification import TABLES
@@ -63,12 +62,12 @@ def states_page() -> str:
 def _states_lines() -> Iterator[str]:
     yield "# State machines"
     yield ""
-    yield _GENERATED.format(source="`ostiary_core.code.TRANSITIONS` and `ostiary_core.session.TRANSITIONS`")
+    yield _GENERATED.format(source="`fuzz.state_tables`")
     yield ""
     yield "A state that only time or an ending from above leads to is not stored: it is computed from the"
     yield "record, the time, and the epochs of its user, client and consent (`state_of`)."
-    yield from _machine("The authorization code", code.TRANSITIONS)
-    yield from _machine("The session", session.TRANSITIONS)
+    yield from _machine("The authorization code", STATE_TABLES["code"])
+    yield from _machine("The session", STATE_TABLES["session"])
 
 
 def _machine(title: str, transitions: Iterable[Transition]) -> Iterator[str]:

@@ -16,98 +16,21 @@ from ostiary_core.decision import Change, Decision, Fact, FactKind, Insert, Refu
 from ostiary_core.endings import ended_from_above
 from ostiary_core.events import CodeRedeemed
 from ostiary_core.instant import Instant, later
-from ostiary_core.machine import Transition
 from ostiary_core.policy import Policy
 from ostiary_core.records import AuthorizationCode, Client, SessionKind, revised
 from ostiary_core.snapshot import Snapshot
 from ostiary_core.why import Why
 
-__all__ = ["TRANSITIONS", "CodeState", "issue", "redeem", "state_of"]
+__all__ = ["CodeState", "issue", "redeem", "state_of"]
 
 
 class CodeState(StrEnum):
-    """What a code is at an instant."""
+    """What a code is at an instant; its moves are drawn in docs/states.md."""
 
     ISSUED = "issued"
     USED = "used"
     VOID = "void"
     EXPIRED = "expired"
-
-
-TRANSITIONS = (
-    Transition(
-        name="code issued",
-        source="(none)",
-        trigger="user approves, or nobody needs to be asked",
-        target="issued",
-        told=FactKind.CODE_ISSUED,
-    ),
-    Transition(
-        name="code redeemed",
-        source="issued",
-        trigger="valid code, verifier, client, redirect URI",
-        target="used",
-        told=FactKind.CODE_USED,
-    ),
-    Transition(
-        name="exchange fails",
-        source="issued",
-        trigger="wrong verifier, redirect URI or client, or any other failure of the exchange",
-        target="void",
-        told=FactKind.CODE_VOIDED,
-    ),
-    Transition(name="code expires", source="issued", trigger="300 seconds", target="expired"),
-    Transition(
-        name="expired code refused",
-        source="expired",
-        trigger="redeemed too late",
-        target="void",
-        refusal=(Why.CODE_EXPIRED,),
-    ),
-    Transition(
-        name="user's codes end",
-        source="issued",
-        trigger="password, telephone, reset, disabled, deleted, wrong passwords, forced out",
-        target="void",
-        told=FactKind.USER_SESSIONS_ENDED,
-    ),
-    Transition(
-        name="client disabled",
-        source="issued",
-        trigger="administrator disables the client",
-        target="void",
-        told=FactKind.CLIENT_DISABLED,
-    ),
-    Transition(
-        name="client deleted",
-        source="issued",
-        trigger="administrator deletes the client",
-        target="void",
-        told=FactKind.CLIENT_DELETED,
-    ),
-    Transition(
-        name="consent withdrawn",
-        source="issued",
-        trigger="user withdraws the client's consent",
-        target="void",
-        told=FactKind.CONSENT_WITHDRAWN,
-    ),
-    Transition(
-        name="used code refused",
-        source="used",
-        trigger="redeemed again",
-        target="used",
-        refusal=(Why.CODE_USED,),
-    ),
-    Transition(
-        name="void code refused",
-        source="void",
-        trigger="redeemed",
-        target="void",
-        refusal=(Why.CODE_VOID,),
-    ),
-)
-"""The code's state table, in the order of the specification's; endings from above as the session has them."""
 
 
 def state_of(code: AuthorizationCode, snapshot: Snapshot, now: Instant, policy: Policy) -> CodeState:

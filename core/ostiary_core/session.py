@@ -36,7 +36,6 @@ from ostiary_core.decision import (
 )
 from ostiary_core.endings import ended_from_above
 from ostiary_core.instant import Instant, later, whole_seconds
-from ostiary_core.machine import Transition
 from ostiary_core.policy import Policy
 from ostiary_core.records import (
     Client,
@@ -53,7 +52,6 @@ from ostiary_core.snapshot import Snapshot
 from ostiary_core.why import Why
 
 __all__ = [
-    "TRANSITIONS",
     "SessionState",
     "end",
     "erase_salt",
@@ -66,164 +64,13 @@ __all__ = [
 
 
 class SessionState(StrEnum):
-    """What a session is at an instant."""
+    """What a session is at an instant; its moves are drawn in docs/states.md."""
 
     ACTIVE = "active"
     ENDED = "ended"
     OVER = "over"
     """Its maximum duration is reached."""
 
-
-TRANSITIONS = (
-    Transition(
-        name="session starts",
-        source="(none)",
-        trigger="code redeemed, client credentials, sign-in",
-        target="active",
-        told=FactKind.SESSION_STARTED,
-    ),
-    Transition(
-        name="pair rotates",
-        source="active",
-        trigger="current refresh token",
-        target="active",
-        told=FactKind.PAIR_ROTATED,
-    ),
-    Transition(
-        name="scope too wide, rotated all the same",
-        source="active",
-        trigger="current refresh token, scope beyond the grant",
-        target="active",
-        told=FactKind.PAIR_ROTATED,
-        refusal=(Why.SCOPE_TOO_WIDE,),
-    ),
-    Transition(
-        name="safe retry",
-        source="active",
-        trigger="spent refresh token, in the grace, same User-Agent",
-        target="active",
-        told=FactKind.PAIR_REPEATED,
-    ),
-    Transition(
-        name="replayed after the grace",
-        source="active",
-        trigger="spent refresh token, too late",
-        target="ended",
-        told=FactKind.SESSION_ENDED,
-        why=(Why.REPLAYED_AFTER_GRACE,),
-    ),
-    Transition(
-        name="replayed by another User-Agent",
-        source="active",
-        trigger="spent refresh token, different User-Agent",
-        target="ended",
-        told=FactKind.SESSION_ENDED,
-        why=(Why.REPLAYED_BY_ANOTHER_USER_AGENT,),
-    ),
-    Transition(
-        name="replayed two generations late",
-        source="active",
-        trigger="refresh token of an older generation",
-        target="ended",
-        told=FactKind.SESSION_ENDED,
-        why=(Why.REPLAYED_TWO_GENERATIONS_LATE,),
-    ),
-    Transition(
-        name="revoked by its client",
-        source="active",
-        trigger="any token of the session at /revoke",
-        target="ended",
-        told=FactKind.SESSION_ENDED,
-        why=(Why.REVOKED_BY_CLIENT,),
-    ),
-    Transition(
-        name="forced out",
-        source="active",
-        trigger="administrator ends this session",
-        target="ended",
-        told=FactKind.SESSION_ENDED,
-        why=(Why.SESSION_FORCED_OUT,),
-    ),
-    Transition(
-        name="signed out",
-        source="active",
-        trigger="sign-out of a login session",
-        target="ended",
-        told=FactKind.SESSION_ENDED,
-        why=(Why.SIGNED_OUT,),
-    ),
-    Transition(
-        name="code replayed",
-        source="active",
-        trigger="its code redeemed again, where the setting asks for it",
-        target="ended",
-        told=FactKind.SESSION_ENDED,
-        why=(Why.CODE_REPLAYED,),
-    ),
-    Transition(
-        name="retry that may have come in time",
-        source="active",
-        trigger="spent refresh token, found after the server stood still over the end of the grace",
-        target="active",
-        refusal=(Why.ARRIVAL_UNKNOWN,),
-    ),
-    Transition(
-        name="refresh by another client",
-        source="active",
-        trigger="refresh token presented by another client",
-        target="active",
-        refusal=(Why.TOKEN_OF_ANOTHER_CLIENT,),
-    ),
-    Transition(
-        name="maximum duration",
-        source="active",
-        trigger="time",
-        target="over",
-    ),
-    Transition(
-        name="refused at the maximum",
-        source="over",
-        trigger="current refresh token",
-        target="over",
-        refusal=(Why.MAXIMUM_REACHED,),
-    ),
-    Transition(
-        name="user's sessions end",
-        source="active",
-        trigger="password, telephone, reset, disabled, deleted, wrong passwords, forced out",
-        target="ended",
-        told=FactKind.USER_SESSIONS_ENDED,
-    ),
-    Transition(
-        name="client disabled",
-        source="active",
-        trigger="administrator disables the client",
-        target="ended",
-        told=FactKind.CLIENT_DISABLED,
-    ),
-    Transition(
-        name="client deleted",
-        source="active",
-        trigger="administrator deletes the client",
-        target="ended",
-        told=FactKind.CLIENT_DELETED,
-    ),
-    Transition(
-        name="consent withdrawn",
-        source="active",
-        trigger="user withdraws the client's consent",
-        target="ended",
-        told=FactKind.CONSENT_WITHDRAWN,
-    ),
-    Transition(
-        name="refused once ended",
-        source="ended",
-        trigger="any refresh token of the session",
-        target="ended",
-        refusal=(Why.SESSION_ENDED,),
-    ),
-)
-"""The session's state table, with the rows of the specification and those its readings add."""
 
 ACCESS_LABEL = "access:"
 REFRESH_LABEL = "refresh:"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from fuzz.coverage import TABLES
 from fuzz.options import command
 from fuzz.simulation.life import Run, live
 from fuzz.simulation.plan import Line, write
+from fuzz.state_tables import DECIDED_ROWS
 
 __all__ = ["Campaign", "figures", "progress", "run", "shrink", "story"]
 
@@ -163,17 +163,10 @@ def figures(campaign: Campaign, seconds: float) -> str:
     )
 
 
-def _rows() -> list[str]:
-    return [
-        f"{name}: {row.name}" for name, table in TABLES.items() for row in table if row.told or row.refusal
-    ]
-
-
 def _covered(campaign: Campaign) -> tuple[int, int]:
-    rows = _rows()
-    return sum(campaign.transitions[row] > 0 for row in rows), len(rows)
+    return sum(campaign.transitions[row] > 0 for row in DECIDED_ROWS), len(DECIDED_ROWS)
 
 
 def _missed(campaign: Campaign) -> str:
-    missed = [row for row in _rows() if not campaign.transitions[row]]
+    missed = [row for row in DECIDED_ROWS if not campaign.transitions[row]]
     return f"; not taken: {', '.join(missed)}" if missed else ""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.state_tables import STATE_TABLES
 from ostiary_core import Policy, Why
 from ostiary_core.audit import Origin
 from ostiary_core.decision import Decision, Insert, LoginIssued, TokensIssued
@@ -33,7 +34,7 @@ from ostiary_core.instant import iso_time
 from ostiary_core.life_texts import ENDINGS, near_misses_text, step_text
 from ostiary_core.records import RECORD_TABLES, Session, TextCodePurpose
 from ostiary_core.secret import Secret
-from ostiary_core.session import TRANSITIONS, SessionState
+from ostiary_core.session import SessionState
 from tests.core import asks
 from tests.core.asks import APP, BROWSER, phone_change, redeem, refresh, revoke, signed_in
 from tests.core.story import World, client, given, user
@@ -438,7 +439,7 @@ def test_a_code_presented_again_is_told_where_it_ends_the_session() -> None:
 
 def test_there_is_no_other_ending() -> None:
     assert set(ENDINGS) == set(ENDED_BY) | ELSEWHERE
-    own = {why for transition in TRANSITIONS for why in transition.why}
+    own = {why for transition in STATE_TABLES["session"] for why in transition.why}
     assert own <= set(ENDINGS)
 
 

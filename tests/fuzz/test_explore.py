@@ -7,12 +7,13 @@ import pytest
 
 from fuzz.beginnings import fixed
 from fuzz.calls import Verb
-from fuzz.coverage import TABLES, Coverage, states
+from fuzz.coverage import Coverage, states
 from fuzz.driver import with_more_scopes
 from fuzz.explore import OPENING, explore
 from fuzz.faults import FAULTS
 from fuzz.folding import fold
 from fuzz.forking import Fork
+from fuzz.state_tables import STATE_TABLES
 from fuzz.steps import Kind, Ref, Step
 from fuzz.world import World
 
@@ -87,7 +88,7 @@ def test_a_branch_leaves_the_world_it_came_from_as_it_was() -> None:
 
 
 def test_the_tables_that_coverage_is_asked_for_are_both_whole() -> None:
-    assert {len(table) for table in TABLES.values()} == {11, 20}
+    assert {len(table) for table in STATE_TABLES.values()} == {11, 20}
 
 
 @pytest.mark.parametrize(
