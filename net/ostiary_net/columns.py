@@ -15,6 +15,7 @@ from operator import attrgetter, ne
 from types import UnionType
 from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_origin, get_type_hints
 
+from ostiary_core.audit import AuditEntry
 from ostiary_core.records import (
     AuthorizationCode,
     Client,
@@ -29,7 +30,7 @@ from ostiary_core.records import (
     User,
 )
 
-__all__ = ["TABLES", "Row", "SQLValue", "Stored", "Translation", "has_utf8", "translation"]
+__all__ = ["ENTRIES", "TABLES", "Row", "SQLValue", "Stored", "Translation", "has_utf8", "translation"]
 
 SQLValue = str | bytes | int | None
 Row = Sequence[SQLValue]
@@ -234,3 +235,7 @@ def _object_maker(
     # What goes into its text are the names of the class's own fields.
     exec("def from_row(row):\n    " + "\n    ".join(lines), known)  # noqa: S102
     return cast("Callable[[Row], Any]", known["from_row"])
+
+
+ENTRIES: Final = translation(AuditEntry)
+"""The columns of the audit trail; the first is the number, which the database gives."""

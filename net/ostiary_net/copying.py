@@ -9,9 +9,9 @@ import apsw
 
 from ostiary_core.decision import Insert
 from ostiary_core.records import RECORD_TABLES
-from ostiary_net.columns import TABLES
+from ostiary_net.columns import ENTRIES, TABLES
 from ostiary_net.postgres import PostgreSQLStore
-from ostiary_net.sqlite.audit_trail import ALL_ENTRIES, AUDIT
+from ostiary_net.sql_store import ALL_ENTRIES, ALL_RECORDS
 from ostiary_net.sqlite.connections import connect_reader
 from ostiary_net.sqlite.rows import LAYOUTS
 from ostiary_net.sqlite.schema import examine
@@ -42,11 +42,11 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
         reading.execute("BEGIN")
         for table in RECORD_TABLES:
             layout = LAYOUTS[table]
-            rows = map(layout.translation.from_row, reading.execute(layout.select_all))
+            rows = map(layout.translation.from_row, reading.execute(ALL_RECORDS[table]))
             for batch in _batches(rows):
                 target.write([Insert(record) for record in batch])
             tell(layout.name, _count(reading, layout.name))
-        for entries in _batches(map(AUDIT.from_row, reading.execute(ALL_ENTRIES))):
+        for entries in _batches(map(ENTRIES.from_row, reading.execute(ALL_ENTRIES))):
             target.keep_entries(entries)
         tell("audit", _count(reading, "audit"))
         there = {name: _count(reading, name) for name in (*(each.name for each in TABLES.values()), "audit")}

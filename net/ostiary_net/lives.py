@@ -6,13 +6,12 @@ from ostiary_core.audit import AuditEntry
 from ostiary_core.keys import Keys
 from ostiary_core.life import EndingSought, SessionLife, ending_from_above, life_keys
 from ostiary_core.snapshot import Fetch, load
-from ostiary_net.columns import SQLValue, translation
+from ostiary_net.columns import ENTRIES, SQLValue
 from ostiary_net.paging import Execute
 
 __all__ = ["read_life"]
 
-_ENTRY: Final = translation(AuditEntry)
-_SELECTED: Final = f"SELECT {', '.join(_ENTRY.columns)} FROM"
+_SELECTED: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM"
 
 
 def read_life(
@@ -41,12 +40,12 @@ def read_life(
             f"{_SELECTED} audit WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT 1 OFFSET ?",
             (*bindings, sought.newer),
         )
-        return _ENTRY.from_row(rows[0]) if rows else None
+        return ENTRIES.from_row(rows[0]) if rows else None
 
     rows = execute(f"{_SELECTED} {entries_of_a_session} WHERE session_id = ? ORDER BY number", (session_id,))
     return SessionLife(
         session=session,
         snapshot=snapshot,
-        entries=tuple(_ENTRY.from_row(row) for row in rows),
+        entries=tuple(ENTRIES.from_row(row) for row in rows),
         ending_from_above=ending_from_above(session, snapshot, find),
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-__all__ = ["LINES", "LogLines"]
+__all__ = ["LINES", "LogLines", "first_line"]
 
 
 class LogLines:
@@ -52,3 +52,8 @@ class LogLines:
 
 LINES: Final = LogLines()
 """Standard error has no second owner in a process."""
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, on one line; drivers write paragraphs. They name the role, and no password."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -15,6 +15,7 @@ import trio
 from ostiary_core.instant import Instant
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.records import Record, Table
+from ostiary_net.log_lines import first_line
 from ostiary_net.migrations import SchemaError
 from ostiary_net.ports import ReadingStore
 from ostiary_net.sqlite import SQLiteStore
@@ -22,7 +23,7 @@ from ostiary_net.sweeping import ClearedStore
 from ostiary_web.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.settings import SettingError, Settings
 
-__all__ = ["DAY_SECONDS", "ServerStore", "first_line", "open_store", "policy_of", "unwritable"]
+__all__ = ["DAY_SECONDS", "ServerStore", "open_store", "policy_of", "unwritable"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -136,8 +137,3 @@ def _log_waiting(settings: Settings, reason: str) -> None:
 def _unusable(settings: Settings, error: Exception) -> SettingError:
     fault = f"{settings.database} cannot be used: {first_line(error)}"
     return SettingError("DATABASE_URL", fault, f"a database that can be written, as {ALLOWED}")
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, on one line; drivers write paragraphs."""
-    return " ".join(str(error).split()) or type(error).__name__

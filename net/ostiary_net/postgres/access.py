@@ -10,9 +10,8 @@ from ostiary_core.audit import AuditEntry
 from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.records import Record, Session, Table
 from ostiary_core.store import LostRace
-from ostiary_net.columns import SQLValue, has_utf8
+from ostiary_net.columns import ENTRIES, SQLValue, has_utf8
 from ostiary_net.postgres.statements import (
-    AUDIT,
     DELETE,
     INSERT,
     KEEP_ENTRY,
@@ -63,7 +62,7 @@ def write(connection: Connection[Any], changes: Iterable[Change], entries: Seque
             for cursor in [_sent(connection, statement, rows)]
         ]
         if entries:
-            _sent(connection, KEEP_ENTRY, [_storable(AUDIT.to_row(entry)[1:]) for entry in entries])
+            _sent(connection, KEEP_ENTRY, [_storable(ENTRIES.to_row(entry)[1:]) for entry in entries])
     for table, cursor, expected in sent:
         if cursor.rowcount != expected:
             raise LostRace(f"a record of {table} is not at the revision it was read at")

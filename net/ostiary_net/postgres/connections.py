@@ -13,6 +13,8 @@ from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
+from ostiary_net.log_lines import first_line
+
 __all__ = ["Connections", "DatabaseStalled"]
 
 _log = structlog.get_logger("ostiary")
@@ -93,14 +95,9 @@ class BoundedConnection(Connection[Any]):
         except psycopg.Error as error:
             if made is not None:
                 made.close()
-            reasons.tell(_in_a_line(error))
+            reasons.tell(first_line(error))
             raise
         return made
-
-
-def _in_a_line(error: psycopg.Error) -> str:
-    """The words of the database, or the system's where there is none: they name the role, and no password."""
-    return " ".join(str(error).split())
 
 
 def _settle(connection: Connection[Any]) -> None:
@@ -158,7 +155,7 @@ class Connections:
             except psycopg.OperationalError as error:
                 if time.monotonic() + pause > until:
                     raise
-                reason = _in_a_line(error)
+                reason = first_line(error)
             if pause == first_pause:
                 tell_waiting(reason)
             time.sleep(pause)

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from ostiary_core.audit import AuditEntry
 from ostiary_core.records import Record, Table
-from ostiary_net.columns import TABLES, SQLValue, Stored, Translation, translation
+from ostiary_net.columns import ENTRIES, TABLES, SQLValue, Stored, Translation, translation
 
 __all__ = [
-    "ALL_ENTRIES",
-    "AUDIT",
     "DELETE",
     "INSERT",
     "KEEP_ENTRY",
@@ -37,7 +34,6 @@ class Layout:
     delete: str
     select: str
     """Binds one array for each column of the key."""
-    select_all: str
     to_update: Callable[[Record, int], list[SQLValue]]
     to_key: Callable[[Record], tuple[SQLValue, ...]]
     key_arrays: Callable[[Collection[Any]], list[list[Any]]]
@@ -76,7 +72,6 @@ def _layout(stored: Stored) -> Layout:
         update=f"UPDATE {name} SET {new_values} WHERE {matches} AND revision = %s",
         delete=f"DELETE FROM {name} WHERE {matches} AND revision = %s",
         select=f"SELECT {listed} FROM {name} WHERE {_one_of(key, stored.record)}",
-        select_all=f"SELECT {listed} FROM {name} ORDER BY {', '.join(key)}",
         to_update=to_update,
         to_key=to_key,
         key_arrays=key_arrays,
@@ -115,12 +110,7 @@ WRITES: Final[Mapping[tuple[Table, int], tuple[str, str]]] = {
 }
 """The name of a table and the statement that writes to it."""
 
-AUDIT: Final = translation(AuditEntry)
-"""The columns of the audit trail; the first is the number, which the database gives."""
-
 KEEP_ENTRY: Final = (
-    f"INSERT INTO audit ({', '.join(AUDIT.columns[1:])}) "
-    f"VALUES ({', '.join(['%s'] * (len(AUDIT.columns) - 1))})"
+    f"INSERT INTO audit ({', '.join(ENTRIES.columns[1:])}) "
+    f"VALUES ({', '.join(['%s'] * (len(ENTRIES.columns) - 1))})"
 )
-
-ALL_ENTRIES: Final = f"SELECT {', '.join(AUDIT.columns)} FROM audit ORDER BY number"

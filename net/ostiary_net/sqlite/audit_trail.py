@@ -15,16 +15,13 @@ from typing import Final
 import apsw
 
 from ostiary_core.audit import AuditEntry
-from ostiary_net.columns import translation
+from ostiary_net.columns import ENTRIES
 from ostiary_net.sqlite.rows import execute_on, insertions
 
-__all__ = ["ALL_ENTRIES", "AUDIT", "OF_A_SESSION", "OF_A_USER", "PARTS", "file_entries", "keep"]
+__all__ = ["OF_A_SESSION", "OF_A_USER", "PARTS", "file_entries", "keep"]
 
 FILED_AT_ONCE = 512
 """Whenever so many were kept. A reader goes through those that are not filed yet, so there must be few."""
-
-AUDIT: Final = translation(AuditEntry)
-"""The columns of the audit trail; the first is the number, which SQLite gives."""
 
 OF_A_USER: Final = "audit_of_user"
 OF_A_SESSION: Final = "audit_of_session"
@@ -33,14 +30,12 @@ OF_A_SESSION: Final = "audit_of_session"
 PARTS: Final = ("audit_filed", "audit_unfiled")
 """The tables, the older entries first."""
 
-_COLUMNS: Final = ", ".join(AUDIT.columns)
-_KEEP: Final = insertions("audit_unfiled", AUDIT.columns[1:])
+_COLUMNS: Final = ", ".join(ENTRIES.columns)
+_KEEP: Final = insertions("audit_unfiled", ENTRIES.columns[1:])
 _FILE: Final = (
     f"INSERT INTO audit_filed ({_COLUMNS}) SELECT {_COLUMNS} FROM audit_unfiled ORDER BY number",
     "DELETE FROM audit_unfiled",
 )
-
-ALL_ENTRIES: Final = f"SELECT {_COLUMNS} FROM audit ORDER BY number"
 
 
 def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> bool:
@@ -50,7 +45,7 @@ def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> bool:
     """
     if not entries:
         return False
-    execute_on(connection, _KEEP, [AUDIT.to_row(entry)[1:] for entry in entries])
+    execute_on(connection, _KEEP, [ENTRIES.to_row(entry)[1:] for entry in entries])
     last = connection.last_insert_rowid()
     return last // FILED_AT_ONCE != (last - len(entries)) // FILED_AT_ONCE
 

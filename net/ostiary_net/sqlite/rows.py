@@ -45,7 +45,6 @@ class Layout:
     """Add as many rows as the number says (`WRITE_SIZES`)."""
     deletes: Mapping[int, str]
     """Remove the rows under as many keys, all at the one revision that is bound behind them."""
-    select_all: str
     to_key: Callable[[Record], Sequence[SQLValue]]
 
     def update(self, changed: tuple[int, ...]) -> str:
@@ -80,7 +79,6 @@ def _layout(stored: Stored) -> Layout:
         deletes={
             size: f"DELETE FROM {name} WHERE {_one_of(key, size)} AND revision = ?" for size in WRITE_SIZES
         },
-        select_all=f"SELECT {', '.join(columns)} FROM {name} ORDER BY {', '.join(key)}",
         to_key=_key_maker(key),
     )
 

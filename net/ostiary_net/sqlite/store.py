@@ -7,31 +7,24 @@ connection of its own, in a read transaction, while others write. Several proces
 A store belongs to the process that opened it: after a fork, open another one.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
-from ostiary_core.audit import AuditEntry, Origin
-from ostiary_core.decide import READ_ONLY, take_turn
+from ostiary_core.audit import Origin
 from ostiary_core.decision import Change, Decision
 from ostiary_core.events import Event
-from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.lapsing import Lapsed, Lapses
-from ostiary_core.life import SessionLife
-from ostiary_core.listing import Listing, Page
+from ostiary_core.instant import Instant
 from ostiary_core.policy import SPECIFICATION, Policy
 from ostiary_core.records import Record, Table
-from ostiary_net.clearing import forget_entries, read_lapsed, take_lease
 from ostiary_net.clock import Clock, SystemClock
-from ostiary_net.last_uses import read_last_used
-from ostiary_net.lives import read_life
-from ostiary_net.paging import Execute, Pager
-from ostiary_net.sqlite.access import fetch, write
-from ostiary_net.sqlite.audit_trail import ALL_ENTRIES, AUDIT, OF_A_SESSION, PARTS
+from ostiary_net.paging import Execute
+from ostiary_net.sql_store import Reading, SQLStore
+from ostiary_net.sqlite.access import fetch, fetch_with_all, write
+from ostiary_net.sqlite.audit_trail import OF_A_SESSION, PARTS
 from ostiary_net.sqlite.connections import (
     ReaderPool,
     StoreClosed,
@@ -40,9 +33,8 @@ from ostiary_net.sqlite.connections import (
     refuse_unwritable,
 )
 from ostiary_net.sqlite.dialect import SQLiteDialect
-from ostiary_net.sqlite.rows import LAYOUTS
 from ostiary_net.sqlite.schema import SchemaError, bring_up_to_date, examine, is_current
-from ostiary_net.sqlite.turn import BegunTurn, loaded
+from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer
 
 __all__ = ["SQLiteStore", "StoreClosed"]
@@ -50,8 +42,11 @@ __all__ = ["SQLiteStore", "StoreClosed"]
 T = TypeVar("T")
 
 
-class SQLiteStore:
+class SQLiteStore(SQLStore):
     """Records in a SQLite file. Any thread may call it; writing turns go one after the other."""
+
+    _entries_of_a_session = OF_A_SESSION
+    _tables_of_entries = PARTS
 
     def __init__(
         self, path: Path | str, *, policy: Policy = SPECIFICATION, clock: Clock | None = None
@@ -61,14 +56,13 @@ class SQLiteStore:
         `clock` only dates the schema's steps. Raises `SchemaError` for a file of a newer Ostiary or of
         another program, `PermissionError` for one that cannot be written.
         """
-        self.policy = policy
+        super().__init__(policy, SQLiteDialect())
         # Whoever names the file by another link must meet the same lock beside it.
         self.path = Path(path).resolve()
         create_file(self.path)
         refuse_unwritable(self.path)
         self._writer = Writer(self.path)
         self._readers = ReaderPool(self.path)
-        self._pager = Pager(SQLiteDialect())
         try:
             self._writer.open(partial(_prepared, now=(clock or SystemClock()).now()))
         except BaseException:
@@ -101,15 +95,6 @@ class SQLiteStore:
         """Put what turns wrote ahead into its place, while they go on. Raises what SQLite does."""
         self._writer.fold_log()
 
-    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
-        """Decide `events`, all of them `READ_ONLY`, without waiting for any turn that writes."""
-        for event in events:
-            if not isinstance(event, READ_ONLY):
-                raise TypeError(f"{type(event).__name__} may write: give it to turn()")
-        with self._readers.snapshot() as connection:
-            snapshot = loaded(connection, events)
-        return take_turn(events, snapshot, now, self.policy)
-
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
         """The records of `table` under `identifiers`, those that there are."""
         with self._readers.snapshot() as connection:
@@ -121,66 +106,21 @@ class SQLiteStore:
             write(connection, changes)
             connection.execute("COMMIT")
 
-    def records(self, table: Table) -> tuple[Record, ...]:
-        """Everything in one table, in the order of its key, for whoever inspects the store as a whole."""
-        layout = LAYOUTS[table]
+    def _find(
+        self,
+        find: Callable[[Reading], T],
+        now: Instant = Instant(0),  # noqa: B008
+        *,
+        takes_long: bool = False,
+    ) -> T:
         with self._readers.snapshot() as connection:
-            return tuple(layout.translation.from_row(row) for row in connection.execute(layout.select_all))
+            return find(Reading(partial(fetch_with_all, connection), _executed_by(connection), now))
 
-    def audit(self) -> tuple[AuditEntry, ...]:
-        """The whole audit trail, the oldest first."""
-        with self._readers.snapshot() as connection:
-            return tuple(AUDIT.from_row(row) for row in connection.execute(ALL_ENTRIES))
-
-    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
-        """The items of one page; none past the last. `now` decides which sessions are running."""
-        with self._readers.snapshot() as connection:
-            return self._pager.page(_executed_by(connection), listing, now)
-
-    def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
-        """The `page_size` items behind `last`; the first ones for None."""
-        with self._readers.snapshot() as connection:
-            return self._pager.items_after(_executed_by(connection), listing, last, now)
-
-    def session_life(self, session_id: str) -> SessionLife | None:
-        """One session with everything that happened to it; None where there is no such session."""
-        with self._readers.snapshot() as connection:
-            return read_life(session_id, partial(fetch, connection), _executed_by(connection), OF_A_SESSION)
-
-    def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
-        """When each of these clients was last given tokens; without those that never were."""
-        with self._readers.snapshot() as connection:
-            return read_last_used(client_ids, _executed_by(connection))
-
-    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
-        """Sessions that still have a salt though no retry may ask for it, the oldest first."""
-        with self._readers.snapshot() as connection:
-            rows = connection.execute(
-                "SELECT session_id FROM sessions WHERE salt IS NOT NULL AND rotated_at < ? "
-                "ORDER BY rotated_at LIMIT ?",
-                (now - grace_seconds * SECOND_MS, limit),
-            ).fetchall()
-        return [str(session_id) for (session_id,) in rows]
-
-    def lapsed(self, lapses: Lapses, after: bytes, now: Instant, limit: int) -> Lapsed:
-        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
-        with self._readers.snapshot() as connection:
-            return read_lapsed(_executed_by(connection), lapses, after, now, self.policy, limit)
-
-    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+    def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
         with self._writer.transaction() as connection:
-            before = Instant(now - older_than_seconds * SECOND_MS)
-            number = forget_entries(_executed_by(connection), before, limit, PARTS)
-            connection.execute("COMMIT" if number else "ROLLBACK")
-        return number
-
-    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
-        with self._writer.transaction() as connection:
-            is_taken = take_lease(_executed_by(connection), name, holder, seconds, now)
-            connection.execute("COMMIT" if is_taken else "ROLLBACK")
-        return is_taken
+            result = change(_executed_by(connection), now)
+            connection.execute("COMMIT")
+        return result
 
     def present(self, now: Instant) -> Instant:
         """What time it is for its turns: what it is told."""
@@ -200,14 +140,6 @@ class SQLiteStore:
         # The writer goes last: the last connection to close folds the log into the file.
         self._readers.close()
         self._writer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _prepared(connection: apsw.Connection, now: Instant) -> None:

@@ -6,10 +6,10 @@ from typing import NoReturn
 
 import click
 
+from ostiary_net.log_lines import first_line
 from ostiary_net.migrations import SchemaError
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
-from ostiary_web.storage import first_line
 
 __all__ = ["copy"]
 

@@ -21,13 +21,14 @@ from ostiary_core.snapshot import load
 from ostiary_core.why import Why
 from ostiary_net.clock import Clock, SystemClock
 from ostiary_net.entropy import SystemEntropy
+from ostiary_net.log_lines import first_line
 from ostiary_net.turns import TurnFailed, Turns, open_turns
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import settings_or_exit
 from ostiary_web.resources.declaration import as_json
 from ostiary_web.resources.declared import Declared
 from ostiary_web.settings import SettingError, Settings
-from ostiary_web.storage import ServerStore, first_line, open_store
+from ostiary_web.storage import ServerStore, open_store
 
 __all__ = ["OPERATOR", "Desk", "PageOfRecords", "Record", "RefusedHere", "invalid", "run"]
 
