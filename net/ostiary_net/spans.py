@@ -90,7 +90,9 @@ class Spans:
         self._propagator = TraceContextTextMapPropagator()
         self._running: dict[str, Span] = {}
 
-    def request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> TracedRequest:
+    def begin_request(
+        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
+    ) -> TracedRequest:
         """A request that was just read, until `end`."""
         method = method if method in _METHODS else _OTHER_METHOD
         self._ids.next_trace_id = int(trace_id, 16)
@@ -153,7 +155,7 @@ class _Traced:
         self._span = span
         self.end = end
 
-    def answered(self, status: int, route: str | None) -> None:
+    def note_answer(self, status: int, route: str | None) -> None:
         self._span.set_attribute("http.response.status_code", status)
         if route is not None:
             self._span.set_attribute("http.route", route)

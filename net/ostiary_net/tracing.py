@@ -17,7 +17,7 @@ __all__ = ["TracedRequest", "Tracing"]
 class TracedRequest(Protocol):
     """A request on its way."""
 
-    def answered(self, status: int, route: str | None) -> None:
+    def note_answer(self, status: int, route: str | None) -> None:
         """Its answer has begun. `route` is one of ours, never what the caller wrote; None for no route."""
         ...
 
@@ -29,7 +29,9 @@ class TracedRequest(Protocol):
 class Tracing(Protocol):
     """Keeps a span for each request."""
 
-    def request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> TracedRequest:
+    def begin_request(
+        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
+    ) -> TracedRequest:
         """A request that was just read, until its `end`, by the id that log, audit trail and answer have; its
         header fields are in lower case."""
         ...

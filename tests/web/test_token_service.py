@@ -10,7 +10,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from ostiary_net.service import Service
+from ostiary_core.rate import RateWindows
 from tests.net.rooms import BreakingStore
 from tests.rows import row
 from tests.web.conftest import Serve
@@ -332,7 +332,7 @@ async def test_a_fault_of_ours_has_the_same_form(
     def broken(*asked: object) -> int:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(Service, "seconds_to_wait", broken)
+    monkeypatch.setattr(RateWindows, "admit", broken)
     with capture_logs() as log:
         response = await served.api().post(f"/api/oauth2/{operation}", data={"token": "x"})
     [entry] = [entry for entry in log if entry["log_level"] == "error"]

@@ -11,6 +11,7 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from structlog.testing import capture_logs
 
+from ostiary_core.rate import RateWindows
 from ostiary_net.front_door import install_seam
 from ostiary_net.service import Service
 from ostiary_web import seclusion
@@ -57,7 +58,7 @@ async def test_a_token_request_that_fails_after_its_decision(
     served: Served, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     client = await served.client()
-    monkeypatch.setattr(Service, "answer", broken)
+    monkeypatch.setattr(Service, "finish", broken)
     with capture_logs() as log:
         response = await served.api().service(f"token{query}", client, grant_type="client_credentials")
     failed(served, response, log, "session-started")
@@ -65,7 +66,7 @@ async def test_a_token_request_that_fails_after_its_decision(
 
 async def test_user_info_that_fails(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     api = await served.administrator()
-    monkeypatch.setattr(Service, "answer", broken)
+    monkeypatch.setattr(Service, "finish", broken)
     with capture_logs() as log:
         response = await api.call("GET", "/api/oauth2/userinfo")
     failed(served, response, log)
@@ -75,7 +76,7 @@ async def test_a_token_request_that_fails_before_its_decision(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = await served.client()
-    monkeypatch.setattr(Service, "seconds_to_wait", broken)
+    monkeypatch.setattr(RateWindows, "admit", broken)
     with capture_logs() as log:
         response = await served.api().service("token", client, grant_type="client_credentials")
     failed(served, response, log)

@@ -61,11 +61,11 @@ class Guard:
             await send({"type": "websocket.close"})
 
     async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
-        traced = tracing.request(scope["ostiary.trace_id"], scope["method"], scope["headers"])
+        traced = tracing.begin_request(scope["ostiary.trace_id"], scope["method"], scope["headers"])
 
         async def note_status(message: Message) -> None:
             if message["type"] == "http.response.start":
-                traced.answered(message["status"], scope.get("ostiary.route"))
+                traced.note_answer(message["status"], scope.get("ostiary.route"))
             await send(message)
 
         try:

@@ -37,7 +37,7 @@ class LaneExchange:
         """The answer, where it is not for a turn to find."""
         service, request = self._service, self._request
         if service.tracing is not None:
-            self._traced = service.tracing.request(self._trace_id, request.method, request.headers)
+            self._traced = service.tracing.begin_request(self._trace_id, request.method, request.headers)
         try:
             pending = service.receive(request, self._trace_id)
             if isinstance(pending, Answer):
@@ -74,6 +74,6 @@ class LaneExchange:
 
     def _end(self, answer: Answer) -> Answer:
         if self._traced is not None:
-            observe(self._traced.answered, answer.status, self._request.path)
+            observe(self._traced.note_answer, answer.status, self._request.path)
             observe(self._traced.end)
         return answer

@@ -9,6 +9,9 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
+from ostiary_core.audit import Origin
+from ostiary_core.decision import Decision
+from ostiary_core.events import Event
 from ostiary_net.lane import poller
 from ostiary_net.lane.parser import RequestParser
 from tests.net.lane import twins
@@ -68,6 +71,69 @@ def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(pieces: Sequen
             return woken.steps
 
     assert virtually(main) == 0
+
+
+class Recorder:
+    """Traces as a test looks at them: what began, with what was answered, what ended."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def begin_request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> Any:
+        parents = [value for name, value in fields if name == b"traceparent"]
+        self.told.append(("begin", method, *parents))
+        return self
+
+    def note_answer(self, status: int, route: str | None) -> None:
+        self.told.append((status, route))
+
+    def end(self) -> None:
+        self.told.append(("end",))
+
+    def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
+        self.told.append((type(event).__name__,))
+
+
+PARENT = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+TRACED = ACTIVE.replace(b"\r\n\r\n", b"\r\nTraceparent: " + PARENT + b"\r\n\r\n")
+
+
+def test_a_request_that_is_traced_wakes_no_task_and_has_its_span_each_time() -> None:
+    recorder = Recorder()
+
+    async def main() -> int:
+        woken = Woken()
+        async with opened(app=nobody) as door:
+            object.__setattr__(door.service, "tracing", recorder)
+            line = door.connect()
+            await line.say(TRACED)
+            trio.lowlevel.add_instrument(woken)
+            await line.say(TRACED, ASKED["profile of nobody"])
+            trio.lowlevel.remove_instrument(woken)
+            assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 3
+            return woken.steps
+
+    assert virtually(main) == 0
+    path = "/api/oauth2/introspect"
+    introspected = [("begin", "POST", PARENT), ("IntrospectionRequested",), (200, path), ("end",)]
+    refused = [("begin", "GET"), (401, "/api/oauth2/userinfo"), ("end",)]
+    assert recorder.told == [*introspected, *introspected, *refused]
+
+
+def test_the_span_of_a_request_that_nobody_waits_for_any_more_ends() -> None:
+    recorder = Recorder()
+
+    async def main() -> None:
+        async with opened(app=nobody) as door:
+            object.__setattr__(door.service, "tracing", recorder)
+            slow_down(door)
+            await door.connect().say(TRACED)
+            [connection] = door.guarded.connections.open
+            connection.abort()
+            await wait_all_tasks_blocked()
+
+    virtually(main)
+    assert recorder.told == [("begin", "POST", PARENT), ("end",)]
 
 
 def test_a_task_is_woken_for_what_is_not_the_lane_s() -> None:
