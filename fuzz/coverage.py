@@ -8,9 +8,9 @@ from fuzz.driver import BEGINNING_OF_TIME_MS
 from fuzz.state_tables import STATE_TABLES, Transition
 from fuzz.world import World, transitions_of
 from ostiary_core import Decision, Instant, Keys, load
-from ostiary_core import code as code_machine
-from ostiary_core import session as session_machine
-from ostiary_core.records import AuthorizationCode, Session, Table
+from ostiary_core.model.records import AuthorizationCode, Session, Table
+from ostiary_core.oauth import code as code_machine
+from ostiary_core.oauth import session as session_machine
 
 __all__ = ["Coverage", "States", "states"]
 

@@ -23,9 +23,11 @@ from fuzz.requests import (
     token_service_event,
 )
 from fuzz.seeds import entropy
-from ostiary_core import client_fields, keys, load, store, take_turn
 from ostiary_core import events as e
-from ostiary_core.decision import (
+from ostiary_core import keys, load, take_turn
+from ostiary_core.clients import client_fields
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
     Change,
     Decision,
     Done,
@@ -33,11 +35,11 @@ from ostiary_core.decision import (
     PasswordOnFile,
     TextCodeDrawn,
 )
-from ostiary_core.instant import Instant
-from ostiary_core.policy import Policy
-from ostiary_core.records import RECORD_TABLES, TextCodePurpose
-from ostiary_core.secret import Entropy, Secret
-from ostiary_core.snapshot import Snapshot
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import RECORD_TABLES, TextCodePurpose
+from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.storage import store
 
 __all__ = ["BEGINNING_OF_TIME_MS", "Crash", "Driver", "Outcome", "Turn", "with_more_scopes"]
 

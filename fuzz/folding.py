@@ -13,8 +13,8 @@ from fuzz.driver import BEGINNING_OF_TIME_MS
 from fuzz.model import Realm
 from fuzz.model.records import Code, Session
 from fuzz.world import World
-from ostiary_core import records
-from ostiary_core.records import Table
+from ostiary_core.model import records
+from ostiary_core.model.records import Table
 
 __all__ = ["fold"]
 

@@ -3,7 +3,8 @@
 from urllib.parse import parse_qsl, urlsplit
 
 from fuzz.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, refusal
-from ostiary_core.decision import (
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.decision import (
     AuthorizationOffered,
     BatchDone,
     BatchRefused,
@@ -23,8 +24,7 @@ from ostiary_core.decision import (
     TokensIssued,
     UserKnown,
 )
-from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.instant import whole_seconds
+from ostiary_core.model.instant import whole_seconds
 
 __all__ = ["answer_of"]
 

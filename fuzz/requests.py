@@ -6,9 +6,9 @@ from typing import Final
 
 from fuzz.calls import Call, Verb
 from ostiary_core import events as e
-from ostiary_core.arrival import Arrival
-from ostiary_core.instant import Instant
-from ostiary_core.secret import Entropy, Secret
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.secret import Entropy, Secret
 
 __all__ = [
     "SOURCE",

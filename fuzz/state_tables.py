@@ -7,8 +7,8 @@ The rows of the specification and those that its readings add. Diagrams are draw
 from dataclasses import dataclass
 from typing import Final
 
-from ostiary_core.decision import Decision, FactKind, Refused
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Decision, FactKind, Refused
+from ostiary_core.model.why import Why
 
 __all__ = ["DECIDED_ROWS", "STATE_TABLES", "Transition", "taken"]
 

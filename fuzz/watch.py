@@ -25,8 +25,8 @@ from fuzz.invariants import (
 from fuzz.seen import Place, SeenCode, SeenSession
 from fuzz.writes import both_ends, faults_of_writes, secrets_in, secrets_of
 from ostiary_core.decide import take_turn
-from ostiary_core.decision import Decision
-from ostiary_core.records import RECORD_TABLES, Key, Record, Session
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.records import RECORD_TABLES, Key, Record, Session
 
 __all__ = ["Watch"]
 

@@ -24,11 +24,11 @@ from fuzz.steps import Step
 from fuzz.watch import Watch
 from fuzz.weights import LONGEST_WAIT_MS
 from ostiary_core import events as e
-from ostiary_core.decision import Decision, Done, Fact, Refused, UserKnown
-from ostiary_core.instant import Instant
-from ostiary_core.policy import Policy
-from ostiary_core.secret import Entropy
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Decision, Done, Fact, Refused, UserKnown
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.secret import Entropy
+from ostiary_core.model.why import Why
 
 __all__ = ["Stillborn", "World"]
 

@@ -19,8 +19,8 @@ from fuzz.invariants import (
     STRANGERS,
     Violation,
 )
-from ostiary_core.decision import Change, Delete, Insert, Update
-from ostiary_core.records import (
+from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.records import (
     AuthorizationCode,
     Client,
     Consent,

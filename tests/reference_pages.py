@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from ostiary_core import events
-from ostiary_core.audit import NOT_KEPT
-from ostiary_core.decision import FactKind
 from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
-from ostiary_net.metrics import Metrics
+from ostiary_core.model.audit import NOT_KEPT
+from ostiary_core.model.decision import FactKind
+from ostiary_net.observability.metrics import Metrics
 from ostiary_web import app, entrance
 from ostiary_web.command_line import main as command_line
 from ostiary_web.pages.texts.facts import FACT_TEXTS
@@ -157,7 +157,7 @@ def _errors() -> Iterator[str]:
 
 
 def _audit() -> Iterator[str]:
-    yield from _head("Kinds of audit entries", "`ostiary_core.decision.FactKind`")
+    yield from _head("Kinds of audit entries", "`ostiary_core.model.decision.FactKind`")
     yield "An entry is kept in the transaction of what it tells of, so neither is there without the other. It"
     yield "holds no secret. Each has the time, who it happened to, who did it, the client, the session, the"
     yield "reason (`why`), the address and User-Agent it came from, and the trace id of the request."
@@ -203,7 +203,7 @@ def _type_name(hint: Any) -> str:
 
 
 def _metrics() -> Iterator[str]:
-    yield from _head("Metrics", "`ostiary_net.metrics` and the application")
+    yield from _head("Metrics", "`ostiary_net.observability.metrics` and the application")
     yield "What a process counts, in the text format of Prometheus. No label holds an identifier of a user, a"
     yield "client or a token."
     yield ""

@@ -8,14 +8,14 @@ service its HTTP meaning, still without I/O.
 """
 
 from ostiary_core.decide import decide, keys, take_turn
-from ostiary_core.decision import Decision
-from ostiary_core.instant import Instant, Monotonic
-from ostiary_core.keys import Keys
-from ostiary_core.policy import SPECIFICATION, Policy
-from ostiary_core.secret import Digest, Entropy, Secret
-from ostiary_core.snapshot import NotLoaded, Snapshot, load
-from ostiary_core.store import LostRace, MemoryStore, Store
-from ostiary_core.why import Why
+from ostiary_core.loading.keys import Keys
+from ostiary_core.loading.snapshot import NotLoaded, Snapshot, load
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.instant import Instant, Monotonic
+from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.secret import Digest, Entropy, Secret
+from ostiary_core.model.why import Why
+from ostiary_core.storage.store import LostRace, MemoryStore, Store
 
 __all__ = [
     "SPECIFICATION",

@@ -8,26 +8,10 @@ every snapshot that holds the event's keys it returns a decision; a refusal is a
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from ostiary_core import (
-    account,
-    client,
-    client_secret,
-    consent,
-    first_administrator,
-    lapsing,
-    monitor,
-    people,
-    preferences,
-    profile,
-    role,
-    telephone,
-    token_service,
-)
 from ostiary_core import events as e
-from ostiary_core.decision import BatchDone, BatchRefused, Decision, Refused
-from ostiary_core.identifiers import username_key
-from ostiary_core.instant import Instant
-from ostiary_core.keys import (
+from ostiary_core import retention as lapsing
+from ostiary_core.clients import client, client_secret
+from ostiary_core.loading.keys import (
     BACKEND_CLIENT,
     BUILT_IN_CLIENTS,
     Keys,
@@ -47,10 +31,18 @@ from ostiary_core.keys import (
     token_keys,
     user_key,
 )
-from ostiary_core.permissions import SUPER_ADMINISTRATOR
-from ostiary_core.policy import SPECIFICATION, Policy
-from ostiary_core.records import Table, TextCodePurpose
-from ostiary_core.snapshot import Snapshot
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import BatchDone, BatchRefused, Decision, Refused
+from ostiary_core.model.identifiers import username_key
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
+from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.records import Table, TextCodePurpose
+from ostiary_core.oauth import consent, profile, token_service
+from ostiary_core.users import first_administrator, preferences, role, telephone
+from ostiary_core.users import own_account as account
+from ostiary_core.users import session_administration as monitor
+from ostiary_core.users import user_administration as people
 
 __all__ = ["READ_ONLY", "RULES", "Rule", "decide", "keys", "take_turn"]
 

@@ -12,12 +12,12 @@ from typing import Any
 from django.db import IntegrityError, models, transaction
 
 from ostiary_core import SPECIFICATION, Decision, Instant, LostRace, keys, load, take_turn
-from ostiary_core.audit import AuditEntry, Origin, audit_entries
-from ostiary_core.decision import Change, Insert, Update
+from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.model.decision import Change, Insert, Update
 from ostiary_core.events import Event
-from ostiary_core.plain_records import entry_from_text, identifier_text, record_from_text, to_text
-from ostiary_core.records import Key, Record, Session, Table
-from ostiary_core.store import net_changes
+from ostiary_core.storage.json_codec import entry_from_text, identifier_text, record_from_text, to_text
+from ostiary_core.model.records import Key, Record, Session, Table
+from ostiary_core.storage.store import net_changes
 
 
 class StoredRecord(models.Model):  # type: ignore[misc]

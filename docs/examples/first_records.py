@@ -13,7 +13,7 @@ from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import Entropy, Instant, Monotonic, Store
-from ostiary_core.decision import CodeIssued, LoginIssued, SecretIssued
+from ostiary_core.model.decision import CodeIssued, LoginIssued, SecretIssued
 from ostiary_core.events import (
     AuthorizationParameters,
     ClientRegistered,

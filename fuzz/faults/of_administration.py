@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from fuzz.faults.planting import Fault, wrapped
 from ostiary_core.decide import decide
-from ostiary_core.decision import BatchRefused, Decision, Refused, Update
-from ostiary_core.instant import MINUTE_MS, Instant
-from ostiary_core.records import Client
+from ostiary_core.model.decision import BatchRefused, Decision, Refused, Update
+from ostiary_core.model.instant import MINUTE_MS, Instant
+from ostiary_core.model.records import Client
 
 __all__ = ["FAULTS"]
 
@@ -105,7 +105,7 @@ FAULTS: Final = (
     Fault(
         "old-secret-survives-disabling",
         "a client that is enabled again has its old secret back",
-        wrapped("endings", "client_ended", old_secret_survives),
+        wrapped("inherited_endings", "client_ended", old_secret_survives),
     ),
     Fault(
         "roles-handed-out-freely",
@@ -115,13 +115,15 @@ FAULTS: Final = (
     Fault(
         "holders-uncounted",
         "nobody counts who holds a role",
-        wrapped("people", "_recounted", nothing),
+        wrapped("user_administration", "_recounted", nothing),
     ),
-    Fault("names-taken-twice", "two accounts have one name", wrapped("people", "_taken", nothing)),
+    Fault(
+        "names-taken-twice", "two accounts have one name", wrapped("user_administration", "_taken", nothing)
+    ),
     Fault(
         "phone-moves-alone",
         "another telephone number by an administrator ends nothing",
-        wrapped("people", "change", phone_moves_alone),
+        wrapped("user_administration", "change", phone_moves_alone),
     ),
     Fault("batch-in-part", "of a refused batch some is done", wrapped("decide", "_all_or_nothing", in_part)),
 )

@@ -7,12 +7,12 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from fuzz.faults.planting import Fault, wrapped
-from ostiary_core import consent, pkce
-from ostiary_core.code import CodeState
-from ostiary_core.decision import Refused, TokensIssued, Update, refused
-from ostiary_core.records import revised
-from ostiary_core.secret import draw_token
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Refused, TokensIssued, Update, refused
+from ostiary_core.model.records import revised
+from ostiary_core.model.secret import draw_token
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import consent, pkce
+from ostiary_core.oauth.code import CodeState
 
 __all__ = ["FAULTS"]
 
@@ -226,7 +226,7 @@ FAULTS: Final = (
     Fault(
         "stranger-voids-code",
         "a code is void before its client is known",
-        wrapped("token_service", "redeem", void_before_authentication),
+        wrapped("oauth.token_service", "redeem", void_before_authentication),
     ),
     Fault(
         "grant-unregistered",
@@ -236,7 +236,7 @@ FAULTS: Final = (
     Fault(
         "machine-refreshes",
         "client credentials come with a refresh token",
-        wrapped("token_service", "issue_to_client", refresh_token_for_machines),
+        wrapped("oauth.token_service", "issue_to_client", refresh_token_for_machines),
     ),
     Fault("nobody-is-asked", "no user is asked for consent", nobody_is_asked),
     Fault(

@@ -9,12 +9,15 @@ from unittest.mock import patch
 
 from fuzz.faults.of_rotation import changed
 from fuzz.faults.planting import Fault, wrapped
-from ostiary_core import authentication, endings, session, store, telephone
-from ostiary_core import code as code_machine
-from ostiary_core.decision import Decision, Delete, Done, Update
-from ostiary_core.records import Client, RefreshToken, Session, SessionKind, User, revised
-from ostiary_core.secret import Secret
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Decision, Delete, Done, Update
+from ostiary_core.model.records import Client, RefreshToken, Session, SessionKind, User, revised
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import authentication, session
+from ostiary_core.oauth import code as code_machine
+from ostiary_core.oauth import inherited_endings as endings
+from ostiary_core.storage import store
+from ostiary_core.users import telephone
 
 __all__ = ["FAULTS"]
 
@@ -220,30 +223,34 @@ FAULTS: Final = (
     Fault(
         "user-epoch-ignored",
         "endings of a user end nothing",
-        wrapped("endings", "ended_from_above", blind_to("user")),
+        wrapped("inherited_endings", "ended_from_above", blind_to("user")),
     ),
     Fault(
         "client-epoch-ignored",
         "endings of a client end nothing",
-        wrapped("endings", "ended_from_above", blind_to("client")),
+        wrapped("inherited_endings", "ended_from_above", blind_to("client")),
     ),
     Fault(
         "consent-epoch-ignored",
         "a withdrawn consent ends nothing",
-        wrapped("endings", "ended_from_above", blind_to("consent")),
+        wrapped("inherited_endings", "ended_from_above", blind_to("consent")),
     ),
     Fault("codes-outlive-users-ending", "endings of a user spare codes", blind_for_codes),
     Fault(
         "user-endings-forgotten",
         "what ends a user's sessions does not",
-        wrapped("endings", "user_ended", not_an_ending),
+        wrapped("inherited_endings", "user_ended", not_an_ending),
     ),
     Fault(
         "client-endings-forgotten",
         "disabling or deleting a client ends nothing",
-        wrapped("endings", "client_ended", not_an_ending),
+        wrapped("inherited_endings", "client_ended", not_an_ending),
     ),
-    Fault("enabled-user-revives", "enabling a user revives sessions", wrapped("people", "enable", revives)),
+    Fault(
+        "enabled-user-revives",
+        "enabling a user revives sessions",
+        wrapped("user_administration", "enable", revives),
+    ),
     Fault(
         "enabled-client-revives", "enabling a client revives sessions", wrapped("client", "enable", revives)
     ),
@@ -271,12 +278,12 @@ FAULTS: Final = (
     Fault(
         "disabled-user-signs-in",
         "a disabled user signs in",
-        wrapped("account", "_user_named", disabled_signs_in),
+        wrapped("own_account", "_user_named", disabled_signs_in),
     ),
     Fault(
         "wrong-passwords-forgiven",
         "wrong current passwords end nothing",
-        wrapped("account", "refuse_wrong_password", with_policy(wrong_passwords_until_ending=10**6)),
+        wrapped("own_account", "refuse_wrong_password", with_policy(wrong_passwords_until_ending=10**6)),
     ),
     Fault("phone-without-password", "a new telephone number takes any password", any_password_for_phone),
     Fault(
@@ -287,15 +294,17 @@ FAULTS: Final = (
     Fault(
         "sign-ins-unbounded",
         "failed sign-ins slow nothing down",
-        wrapped("account", "sign_in", with_policy(free_sign_in_failures=10**6)),
+        wrapped("own_account", "sign_in", with_policy(free_sign_in_failures=10**6)),
     ),
     Fault(
-        "sign-out-ends-nothing", "signing out ends nothing", wrapped("account", "sign_out", nothing_happens)
+        "sign-out-ends-nothing",
+        "signing out ends nothing",
+        wrapped("own_account", "sign_out", nothing_happens),
     ),
     Fault(
         "forced-out-lives",
         "a forced-out session goes on",
-        wrapped("monitor", "force_out_session", nothing_happens),
+        wrapped("session_administration", "force_out_session", nothing_happens),
     ),
     Fault("deletes-lost", "the store forgets what was deleted", writing(deletes_lost)),
     Fault("revocations-lost", "the store loses an acknowledged revocation", writing(endings_lost)),

@@ -5,9 +5,10 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from fuzz.faults.planting import Fault, Plant, Wrap, wrapped
-from ostiary_core import people, role
-from ostiary_core.authentication import allowed, exceeds, roles_of
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.authentication import allowed, exceeds, roles_of
+from ostiary_core.users import role
+from ostiary_core.users import user_administration as people
 
 __all__ = ["FAULTS"]
 
@@ -52,7 +53,7 @@ def unguarded(module: Any, field: str | None = None, **substitutes: Any) -> Wrap
 
 def of_an_account(verb: str, field: str | None = None) -> Plant:
     """A rule of accounts that acts on whatever account it is given."""
-    return wrapped("people", verb, unguarded(people, field, _found=find_anybody))
+    return wrapped("user_administration", verb, unguarded(people, field, _found=find_anybody))
 
 
 FAULTS: Final = (
@@ -85,12 +86,12 @@ FAULTS: Final = (
     Fault(
         "gives-role-above",
         "a role that allows more than the giver may is given to an account, or taken from one",
-        wrapped("people", "change", unguarded(people, exceeds=never, _found=find_within_reach)),
+        wrapped("user_administration", "change", unguarded(people, exceeds=never, _found=find_within_reach)),
     ),
     Fault(
         "registers-above",
         "an account is registered with a role that allows more than the giver may",
-        wrapped("people", "register", unguarded(people, exceeds=never)),
+        wrapped("user_administration", "register", unguarded(people, exceeds=never)),
     ),
     Fault(
         "role-registered-above",

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.faults.planting import Fault, wrapped
-from ostiary_core import session as machine
-from ostiary_core.decision import Decision, Insert, TokensIssued, Update, refused
-from ostiary_core.instant import SECOND_MS, whole_seconds
-from ostiary_core.records import Session, revised
-from ostiary_core.scopes import beyond, narrowed
-from ostiary_core.secret import draw_token
-from ostiary_core.session import SessionState
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Decision, Insert, TokensIssued, Update, refused
+from ostiary_core.model.instant import SECOND_MS, whole_seconds
+from ostiary_core.model.records import Session, revised
+from ostiary_core.model.secret import draw_token
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import session as machine
+from ostiary_core.oauth.scopes import beyond, narrowed
+from ostiary_core.oauth.session import SessionState
 
 __all__ = ["FAULTS", "changed"]
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.faults.planting import Fault, replaced, wrapped
-from ostiary_core.decision import Decision, Update
-from ostiary_core.records import Table
+from ostiary_core.model.decision import Decision, Update
+from ostiary_core.model.records import Table
 
 __all__ = ["FAULTS"]
 

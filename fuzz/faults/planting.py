@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -25,10 +26,17 @@ class Fault:
     plant: Plant
 
 
+def _module(name: str) -> ModuleType:
+    """The module of the core with this name, in whatever room it is."""
+    rooms = [key for key in sys.modules if key.startswith("ostiary_core.") and "conformance" not in key]
+    [found] = [sys.modules[key] for key in rooms if key.endswith(f".{name}")]
+    return found
+
+
 @contextmanager
 def replaced(module: str, name: str, substitute: Callable[..., Any]) -> Iterator[None]:
     """`name` of a module of the core is something else for a while, in the core and to whoever drives it."""
-    original = vars(sys.modules[f"ostiary_core.{module}"])[name]
+    original = vars(_module(module))[name]
     with ExitStack() as stack:
         for each in [
             one
@@ -49,6 +57,6 @@ def wrapped(module: str, name: str, wrap: Wrap) -> Plant:
     """A plant that puts `wrap(original)` in the place of a function."""
 
     def plant() -> AbstractContextManager[None]:
-        return replaced(module, name, wrap(vars(sys.modules[f"ostiary_core.{module}"])[name]))
+        return replaced(module, name, wrap(vars(_module(module))[name]))
 
     return plant

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import parse_qs
 
 from fuzz.parsers.target import Target, agree
-from ostiary_core.listing import Listing
+from ostiary_core.storage.listing import Listing
 from ostiary_web.resources.clients import DECLARED
 from ostiary_web.resources.queries import read_query
 

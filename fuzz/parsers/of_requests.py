@@ -12,7 +12,7 @@ from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.form import LONGEST_FORM, read_form, says_form
 from ostiary_core.http.language import Language, preferred_language
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 from ostiary_net.lane.scanner import read_plain_head
 
 __all__ = ["TARGETS"]

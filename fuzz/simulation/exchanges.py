@@ -25,8 +25,8 @@ from fuzz.simulation.story import AT_THE_DESK, Story
 from fuzz.simulation.streams import Line as Connection
 from fuzz.simulation.witness import Witness
 from fuzz.steps import Step
-from ostiary_core.records import RefreshToken, Session, Table
-from ostiary_core.secret import digest_of
+from ostiary_core.model.records import RefreshToken, Session, Table
+from ostiary_core.model.secret import digest_of
 
 __all__ = ["DESK", "Exchanges"]
 

@@ -22,21 +22,21 @@ from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.streams import Line, Wire, connected
 from fuzz.simulation.witness import Witness, WitnessedService
-from ostiary_core.decision import Decision
-from ostiary_core.guesses import Guesses
 from ostiary_core.http import TokenEndpoint
-from ostiary_core.rate import RateWindows
-from ostiary_net.clock import SystemClock
-from ostiary_net.files import Files
+from ostiary_core.model.decision import Decision
+from ostiary_core.throttling.rate_windows import RateWindows
+from ostiary_core.throttling.sign_in_throttle import Guesses
 from ostiary_net.front_door import guard, install_seam
 from ostiary_net.front_door.connection import open_connection
 from ostiary_net.lane import open_lane
-from ostiary_net.passwords import Passwords
-from ostiary_net.service import Service
-from ostiary_net.sweeping import sweep, sweep_once
-from ostiary_net.text_messages import TextMessage, open_text_messages
-from ostiary_net.threads import RunSync, run_inline
-from ostiary_net.turns import open_turns
+from ostiary_net.runtime.clock import SystemClock
+from ostiary_net.runtime.files import Files
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.text_messages import TextMessage, open_text_messages
+from ostiary_net.runtime.threads import RunSync, run_inline
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turns import open_turns
+from ostiary_net.upkeep.sweeping import sweep, sweep_once
 from ostiary_web.app import Application, Backing, OpenBacking
 from ostiary_web.entrance import door_rules
 from ostiary_web.resources.sheet_reader import read_sheet_in_place

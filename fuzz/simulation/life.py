@@ -31,8 +31,8 @@ from fuzz.simulation.story import IN_THE_END, Story
 from fuzz.simulation.streams import Wire
 from fuzz.simulation.witness import Witness
 from fuzz.workload import Workload
-from ostiary_core.decision import Decision
-from ostiary_core.policy import Policy
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.policy import Policy
 
 __all__ = ["Run", "live", "world_of"]
 

@@ -19,9 +19,9 @@ from fuzz.simulation.instance import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD
 from fuzz.steps import Step
 from ostiary_core import events as e
-from ostiary_core.decision import UserKnown
-from ostiary_core.permissions import SUPER_ADMINISTRATOR
-from ostiary_net.turns import Turns
+from ostiary_core.model.decision import UserKnown
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
+from ostiary_net.turns.turns import Turns
 
 __all__ = ["populate"]
 

@@ -16,16 +16,16 @@ from typing import Any, Final, Protocol, TypeVar
 import trio
 
 from fuzz.simulation.witness import Witness
-from ostiary_core.audit import AuditEntry, Origin
-from ostiary_core.decision import Change, Decision
 from ostiary_core.events import Event
-from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.policy import Policy
-from ostiary_core.records import RECORD_TABLES, Record, Session, Table
-from ostiary_core.store import MemoryStore
-from ostiary_net.ports import CommitUnknown
+from ostiary_core.model.audit import AuditEntry, Origin
+from ostiary_core.model.decision import Change, Decision
+from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import RECORD_TABLES, Record, Session, Table
+from ostiary_core.storage.store import MemoryStore
+from ostiary_net.runtime.threads import RunSync, run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.threads import RunSync, run_inline
+from ostiary_net.turns.ports import CommitUnknown
 
 __all__ = ["FaultyStore", "OnFile", "Shared", "SharedMemory", "StoreFault", "Together"]
 

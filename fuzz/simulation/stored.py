@@ -19,8 +19,8 @@ from fuzz.invariants import (
 )
 from fuzz.simulation.storage import Shared
 from fuzz.world import transitions_of
-from ostiary_core.decision import Decision
-from ostiary_core.records import (
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.records import (
     RECORD_TABLES,
     AuthorizationCode,
     Client,

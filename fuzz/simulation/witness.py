@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
-from ostiary_core.audit import Origin
-from ostiary_core.decision import Decision, Refused
 from ostiary_core.events import Event
 from ostiary_core.http import Answer, PendingRequest, Request
-from ostiary_core.why import Why
-from ostiary_net.service import Service
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision, Refused
+from ostiary_core.model.why import Why
+from ostiary_net.turns.service import Service
 
 __all__ = ["OPERATION", "Seen", "Witness", "WitnessedService"]
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 import trio
 
-from ostiary_core.records import Session, Table
+from ostiary_core.model.records import Session, Table
 from tests.advisories.published import published
 from tests.web.served import Registered, Served, authorization, exchange_of
 

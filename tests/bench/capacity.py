@@ -19,7 +19,7 @@ from typing import Any, Final
 import apsw
 import psycopg
 
-from ostiary_core.instant import Instant
+from ostiary_core.model.instant import Instant
 from ostiary_net.postgres.schema import bring_up_to_date as bring_postgres_up_to_date
 from ostiary_net.sqlite.schema import bring_up_to_date as bring_sqlite_up_to_date
 

@@ -17,10 +17,10 @@ from tempfile import TemporaryDirectory
 import trio
 
 from ostiary_core import Instant
-from ostiary_core.decision import Insert
-from ostiary_core.listing import ONLINE_USERS, Listing
-from ostiary_core.records import Epochs, Session, SessionKind, Table, User
-from ostiary_core.secret import digest_of
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import Epochs, Session, SessionKind, Table, User
+from ostiary_core.model.secret import digest_of
+from ostiary_core.storage.listing import ONLINE_USERS, Listing
 from tests.web.envelopes import succeeded
 from tests.web.served import Served, serving
 

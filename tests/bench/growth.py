@@ -21,8 +21,6 @@ from urllib.parse import quote
 import psycopg
 import trio
 
-from ostiary_core.audit import Origin
-from ostiary_core.decision import Insert, TokensIssued
 from ostiary_core.events import (
     AuthenticationMethod,
     ClientCredentials,
@@ -30,12 +28,14 @@ from ostiary_core.events import (
     IntrospectionRequested,
     RefreshRequested,
 )
-from ostiary_core.instant import Instant
-from ostiary_core.secret import Entropy, Secret, digest_of
-from ostiary_net.clock import SystemClock
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Insert, TokensIssued
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.secret import Entropy, Secret, digest_of
 from ostiary_net.postgres import PostgreSQLStore
-from ostiary_net.sweeping import Clearing
-from ostiary_net.turns import Turns, open_turns
+from ostiary_net.runtime.clock import SystemClock
+from ostiary_net.turns.turns import Turns, open_turns
+from ostiary_net.upkeep.sweeping import Clearing
 from tests.bench.names import CLIENTS, USERS, client_id, secret_of, token
 from tests.bench.population import clients_and_users
 

@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ostiary_core import Digest, Instant
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import FactKind, Insert
-from ostiary_core.instant import MINUTE_MS
-from ostiary_core.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, USERS, Listing, Range, Sort
-from ostiary_core.records import Client, Epochs, Record, Session, SessionKind, User
-from ostiary_core.secret import digest_of
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind, Insert
+from ostiary_core.model.instant import MINUTE_MS
+from ostiary_core.model.records import Client, Epochs, Record, Session, SessionKind, User
+from ostiary_core.model.secret import digest_of
+from ostiary_core.storage.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, USERS, Listing, Range, Sort
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.audit_trail import file_entries, keep
 

@@ -12,9 +12,9 @@ from typing import Final
 
 import apsw
 
-from ostiary_core.decision import Insert
-from ostiary_core.instant import Instant
-from ostiary_core.records import (
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import (
     AuthorizationCode,
     Client,
     Consent,
@@ -27,8 +27,8 @@ from ostiary_core.records import (
     Table,
     User,
 )
-from ostiary_core.secret import Entropy, digest_of, draw_session_id
-from ostiary_net.columns import SQLValue
+from ostiary_core.model.secret import Entropy, digest_of, draw_session_id
+from ostiary_net.sql.columns import SQLValue
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.rows import LAYOUTS
 from tests.bench.names import (

@@ -7,8 +7,6 @@ from itertools import count
 from typing import Any
 
 from ostiary_core import Entropy, MemoryStore, Secret
-from ostiary_core.arrival import Arrival
-from ostiary_core.decision import LoginIssued, TokensIssued, Update
 from ostiary_core.events import (
     AuthenticationMethod,
     AuthorizationChecked,
@@ -30,7 +28,9 @@ from ostiary_core.events import (
     SignedIn,
     UserRegistered,
 )
-from ostiary_core.records import Client, Session, revised
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.decision import LoginIssued, TokensIssued, Update
+from ostiary_core.model.records import Client, Session, revised
 
 __all__ = [
     "APP",

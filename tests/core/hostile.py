@@ -14,10 +14,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ostiary_core import Digest, Entropy, Instant, MemoryStore, Secret
-from ostiary_core.arrival import Arrival
-from ostiary_core.decision import Insert
 from ostiary_core.events import Event
-from ostiary_core.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
 from tests.core.story import START
 
 __all__ = ["EVENTS", "RECORDS", "Pool", "any_store", "copy_of", "events", "instants"]

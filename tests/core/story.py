@@ -16,7 +16,18 @@ from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import SPECIFICATION, Instant, MemoryStore, Policy, Secret, Why, decide, keys, load
 from ostiary_core.decide import READ_ONLY
-from ostiary_core.decision import (
+from ostiary_core.events import (
+    AuthenticationMethod,
+    ClientCredentials,
+    ClientRegistered,
+    Event,
+    FirstAdministratorCreated,
+    IntrospectionRequested,
+    Operator,
+    PasswordHashRequested,
+    SignInAttempted,
+)
+from ostiary_core.model.decision import (
     Change,
     CodeIssued,
     Decision,
@@ -33,18 +44,16 @@ from ostiary_core.decision import (
     TokensIssued,
     UserKnown,
 )
-from ostiary_core.events import (
-    AuthenticationMethod,
-    ClientCredentials,
-    ClientRegistered,
-    Event,
-    FirstAdministratorCreated,
-    IntrospectionRequested,
-    Operator,
-    PasswordHashRequested,
-    SignInAttempted,
+from ostiary_core.model.records import (
+    RECORD_TABLES,
+    AuthorizationCode,
+    Client,
+    Consent,
+    Key,
+    Session,
+    Table,
+    User,
 )
-from ostiary_core.records import RECORD_TABLES, AuthorizationCode, Client, Consent, Key, Session, Table, User
 from tests.core import asks
 
 __all__ = ["START", "Outcome", "World", "client", "given", "user"]

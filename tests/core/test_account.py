@@ -3,7 +3,6 @@
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.decision import AccountKnown, Done, FactKind, LoginIssued, PasswordOnFile, Profile
 from ostiary_core.events import (
     AccountRequested,
     ClientRegistered,
@@ -17,7 +16,8 @@ from ostiary_core.events import (
     UserDeleted,
     UserDisabled,
 )
-from ostiary_core.permissions import Permission
+from ostiary_core.model.decision import AccountKnown, Done, FactKind, LoginIssued, PasswordOnFile, Profile
+from ostiary_core.model.permissions import Permission
 from tests.core import asks
 from tests.core.asks import login_refresh, password_change, profile, signed_in
 from tests.core.story import World, client, given, user

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from ostiary_core.decision import ClientKnown, FieldFault, FieldRule, Refused, RoleKnown, UserKnown
 from ostiary_core.events import ClientChanged, Operator, RoleChanged, RoleRegistered, UserChanged
-from ostiary_core.records import GrantType
-from ostiary_core.why import Why
+from ostiary_core.model.decision import ClientKnown, FieldFault, FieldRule, Refused, RoleKnown, UserKnown
+from ostiary_core.model.records import GrantType
+from ostiary_core.model.why import Why
 from tests.core import asks
 from tests.core.story import Outcome, World, client, given
 

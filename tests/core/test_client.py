@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.decision import LoginIssued, SecretIssued, TokensIssued
 from ostiary_core.events import (
     Caller,
     ClientChanged,
@@ -19,7 +18,8 @@ from ostiary_core.events import (
     RoleRegistered,
     SignedIn,
 )
-from ostiary_core.records import Table
+from ostiary_core.model.decision import LoginIssued, SecretIssued, TokensIssued
+from ostiary_core.model.records import Table
 from tests.core import asks
 from tests.core.asks import client_change, machine, redeem, signed_in
 from tests.core.story import World, client, given, user

@@ -5,8 +5,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from ostiary_core import Entropy, Why
-from ostiary_core.client_fields import is_redirect_uri
-from ostiary_core.decision import ClientKnown, FieldRule, SecretIssued, TokensIssued
+from ostiary_core.clients.client_fields import is_redirect_uri
 from ostiary_core.events import (
     ClientCredentials,
     ClientDeleted,
@@ -14,7 +13,8 @@ from ostiary_core.events import (
     ClientSecretReset,
     Operator,
 )
-from ostiary_core.secret import draw_client_secret
+from ostiary_core.model.decision import ClientKnown, FieldRule, SecretIssued, TokensIssued
+from ostiary_core.model.secret import draw_client_secret
 from tests.core import asks
 from tests.core.asks import client_change, machine
 from tests.core.story import World, client, given

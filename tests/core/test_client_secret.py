@@ -5,7 +5,6 @@ from dataclasses import fields
 import pytest
 
 from ostiary_core import Why
-from ostiary_core.decision import ClientKnown, Done, FactKind, FieldRule, SecretIssued, TokensIssued, Update
 from ostiary_core.events import (
     AuthenticationMethod,
     ClientCredentials,
@@ -18,9 +17,18 @@ from ostiary_core.events import (
     Operator,
     WrongSecretsCounted,
 )
-from ostiary_core.instant import Instant
-from ostiary_core.records import Client
-from ostiary_core.secret import Secret
+from ostiary_core.model.decision import (
+    ClientKnown,
+    Done,
+    FactKind,
+    FieldRule,
+    SecretIssued,
+    TokensIssued,
+    Update,
+)
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Client
+from ostiary_core.model.secret import Secret
 from tests.core import asks
 from tests.core.asks import client_change, machine
 from tests.core.story import World, given

@@ -3,12 +3,12 @@
 import pytest
 
 from ostiary_core import Policy, Secret, Why
-from ostiary_core.code import CodeState, state_of
-from ostiary_core.decision import CodeIssued, FactKind, TokensIssued
 from ostiary_core.events import ClientChanged, ConsentWithdrawn, Operator, UserForcedOut
-from ostiary_core.keys import Keys
-from ostiary_core.records import Key, Table
-from ostiary_core.snapshot import load
+from ostiary_core.loading.keys import Keys
+from ostiary_core.loading.snapshot import load
+from ostiary_core.model.decision import CodeIssued, FactKind, TokensIssued
+from ostiary_core.model.records import Key, Table
+from ostiary_core.oauth.code import CodeState, state_of
 from tests.core.asks import approve, credentials, redeem, refresh, signed_in
 from tests.core.story import World, client, code_in, given, user
 from tests.rows import row

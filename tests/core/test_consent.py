@@ -8,7 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ostiary_core import Why
-from ostiary_core.decision import (
+from ostiary_core.events import ConsentWithdrawn, SignedIn
+from ostiary_core.model.decision import (
     AuthorizationOffered,
     CodeIssued,
     ConsentRefused,
@@ -17,8 +18,7 @@ from ostiary_core.decision import (
     Insert,
     Update,
 )
-from ostiary_core.events import ConsentWithdrawn, SignedIn
-from ostiary_core.records import Consent, revised
+from ostiary_core.model.records import Consent, revised
 from tests.core import asks
 from tests.core.asks import approve, check, client_change, deny, password_change, recall, signed_in
 from tests.core.story import World, client, code_in, given, user

@@ -21,18 +21,6 @@ from ostiary_core import (
     take_turn,
 )
 from ostiary_core.decide import READ_ONLY, RULES
-from ostiary_core.decision import (
-    AuthorizationOffered,
-    Decision,
-    Delete,
-    FieldFault,
-    Insert,
-    LoginIssued,
-    Refused,
-    Reply,
-    TokensIssued,
-    Update,
-)
 from ostiary_core.events import (
     AllOrNothing,
     ClientDeleted,
@@ -45,8 +33,20 @@ from ostiary_core.events import (
     UserDeleted,
     UserDisabled,
 )
-from ostiary_core.records import RECORD_TABLES, Key, Record, Table, TextCodePurpose
-from ostiary_core.secret import digest_of
+from ostiary_core.model.decision import (
+    AuthorizationOffered,
+    Decision,
+    Delete,
+    FieldFault,
+    Insert,
+    LoginIssued,
+    Refused,
+    Reply,
+    TokensIssued,
+    Update,
+)
+from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table, TextCodePurpose
+from ostiary_core.model.secret import digest_of
 from tests.core import asks
 from tests.core.hostile import EVENTS, Pool, any_store, copy_of, events, instants
 from tests.core.story import World, client, given, user

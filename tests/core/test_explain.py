@@ -8,8 +8,6 @@ import pytest
 
 from fuzz.state_tables import STATE_TABLES
 from ostiary_core import Policy, Why
-from ostiary_core.audit import Origin
-from ostiary_core.decision import Decision, Insert, LoginIssued, TokensIssued
 from ostiary_core.events import (
     ClientDeleted,
     ClientDisabled,
@@ -28,13 +26,15 @@ from ostiary_core.events import (
     UserEnabled,
     UserForcedOut,
 )
-from ostiary_core.explain import Explanation, Step, StepKind, explain
+from ostiary_core.history.explain import Explanation, Step, StepKind, explain
+from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
 from ostiary_core.http.language import Language
-from ostiary_core.instant import iso_time
-from ostiary_core.life_texts import ENDINGS, near_misses_text, step_text
-from ostiary_core.records import RECORD_TABLES, Session, TextCodePurpose
-from ostiary_core.secret import Secret
-from ostiary_core.session import SessionState
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision, Insert, LoginIssued, TokensIssued
+from ostiary_core.model.instant import iso_time
+from ostiary_core.model.records import RECORD_TABLES, Session, TextCodePurpose
+from ostiary_core.model.secret import Secret
+from ostiary_core.oauth.session import SessionState
 from tests.core import asks
 from tests.core.asks import APP, BROWSER, phone_change, redeem, refresh, revoke, signed_in
 from tests.core.story import World, client, given, user

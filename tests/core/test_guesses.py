@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary_core.guesses import Guesses, UnknownNames
-from ostiary_core.instant import SECOND_MS, Monotonic
-from ostiary_core.policy import SPECIFICATION
+from ostiary_core.model.instant import SECOND_MS, Monotonic
+from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.throttling.sign_in_throttle import Guesses, UnknownNames
 
 START = Monotonic(1_800_000_000_123)
 HERE, ELSEWHERE = "203.0.113.7", "198.51.100.5"

@@ -12,7 +12,7 @@ import pytest
 from ostiary_core import Why
 from ostiary_core.events import ClientDeleted, ClientDisabled, Operator
 from ostiary_core.http.token_service import refusal
-from ostiary_core.rate import Operation
+from ostiary_core.throttling.rate_windows import Operation
 from tests.core.asks import VERIFIER, client_change
 from tests.core.door import INTROSPECT, REVOKE, TOKEN, Response, post
 from tests.core.story import World, client, given, user

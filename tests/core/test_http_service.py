@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 import pytest
 
 from ostiary_core import Decision, Instant, LostRace, MemoryStore, Monotonic
-from ostiary_core.audit import Origin
-from ostiary_core.decision import Insert
 from ostiary_core.events import ClientDisabled, Event, Operator
 from ostiary_core.http import Answer, PendingRequest, Request, TokenEndpoint
-from ostiary_core.rate import LIMITS, Operation, RateWindows
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Insert
+from ostiary_core.throttling.rate_windows import LIMITS, Operation, RateWindows
 from tests.core import asks
 from tests.core.story import START, given
 

@@ -13,7 +13,7 @@ from ostiary_core.http import Answer, Language, preferred_language, token_servic
 from ostiary_core.http.envelope import failure, service_failure
 from ostiary_core.http.form import read_form
 from ostiary_core.http.sender import sender_of
-from ostiary_core.rate import Operation
+from ostiary_core.throttling.rate_windows import Operation
 from tests.core import asks
 from tests.core.door import (
     FORM_TYPE,

@@ -3,7 +3,6 @@ identifiers."""
 
 import pytest
 
-from ostiary_core.decision import Done, FieldRule, Update
 from ostiary_core.events import (
     ClientImported,
     ClientRegistered,
@@ -12,10 +11,11 @@ from ostiary_core.events import (
     RoleRegistered,
     UserImported,
 )
-from ostiary_core.identifiers import RESERVED
-from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
-from ostiary_core.records import Role, Table, revised
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Done, FieldRule, Update
+from ostiary_core.model.identifiers import RESERVED
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.records import Role, Table, revised
+from ostiary_core.model.why import Why
 from tests.core import asks
 from tests.core.story import World, client, given
 

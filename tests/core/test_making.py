@@ -8,13 +8,13 @@ from typing import Any, get_args
 
 import pytest
 
-from ostiary_core.audit import AuditEntry, Origin
-from ostiary_core.decision import Change, Decision, Done, Fact, Reply
 from ostiary_core.events import Event
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest
-from ostiary_core.keys import Keys
-from ostiary_core.records import Identifier, IdentifierKind, Record, revised
+from ostiary_core.loading.keys import Keys
+from ostiary_core.model.audit import AuditEntry, Origin
+from ostiary_core.model.decision import Change, Decision, Done, Fact, Reply
+from ostiary_core.model.records import Identifier, IdentifierKind, Record, revised
 from tests.frozen import immutable_classes
 
 RECORDS = get_args(Record)

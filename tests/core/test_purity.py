@@ -163,7 +163,7 @@ def _file_of(module: str) -> Path:
         "import logging",
         "import trio",
         "import functools",
-        "from ostiary_net.clock import Clock",
+        "from ostiary_net.runtime.clock import Clock",
         "def f() -> None:\n    import os",
         "if False:\n    from os import environ",
         "async def f() -> None: ...",
@@ -195,7 +195,7 @@ def test_the_proof_sees_what_is_planted(planted: str) -> None:
         "def f():\n    seen = []\n    return seen",
         "class A:\n    def __hash__(self):\n        return hash(1)",
         "__all__ = ['x']",
-        "from ostiary_core.why import Why",
+        "from ostiary_core.model.why import Why",
     ],
 )
 def test_the_proof_lets_pass_what_is_pure(harmless: str) -> None:

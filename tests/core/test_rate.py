@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ostiary_core import Monotonic
-from ostiary_core.rate import LIMITS, Operation, RateWindows
+from ostiary_core.throttling.rate_windows import LIMITS, Operation, RateWindows
 from tests.rows import row
 
 MINUTE = Monotonic(1_800_000_000_000 // 60_000 * 60_000)

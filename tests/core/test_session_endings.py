@@ -3,7 +3,6 @@
 import pytest
 
 from ostiary_core import Why
-from ostiary_core.decision import FactKind, TokensIssued
 from ostiary_core.events import (
     ClientChanged,
     ClientDeleted,
@@ -15,6 +14,7 @@ from ostiary_core.events import (
     Operator,
     SessionForcedOut,
 )
+from ostiary_core.model.decision import FactKind, TokensIssued
 from tests.core import asks
 from tests.core.asks import credentials, machine, profile, redeem, refresh, revoke, signed_in
 from tests.core.story import client, given, user

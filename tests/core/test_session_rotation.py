@@ -9,8 +9,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ostiary_core import Policy, Secret, Why, keys, load, take_turn
-from ostiary_core.arrival import Arrival, arrival_at
-from ostiary_core.decision import Done, FactKind, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.events import (
     ClientChanged,
     Event,
@@ -19,9 +17,11 @@ from ostiary_core.events import (
     Operator,
     RevocationRequested,
 )
-from ostiary_core.instant import later
-from ostiary_core.records import Record, Table
-from ostiary_core.secret import successor
+from ostiary_core.model.arrival import Arrival, arrival_at
+from ostiary_core.model.decision import Done, FactKind, TokenActive, TokenInactive, TokensIssued
+from ostiary_core.model.instant import later
+from ostiary_core.model.records import Record, Table
+from ostiary_core.model.secret import successor
 from tests.core import asks
 from tests.core.asks import profile, redeem, refresh
 from tests.core.story import World, given

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.decision import Done, FactKind, TextCodeDrawn, TokensIssued
 from ostiary_core.events import (
     Operator,
     PasswordResetByAdministrator,
@@ -17,7 +16,8 @@ from ostiary_core.events import (
     UserEnabled,
     UserForcedOut,
 )
-from ostiary_core.records import TextCodePurpose
+from ostiary_core.model.decision import Done, FactKind, TextCodeDrawn, TokensIssued
+from ostiary_core.model.records import TextCodePurpose
 from tests.core import asks
 from tests.core.asks import password_change, phone_change, profile, redeem, refresh, signed_in
 from tests.core.story import Outcome, World, client, given, user

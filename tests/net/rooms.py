@@ -8,12 +8,12 @@ import trio
 from argon2 import PasswordHasher, Type
 
 from ostiary_core import Decision, Entropy, Instant, MemoryStore
-from ostiary_core.audit import Origin
 from ostiary_core.decide import READ_ONLY
 from ostiary_core.events import Event, Operator, UserRegistered
-from ostiary_core.instant import SECOND_MS
-from ostiary_core.records import Session, Table
-from ostiary_net.clock import SystemClock
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.instant import SECOND_MS
+from ostiary_core.model.records import Session, Table
+from ostiary_net.runtime.clock import SystemClock
 
 __all__ = [
     "CHEAP",

@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from ostiary_core import Decision, Instant, MemoryStore, Secret
-from ostiary_core.decision import Insert, LoginIssued, Refused
 from ostiary_core.events import (
     Event,
     FirstAdministratorCreated,
@@ -21,9 +20,9 @@ from ostiary_core.events import (
     SignedOut,
     SignInAttempted,
 )
-from ostiary_core.lapsing import Lapses
-from ostiary_core.policy import Policy
-from ostiary_core.records import (
+from ostiary_core.model.decision import Insert, LoginIssued, Refused
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import (
     RECORD_TABLES,
     AuthorizationCode,
     Epochs,
@@ -33,13 +32,14 @@ from ostiary_core.records import (
     TextCode,
     TextCodePurpose,
 )
-from ostiary_core.secret import digest_of
-from ostiary_net.metrics import Metrics
+from ostiary_core.model.secret import digest_of
+from ostiary_core.retention import Lapses
+from ostiary_net.observability.metrics import Metrics
 from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sweeping import Clearing
-from ostiary_net.threads import run_inline
-from ostiary_net.turns import open_turns
+from ostiary_net.turns.turns import open_turns
+from ostiary_net.upkeep.sweeping import Clearing
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 from tests.net.store.stores import DURABLE, KINDS, opened
 

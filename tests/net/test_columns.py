@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary_core.records import Table
-from ostiary_net.columns import TABLES, translation
+from ostiary_core.model.records import Table
+from ostiary_net.sql.columns import TABLES, translation
 from tests.net.store.hostile import records_of
 
 

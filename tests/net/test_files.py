@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from ostiary_net.files import Files
-from ostiary_net.threads import run_inline
+from ostiary_net.runtime.files import Files
+from ostiary_net.runtime.threads import run_inline
 from tests.net.rooms import SeededEntropy
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import structlog
 
-from ostiary_core.decision import BatchRefused, Decision, Done, Fact, FactKind, Refused
-from ostiary_core.why import Why
-from ostiary_net.log_lines import LogLines
-from ostiary_net.telling import Telling
+from ostiary_core.model.decision import BatchRefused, Decision, Done, Fact, FactKind, Refused
+from ostiary_core.model.why import Why
+from ostiary_net.observability.log_lines import LogLines
+from ostiary_net.observability.request_log import Telling
 from tests.net.rooms import origin
 
 

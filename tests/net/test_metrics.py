@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostiary_core import Instant
-from ostiary_core.decision import Decision, Done, Fact, FactKind, Refused
 from ostiary_core.events import ClientRegistered, GrantUnrecognised, Operator
 from ostiary_core.http import token_service
-from ostiary_core.rate import LIMITS, Operation
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Decision, Done, Fact, FactKind, Refused
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.listening import AddressError
-from ostiary_net.metrics import Histogram, Metrics
-from ostiary_net.scraping import metrics_listeners, serve_metrics
-from ostiary_net.service import Service
-from ostiary_net.threads import run_inline
-from ostiary_net.turns import TurnFailed, open_turns
+from ostiary_net.observability.metrics import Histogram, Metrics
+from ostiary_net.observability.scraping import metrics_listeners, serve_metrics
+from ostiary_net.runtime.threads import run_inline
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turns import TurnFailed, open_turns
 from tests.core import asks
 from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered
 from tests.net.test_service import posting

@@ -12,13 +12,13 @@ import trio
 from structlog.testing import capture_logs
 
 from ostiary_core import Secret
-from ostiary_core.decision import SecretIssued
 from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested
 from ostiary_core.http import Answer, Request, userinfo
-from ostiary_core.rate import LIMITS, Operation
-from ostiary_net.service import Service
-from ostiary_net.threads import run_inline
-from ostiary_net.turns import TurnFailed, open_turns
+from ostiary_core.model.decision import SecretIssued
+from ostiary_core.throttling.rate_windows import LIMITS, Operation
+from ostiary_net.runtime.threads import run_inline
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turns import TurnFailed, open_turns
 from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered
 
 SOURCE = "203.0.113.7"

@@ -9,15 +9,15 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ostiary_core import Decision, Instant, Secret
-from ostiary_core.audit import Origin
-from ostiary_core.decision import LoginIssued, Refused
 from ostiary_core.events import Event, FirstAdministratorCreated, GraceLapsed, LoginRefreshed, SignInAttempted
-from ostiary_core.records import Session, Table
-from ostiary_core.why import Why
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import LoginIssued, Refused
+from ostiary_core.model.records import Session, Table
+from ostiary_core.model.why import Why
+from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sweeping import sweep, sweep_once
-from ostiary_net.threads import run_inline
-from ostiary_net.turns import TurnFailed, open_turns
+from ostiary_net.turns.turns import TurnFailed, open_turns
+from ostiary_net.upkeep.sweeping import sweep, sweep_once
 from tests.net.rooms import Gate, HandClock, PlainStore, SeededEntropy, registered
 
 GRACE_SECONDS = 30

@@ -21,10 +21,10 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
-from ostiary_core.instant import Instant
-from ostiary_core.records import TextCodePurpose
-from ostiary_core.secret import Secret
-from ostiary_net.text_messages import (
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import TextCodePurpose
+from ostiary_core.model.secret import Secret
+from ostiary_net.runtime.text_messages import (
     Gateway,
     NotDelivered,
     Outbox,
@@ -33,7 +33,7 @@ from ostiary_net.text_messages import (
     open_gateway,
     open_text_messages,
 )
-from ostiary_net.threads import run_inline
+from ostiary_net.runtime.threads import run_inline
 from tests.net.rooms import SeededEntropy
 
 CODE = "491625"

@@ -12,19 +12,19 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ostiary_core import Decision, Instant, LostRace
-from ostiary_core.audit import Origin
-from ostiary_core.decision import PasswordOnFile, Refused, UserKnown
 from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
-from ostiary_core.records import Table, User
-from ostiary_core.why import Why
-from ostiary_net.metrics import Metrics
-from ostiary_net.ports import CommitUnknown
-from ostiary_net.service import Service
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import PasswordOnFile, Refused, UserKnown
+from ostiary_core.model.records import Table, User
+from ostiary_core.model.why import Why
+from ostiary_net.observability.metrics import Metrics
+from ostiary_net.observability.request_log import Telling
+from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.telling import Telling
-from ostiary_net.threads import run_inline
-from ostiary_net.turn_queue import MOST_EVENTS_A_TURN
-from ostiary_net.turns import TurnFailed, Turns, open_turns
+from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN
+from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
 from tests.net.rooms import BreakingStore, Gate, HandClock, PlainStore, SeededEntropy, origin, registered
 
 T = TypeVar("T")

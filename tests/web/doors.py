@@ -23,7 +23,7 @@ from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.seam import install_seam
 from ostiary_net.lane import open_lane
 from ostiary_net.lane.shortcut import shortcut
-from ostiary_net.service import Service
+from ostiary_net.turns.service import Service
 from tests.net.lane.wires import Stream, connected
 
 __all__ = ["DOORS", "Door", "OpenTransport", "opened_door"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from ostiary_core.permissions import Permission
+from ostiary_core.model.permissions import Permission
 from ostiary_web.app import create_app
 from ostiary_web.resources.access import permission_of
 from ostiary_web.resources.permissions import DESCRIPTIONS

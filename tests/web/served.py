@@ -13,22 +13,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import UserKnown
 from ostiary_core.events import Event, Operator, UserRegistered
-from ostiary_core.guesses import Guesses
 from ostiary_core.http import TokenEndpoint
-from ostiary_core.rate import RateWindows
-from ostiary_core.records import RECORD_TABLES, Record, Table
-from ostiary_net.files import Files
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import UserKnown
+from ostiary_core.model.records import RECORD_TABLES, Record, Table
+from ostiary_core.throttling.rate_windows import RateWindows
+from ostiary_core.throttling.sign_in_throttle import Guesses
 from ostiary_net.front_door import guard
-from ostiary_net.passwords import Passwords
-from ostiary_net.ports import ReadingStore
-from ostiary_net.service import Service
+from ostiary_net.runtime.files import Files
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.text_messages import Outbox, open_text_messages
+from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.text_messages import Outbox, open_text_messages
-from ostiary_net.threads import run_inline
-from ostiary_net.turns import open_turns
+from ostiary_net.turns.ports import ReadingStore
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turns import open_turns
 from ostiary_web.app import Application, Backing, OpenBacking
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import door_rules

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 from ostiary_core.events import ClientDisabled, Operator
-from ostiary_core.records import Table
+from ostiary_core.model.records import Table
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.served import (

@@ -5,7 +5,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 import pytest
 
-from ostiary_core.records import Table
+from ostiary_core.model.records import Table
 from tests.rows import row
 from tests.web.served import (
     ADMIN_PASSWORD,

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ostiary_core.http.token_service import PATHS
-from ostiary_core.rate import Operation
+from ostiary_core.throttling.rate_windows import Operation
 from tests.rows import row
 from tests.web.conftest import Serve
 from tests.web.doors import DOORS

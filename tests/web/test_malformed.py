@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from ostiary_core.records import Record, Table, User
+from ostiary_core.model.records import Record, Table, User
 from tests.web.doors import DOORS
 from tests.web.served import Api, Browser, Served, authorization, sso
 

@@ -26,10 +26,10 @@ from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 
 from ostiary_core import Secret
-from ostiary_core.records import Session, Table
-from ostiary_net.columns import TABLES
+from ostiary_core.model.records import Session, Table
 from ostiary_net.front_door.listening import listening
 from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.sql.columns import TABLES
 from ostiary_net.sqlite import SQLiteStore
 from tests.net.postgres.schemas import lent_schema
 from tests.net.store.stores import POSTGRESQL

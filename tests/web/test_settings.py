@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary_core.records import Table, User
+from ostiary_core.model.records import Table, User
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import first_password_line, settings_or_exit
 from ostiary_web.first_administrator import NewAdministrator

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from ostiary_core.rate import RateWindows
+from ostiary_core.throttling.rate_windows import RateWindows
 from tests.net.rooms import BreakingStore
 from tests.rows import row
 from tests.web.conftest import Serve

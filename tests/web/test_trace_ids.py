@@ -11,9 +11,9 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from structlog.testing import capture_logs
 
-from ostiary_core.rate import RateWindows
+from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_net.front_door import install_seam
-from ostiary_net.service import Service
+from ostiary_net.turns.service import Service
 from ostiary_web import seclusion
 from ostiary_web.exchange import Exchange
 from ostiary_web.pages import visit

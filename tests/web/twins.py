@@ -18,13 +18,13 @@ import httpx
 import trio
 from structlog.testing import capture_logs
 
-from ostiary_core.decision import Insert
-from ostiary_core.records import RECORD_TABLES
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.front_door import DoorRules, guard
-from ostiary_net.metrics import Metrics
-from ostiary_net.service import Service
-from ostiary_net.threads import run_inline
-from ostiary_net.turns import open_turns
+from ostiary_net.observability.metrics import Metrics
+from ostiary_net.runtime.threads import run_inline
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turns import open_turns
 from ostiary_web.app import Application
 from tests.net.rooms import PlainStore
 from tests.web.doors import Door, OpenTransport, opened_door

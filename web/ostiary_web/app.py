@@ -13,25 +13,25 @@ from quart import Response, has_request_context, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, NotFound
 
-from ostiary_core.guesses import Guesses
 from ostiary_core.http import TokenEndpoint, token_service
 from ostiary_core.http.envelope import service_failure
-from ostiary_core.rate import RateWindows
-from ostiary_core.why import Why
-from ostiary_net.authentications import Authentications, keep_uses
-from ostiary_net.clock import Clock, SystemClock
-from ostiary_net.entropy import EntropySource, SystemEntropy
-from ostiary_net.files import Files
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import RateWindows
+from ostiary_core.throttling.sign_in_throttle import Guesses
 from ostiary_net.front_door.listening import AddressError
 from ostiary_net.front_door.rules import Receive, Scope, Send
-from ostiary_net.metrics import Metrics
-from ostiary_net.passwords import Passwords
-from ostiary_net.pauses import Pauses
-from ostiary_net.scraping import metrics_listeners, serve_metrics
-from ostiary_net.service import Service, where_raised
-from ostiary_net.sweeping import Clearing, sweep
-from ostiary_net.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
-from ostiary_net.turns import TurnFailed, Turns, open_turns
+from ostiary_net.observability.metrics import Metrics
+from ostiary_net.observability.scraping import metrics_listeners, serve_metrics
+from ostiary_net.runtime.clock import Clock, SystemClock
+from ostiary_net.runtime.entropy import EntropySource, SystemEntropy
+from ostiary_net.runtime.files import Files
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.pauses import Pauses
+from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
+from ostiary_net.turns.authentications import Authentications, keep_uses
+from ostiary_net.turns.service import Service, where_raised
+from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
+from ostiary_net.upkeep.sweeping import Clearing, sweep
 from ostiary_web.account import account
 from ostiary_web.api_document.routes import docs
 from ostiary_web.auth import auth

@@ -2,8 +2,6 @@
 
 from quart import Blueprint, Response, current_app, request
 
-from ostiary_core.arrival import Arrival
-from ostiary_core.decision import LoginIssued, PasswordOnFile, Refused
 from ostiary_core.events import (
     LoginRefreshed,
     PasswordChanged,
@@ -14,13 +12,15 @@ from ostiary_core.events import (
 )
 from ostiary_core.http.endpoint import is_failure
 from ostiary_core.http.sender import user_agent_of
-from ostiary_core.identifiers import canonical_username
-from ostiary_core.passwords import LONGEST_PASSWORD, new_password_faults
-from ostiary_core.rate import Operation
-from ostiary_core.secret import Secret
-from ostiary_core.why import Why
-from ostiary_net.passwords import Passwords
-from ostiary_net.turns import TurnFailed
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.decision import LoginIssued, PasswordOnFile, Refused
+from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_core.users.passwords import LONGEST_PASSWORD, new_password_faults
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.turns.turns import TurnFailed
 from ostiary_web.browser import (
     FORM_HEADER,
     caller,

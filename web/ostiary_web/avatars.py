@@ -11,10 +11,10 @@ from typing import Final
 import trio
 from quart import Blueprint, Response, current_app, request
 
-from ostiary_core.decision import Done, FieldFault, FieldRule, Refused, Reply
 from ostiary_core.events import AvatarChosen, SignedIn
-from ostiary_core.why import Why
-from ostiary_net.files import Files
+from ostiary_core.model.decision import Done, FieldFault, FieldRule, Refused, Reply
+from ostiary_core.model.why import Why
+from ostiary_net.runtime.files import Files
 from ostiary_web.exchange import Exchange, exchange
 from ostiary_web.own_account import open_own_call
 from ostiary_web.picture_metadata import strip_metadata

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from ostiary_core.secret import Secret
+from ostiary_core.model.secret import Secret
 
 __all__ = ["ALLOWED", "Database", "PostgreSQLDatabase", "SQLiteFile", "read_database"]
 

@@ -13,7 +13,7 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.http.envelope import failure, service_failure
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.sender import language_of
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 from ostiary_net.front_door import DoorRules, Guard, guard, install_seam
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.lane.shortcut import shortcut

@@ -9,8 +9,6 @@ import msgspec
 import trio
 from quart import Response, current_app, g, request
 
-from ostiary_core.audit import Origin
-from ostiary_core.decision import Decision, FieldFault, Refused
 from ostiary_core.events import Event
 from ostiary_core.http.answer import NO_STORE, Answer, Headers, retry_after
 from ostiary_core.http.endpoint import Request
@@ -18,12 +16,14 @@ from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import language_of
-from ostiary_core.rate import Operation
-from ostiary_core.secret import Entropy
-from ostiary_core.why import Why
-from ostiary_net.files import Files
-from ostiary_net.service import Service
-from ostiary_net.telling import tell_refused
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision, FieldFault, Refused
+from ostiary_core.model.secret import Entropy
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_net.observability.request_log import tell_refused
+from ostiary_net.runtime.files import Files
+from ostiary_net.turns.service import Service
 from ostiary_web.uploads import left_behind
 
 __all__ = [

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from ostiary_core.decision import Refused, UserKnown
 from ostiary_core.events import FirstAdministratorCreated
-from ostiary_core.secret import Secret, draw_token
-from ostiary_core.why import Why
-from ostiary_net.entropy import EntropySource
-from ostiary_net.passwords import Passwords
-from ostiary_net.turns import Turns
+from ostiary_core.model.decision import Refused, UserKnown
+from ostiary_core.model.secret import Secret, draw_token
+from ostiary_core.model.why import Why
+from ostiary_net.runtime.entropy import EntropySource
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.turns.turns import Turns
 from ostiary_web.settings import SettingError
 
 __all__ = ["NewAdministrator", "ensure_administrator"]

@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from ostiary_core.decision import ClientKnown
 from ostiary_core.events import ClientRequested, Operator
-from ostiary_core.instant import Instant, iso_time
-from ostiary_core.listing import (
+from ostiary_core.model.decision import ClientKnown
+from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.model.records import SessionKind, User
+from ostiary_core.storage.listing import (
     CONSENTS,
     ONLINE_USERS,
     Listing,
@@ -13,7 +14,6 @@ from ostiary_core.listing import (
     OnlineSession,
     RememberedConsent,
 )
-from ostiary_core.records import SessionKind, User
 from ostiary_web.exchange import Exchange
 
 __all__ = ["grants_of"]

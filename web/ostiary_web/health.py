@@ -11,8 +11,8 @@ import structlog
 import trio
 from quart import Blueprint, Response, current_app
 
-from ostiary_core.why import Why
-from ostiary_net.service import where_raised
+from ostiary_core.model.why import Why
+from ostiary_net.turns.service import where_raised
 from ostiary_web.exchange import exchange
 
 __all__ = ["Readiness", "health"]

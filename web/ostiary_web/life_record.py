@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from ostiary_core.decision import Reply, UserKnown
 from ostiary_core.events import Operator, UserRequested
-from ostiary_core.explain import Explanation, Step
+from ostiary_core.history.explain import Explanation, Step
+from ostiary_core.history.history_texts import near_misses_text, step_text
 from ostiary_core.http.language import Language
-from ostiary_core.instant import Instant, iso_time
-from ostiary_core.life_texts import near_misses_text, step_text
-from ostiary_core.records import Session, SessionKind
+from ostiary_core.model.decision import Reply, UserKnown
+from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.model.records import Session, SessionKind
 
 __all__ = ["life_record", "names_of"]
 

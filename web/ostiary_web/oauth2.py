@@ -2,7 +2,6 @@
 
 from quart import Blueprint, Response, request
 
-from ostiary_core.decision import Refused
 from ostiary_core.events import (
     AccountRequested,
     AuthorizationChecked,
@@ -11,8 +10,9 @@ from ostiary_core.events import (
     ProfileRequested,
 )
 from ostiary_core.http import authorization, token_service, userinfo
-from ostiary_core.rate import Operation
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.browser import FORM_HEADER, caller, cookie_caller, form_token, hand_out_form_cookie
 from ostiary_web.exchange import exchange, json_object, limited, respond
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from quart import Response, current_app
 
-from ostiary_core.decision import AccountKnown, FieldFault, FieldRule, PasswordOnFile, Refused
 from ostiary_core.events import AccountRequested, Event, PasswordHashRequested, SignedIn
-from ostiary_core.identifiers import is_phone
-from ostiary_core.passwords import LONGEST_PASSWORD, new_password_faults
-from ostiary_core.records import User
-from ostiary_core.why import Why
-from ostiary_net.passwords import Passwords
+from ostiary_core.model.decision import AccountKnown, FieldFault, FieldRule, PasswordOnFile, Refused
+from ostiary_core.model.identifiers import is_phone
+from ostiary_core.model.records import User
+from ostiary_core.model.why import Why
+from ostiary_core.users.passwords import LONGEST_PASSWORD, new_password_faults
+from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.browser import caller
 from ostiary_web.exchange import Exchange, exchange, json_object
 

@@ -11,19 +11,19 @@ from typing import Final
 
 from quart import Blueprint, Response, current_app, request
 
-from ostiary_core.decision import FieldRule, Refused, TextCodeDrawn
 from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
 from ostiary_core.http.language import Language
-from ostiary_core.instant import SECOND_MS, Instant, later
-from ostiary_core.policy import SPECIFICATION
-from ostiary_core.rate import Operation
-from ostiary_core.records import TextCodePurpose, User
-from ostiary_core.secret import Secret
-from ostiary_core.telephone import seconds_to_text_code
-from ostiary_core.why import Why
-from ostiary_net.passwords import Passwords
-from ostiary_net.telling import tell_refused
-from ostiary_net.text_messages import TextMessage, TextMessages
+from ostiary_core.model.decision import FieldRule, Refused, TextCodeDrawn
+from ostiary_core.model.instant import SECOND_MS, Instant, later
+from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.model.records import TextCodePurpose, User
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_core.users.telephone import seconds_to_text_code
+from ostiary_net.observability.request_log import tell_refused
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.text_messages import TextMessage, TextMessages
 from ostiary_web.exchange import Exchange, exchange, limited
 from ostiary_web.own_account import longest, new_password, open_own_call, phone, texts
 from ostiary_web.zones import ZONE_HEADER, zone_for

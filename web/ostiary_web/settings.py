@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from ostiary_core.identifiers import is_username
-from ostiary_core.passwords import new_password_faults
-from ostiary_core.secret import Secret
+from ostiary_core.model.identifiers import is_username
+from ostiary_core.model.secret import Secret
+from ostiary_core.users.passwords import new_password_faults
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.rules import CannotStart
 from ostiary_web.database import ALLOWED, Database, read_database

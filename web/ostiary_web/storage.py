@@ -12,14 +12,14 @@ import apsw
 import structlog
 import trio
 
-from ostiary_core.instant import Instant
-from ostiary_core.policy import SPECIFICATION, Policy
-from ostiary_core.records import Record, Table
-from ostiary_net.log_lines import first_line
-from ostiary_net.migrations import SchemaError
-from ostiary_net.ports import ReadingStore
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.records import Record, Table
+from ostiary_net.observability.log_lines import first_line
+from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sweeping import ClearedStore
+from ostiary_net.turns.ports import ReadingStore
+from ostiary_net.upkeep.sweeping import ClearedStore
 from ostiary_web.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.settings import SettingError, Settings
 

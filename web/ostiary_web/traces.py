@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from ostiary_net.tracing import Tracing
+from ostiary_net.observability.tracing import Tracing
 from ostiary_web.settings import Settings
 
 __all__ = ["open_tracing"]
@@ -15,7 +15,7 @@ async def open_tracing(settings: Settings) -> AsyncIterator[Tracing | None]:
     if settings.otel_exporter_otlp_endpoint is None:
         yield None
         return
-    from ostiary_net.spans import open_spans
+    from ostiary_net.observability.spans import open_spans
 
     async with open_spans(settings.otel_exporter_otlp_endpoint) as spans:
         yield spans

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from ostiary_core.decision import Change, Update
-from ostiary_core.records import User
+from ostiary_core.model.decision import Change, Update
+from ostiary_core.model.records import User
 
 __all__ = ["FILES_PREFIX", "left_behind"]
 

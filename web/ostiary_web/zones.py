@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from ostiary_core.records import User
+from ostiary_core.model.records import User
 
 __all__ = ["DEFAULT_ZONE", "ZONE_HEADER", "is_zone", "zone_for"]
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import Change
-from ostiary_core.records import RECORD_TABLES, Record, Table
-from ostiary_core.store import Store
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import Change
+from ostiary_core.model.records import RECORD_TABLES, Record, Table
+from ostiary_core.storage.store import Store
 
 __all__ = ["AtOnce", "Bench", "Broken", "CheckedStore", "Contents", "difference", "require"]
 

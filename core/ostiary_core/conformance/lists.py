@@ -5,10 +5,19 @@ from typing import Any
 
 from ostiary_core.conformance.bench import Bench, require
 from ostiary_core.conformance.lives import a_life
-from ostiary_core.instant import Instant
-from ostiary_core.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, ROLES, USERS, Listing, Resource, Sort
-from ostiary_core.records import Table
-from ostiary_core.store import MemoryStore
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Table
+from ostiary_core.storage.listing import (
+    AUDIT,
+    CLIENTS,
+    ONLINE_SESSIONS,
+    ROLES,
+    USERS,
+    Listing,
+    Resource,
+    Sort,
+)
+from ostiary_core.storage.store import MemoryStore
 
 __all__ = ["CHECKS"]
 

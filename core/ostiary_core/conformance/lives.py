@@ -12,8 +12,8 @@ from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import events as e
-from ostiary_core.audit import Origin
-from ostiary_core.decision import (
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import (
     CodeIssued,
     Done,
     LoginIssued,
@@ -24,11 +24,11 @@ from ostiary_core.decision import (
     TokensIssued,
     UserKnown,
 )
-from ostiary_core.instant import Instant, later
-from ostiary_core.lapsing import Lapses
-from ostiary_core.records import Key, TextCodePurpose
-from ostiary_core.secret import Entropy, Secret
-from ostiary_core.store import MemoryStore, Store
+from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.records import Key, TextCodePurpose
+from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.retention import Lapses
+from ostiary_core.storage.store import MemoryStore, Store
 
 __all__ = ["Backend", "Wave", "a_life", "origin_of", "registration_of"]
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any, Final, cast, overload
 
 from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, difference, require
-from ostiary_core.decision import Change, Delete, Insert, Update
-from ostiary_core.instant import Instant
-from ostiary_core.records import (
+from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import (
     Consent,
     Epochs,
     Identifier,
@@ -20,8 +20,8 @@ from ostiary_core.records import (
     Table,
     revised,
 )
-from ostiary_core.secret import Digest, digest_of
-from ostiary_core.store import LostRace
+from ostiary_core.model.secret import Digest, digest_of
+from ostiary_core.storage.store import LostRace
 
 __all__ = ["CHECKS"]
 

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast, overload
 
-from ostiary_core.audit import Origin
 from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, difference, require
 from ostiary_core.conformance.lives import Backend, Wave, a_life, origin_of, registration_of
-from ostiary_core.decision import Decision, Refused, TokensIssued, UserKnown
 from ostiary_core.events import Event
-from ostiary_core.instant import Instant
-from ostiary_core.plain_records import to_text
-from ostiary_core.records import Table
-from ostiary_core.store import LostRace, MemoryStore
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision, Refused, TokensIssued, UserKnown
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Table
+from ostiary_core.storage.json_codec import to_text
+from ostiary_core.storage.store import LostRace, MemoryStore
 
 __all__ = ["CHECKS", "CHECKS_AT_ONCE", "CHECKS_OF_REOPENING"]
 

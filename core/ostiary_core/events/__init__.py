@@ -8,7 +8,6 @@ holds in secret never shows in its printed form, nor does an object of JSON, whi
 
 from dataclasses import replace
 
-from ostiary_core.arrival import Arrival
 from ostiary_core.events.account import (
     AccountRequested,
     AvatarChosen,
@@ -83,8 +82,9 @@ from ostiary_core.events.token_service import (
     RefreshRequested,
     RevocationRequested,
 )
-from ostiary_core.instant import Instant
-from ostiary_core.making import immutable
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.making import immutable
 
 __all__ = [
     "AccountRequested",

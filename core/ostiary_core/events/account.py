@@ -2,13 +2,13 @@
 
 from dataclasses import field
 
-from ostiary_core.arrival import Arrival
-from ostiary_core.decision import FieldFault
 from ostiary_core.events.callers import Caller, SignedIn
-from ostiary_core.making import immutable
-from ostiary_core.permissions import Permission
-from ostiary_core.records import TextCodePurpose
-from ostiary_core.secret import Entropy, Secret
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.decision import FieldFault
+from ostiary_core.model.making import immutable
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import TextCodePurpose
+from ostiary_core.model.secret import Entropy, Secret
 
 
 @immutable(kw_only=True)

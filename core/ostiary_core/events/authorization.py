@@ -3,8 +3,8 @@
 from dataclasses import field
 
 from ostiary_core.events.callers import SignedIn
-from ostiary_core.making import immutable
-from ostiary_core.secret import Entropy
+from ostiary_core.model.making import immutable
+from ostiary_core.model.secret import Entropy
 
 
 @immutable(kw_only=True)

@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from ostiary_core.making import immutable
-from ostiary_core.secret import Secret
+from ostiary_core.model.making import immutable
+from ostiary_core.model.secret import Secret
 
 
 class AuthenticationMethod(StrEnum):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ostiary_core.events.callers import Caller
-from ostiary_core.instant import Instant
-from ostiary_core.making import immutable
-from ostiary_core.secret import Digest, Entropy
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.making import immutable
+from ostiary_core.model.secret import Digest, Entropy
 
 
 @immutable(kw_only=True)

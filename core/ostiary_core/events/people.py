@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import field
 
-from ostiary_core.decision import FieldFault
 from ostiary_core.events.callers import Caller
-from ostiary_core.making import immutable
-from ostiary_core.secret import Entropy
+from ostiary_core.model.decision import FieldFault
+from ostiary_core.model.making import immutable
+from ostiary_core.model.secret import Entropy
 
 
 @immutable(kw_only=True)

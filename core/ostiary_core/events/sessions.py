@@ -3,8 +3,8 @@
 from dataclasses import field
 
 from ostiary_core.events.callers import Caller
-from ostiary_core.making import immutable
-from ostiary_core.records import Key
+from ostiary_core.model.making import immutable
+from ostiary_core.model.records import Key
 
 
 @immutable(kw_only=True)

@@ -2,11 +2,11 @@
 
 from dataclasses import field
 
-from ostiary_core.arrival import Arrival
 from ostiary_core.events.callers import ClientCredentials
-from ostiary_core.making import immutable
-from ostiary_core.secret import Entropy, Secret
-from ostiary_core.why import Why
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.making import immutable
+from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.model.why import Why
 
 
 @immutable(kw_only=True)

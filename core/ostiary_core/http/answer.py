@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from ostiary_core.making import immutable
+from ostiary_core.model.making import immutable
 
 __all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer", "retry_after", "whole_answer"]
 

@@ -5,7 +5,11 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
-from ostiary_core.decision import (
+from ostiary_core.events import AuthorizationParameters
+from ostiary_core.http.answer import Answer
+from ostiary_core.http.envelope import failure, success
+from ostiary_core.http.language import Language
+from ostiary_core.model.decision import (
     AuthorizationOffered,
     CodeIssued,
     ConsentRefused,
@@ -14,12 +18,8 @@ from ostiary_core.decision import (
     FieldRule,
     Refused,
 )
-from ostiary_core.events import AuthorizationParameters
-from ostiary_core.http.answer import Answer
-from ostiary_core.http.envelope import failure, success
-from ostiary_core.http.language import Language
-from ostiary_core.scopes import USER_READ
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.scopes import USER_READ
 
 __all__ = ["SCOPE_TEXTS", "ConsentBody", "answer", "read_body", "read_query", "scope_text"]
 

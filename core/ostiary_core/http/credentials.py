@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from ostiary_core.events import AuthenticationMethod, ClientCredentials
 from ostiary_core.http.form import header_values
-from ostiary_core.secret import Secret
-from ostiary_core.why import Why
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
 
 __all__ = ["read_basic", "read_credentials"]
 

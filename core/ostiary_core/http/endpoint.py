@@ -15,21 +15,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from typing import Final
 
-from ostiary_core.arrival import Arrival, arrival_at
-from ostiary_core.audit import Origin
-from ostiary_core.decision import Decision, Refused
 from ostiary_core.events import ProfileRequested
 from ostiary_core.http import envelope, token_service, userinfo
 from ostiary_core.http.answer import NO_STORE, Answer
 from ostiary_core.http.language import Language
 from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
-from ostiary_core.instant import Instant, Monotonic
-from ostiary_core.making import immutable
-from ostiary_core.rate import Operation, RateWindows
-from ostiary_core.secret import Entropy
-from ostiary_core.store import Store, retry_lost_races
-from ostiary_core.why import Why
+from ostiary_core.model.arrival import Arrival, arrival_at
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision, Refused
+from ostiary_core.model.instant import Instant, Monotonic
+from ostiary_core.model.making import immutable
+from ostiary_core.model.secret import Entropy
+from ostiary_core.model.why import Why
+from ostiary_core.storage.store import Store, retry_lost_races
+from ostiary_core.throttling.rate_windows import Operation, RateWindows
 
 __all__ = ["PendingRequest", "Request", "TokenEndpoint", "is_failure"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 
 __all__ = ["LONGEST_FORM", "header_values", "read_form", "says_form"]
 

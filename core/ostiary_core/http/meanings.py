@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.decision import FieldRule
-from ostiary_core.why import Why
+from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.why import Why
 
 __all__ = ["FIELD_RULES", "MEANINGS", "Meaning"]
 

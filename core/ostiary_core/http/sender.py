@@ -10,7 +10,7 @@ from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.form import header_values, says_form
 from ostiary_core.http.language import Language, preferred_language
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 
 __all__ = ["Fields", "Sender", "language_of", "sender_of", "user_agent_of"]
 

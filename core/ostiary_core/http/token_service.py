@@ -8,15 +8,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.arrival import Arrival
-from ostiary_core.decision import (
-    Decision,
-    Done,
-    Refused,
-    TokenActive,
-    TokenInactive,
-    TokensIssued,
-)
 from ostiary_core.events import (
     AuthenticationMethod,
     ClientCredentials,
@@ -32,12 +23,21 @@ from ostiary_core.http.credentials import read_credentials
 from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import Sender
-from ostiary_core.instant import whole_seconds
-from ostiary_core.rate import Operation
-from ostiary_core.records import GrantType
-from ostiary_core.scopes import parse_scope
-from ostiary_core.secret import Entropy, Secret
-from ostiary_core.why import Why
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.decision import (
+    Decision,
+    Done,
+    Refused,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+)
+from ostiary_core.model.instant import whole_seconds
+from ostiary_core.model.records import GrantType
+from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.scopes import parse_scope
+from ostiary_core.throttling.rate_windows import Operation
 
 __all__ = ["MINTING", "PATHS", "TokenServiceEvent", "answer", "read", "refusal"]
 

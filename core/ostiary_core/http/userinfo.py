@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.decision import Decision, Profile, Refused
 from ostiary_core.events import ProfileRequested
 from ostiary_core.http.answer import NO_STORE, Answer, Headers
 from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.form import header_values
 from ostiary_core.http.language import Language
-from ostiary_core.secret import Secret
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Decision, Profile, Refused
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
 
 __all__ = ["PATH", "answer", "bearer_token", "read"]
 

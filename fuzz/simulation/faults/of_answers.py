@@ -7,7 +7,7 @@ from typing import Any, Final
 from fuzz.faults.planting import Fault
 from fuzz.simulation.faults.plants import function, method
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 from ostiary_web.pages import visit
 from ostiary_web.pages.visit import page
 

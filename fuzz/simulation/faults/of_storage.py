@@ -8,11 +8,11 @@ from fuzz.faults.planting import Fault
 from fuzz.simulation.faults.plants import Original, both, method, named, placed
 from fuzz.simulation.storage import SharedMemory
 from ostiary_core.decide import keys, take_turn
-from ostiary_core.decision import Delete, Insert, Update
-from ostiary_core.instant import Instant
-from ostiary_core.records import Table
-from ostiary_core.snapshot import load
-from ostiary_core.store import MemoryStore, net_changes
+from ostiary_core.loading.snapshot import load
+from ostiary_core.model.decision import Delete, Insert, Update
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Table
+from ostiary_core.storage.store import MemoryStore, net_changes
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite import turn as sqlite_turn
 

@@ -11,12 +11,12 @@ from fuzz.simulation.faults.plants import Original, both, function, method, rule
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.events import CodeRedeemed, RefreshRequested
 from ostiary_core.http.answer import Answer
-from ostiary_core.instant import Instant
-from ostiary_core.snapshot import load
-from ostiary_net import turns
-from ostiary_net.clock import SystemClock
-from ostiary_net.ports import ChooseEvents, CommitUnknown
-from ostiary_net.service import Service
+from ostiary_core.loading.snapshot import load
+from ostiary_core.model.instant import Instant
+from ostiary_net.runtime.clock import SystemClock
+from ostiary_net.turns import turns
+from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
+from ostiary_net.turns.service import Service
 
 __all__ = ["FAULTS"]
 
@@ -120,11 +120,15 @@ FAULTS: Final = (
         "a turn that could not be written is answered as if it were",
         method(turns, "_take_turn", answered_anyway),
     ),
-    Fault("no-second-attempt", "a lost race is a failure", function("ostiary_core.store._MOST_ATTEMPTS", 1)),
+    Fault(
+        "no-second-attempt",
+        "a lost race is a failure",
+        function("ostiary_core.storage.store._MOST_ATTEMPTS", 1),
+    ),
     Fault(
         "waits-for-ever",
         "callers wait for as long as a store stands still",
-        function("ostiary_net.turn_queue.LONGEST_WAIT_SECONDS", 1_000.0),
+        function("ostiary_net.turns.turn_queue.LONGEST_WAIT_SECONDS", 1_000.0),
     ),
     rule("judged-by-its-turn"),
     Fault("code-answered-twice", "equal redemptions share an answer", both("turn", only_the_first)),
@@ -142,7 +146,7 @@ FAULTS: Final = (
     Fault(
         "error-logged",
         "the log quotes the store's error",
-        function("ostiary_net.service.where_raised", lambda error: [str(error)]),
+        function("ostiary_net.turns.service.where_raised", lambda error: [str(error)]),
     ),
     Fault("clock-once-a-minute", "the time is read once a minute", method(SystemClock, "now", slow_clock)),
     Fault(

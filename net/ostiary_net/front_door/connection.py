@@ -14,10 +14,10 @@ from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import AppWrapper, LifespanState
 
-from ostiary_net.departures import HAS_LEFT, leaving_of
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.sockets import send_at_once
-from ostiary_net.service import fault_in, where_raised
+from ostiary_net.runtime.departures import HAS_LEFT, leaving_of
+from ostiary_net.turns.service import fault_in, where_raised
 
 __all__ = ["GuardedConnection", "guard_of", "open_connection"]
 

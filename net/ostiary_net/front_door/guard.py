@@ -13,12 +13,12 @@ import structlog
 import trio
 
 from ostiary_core.http.answer import Answer
-from ostiary_net.entropy import SystemEntropy
 from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.heads import Head, read_head
 from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
-from ostiary_net.service import where_raised
-from ostiary_net.tracing import Tracing
+from ostiary_net.observability.tracing import Tracing
+from ostiary_net.runtime.entropy import SystemEntropy
+from ostiary_net.turns.service import where_raised
 
 __all__ = ["Guard", "guard"]
 

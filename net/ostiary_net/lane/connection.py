@@ -26,7 +26,6 @@ from hypercorn.typing import AppWrapper, LifespanState
 
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import Request
-from ostiary_net.departures import leaving_of
 from ostiary_net.front_door.connection import GuardedConnection
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.late import LateProtocol
@@ -38,7 +37,8 @@ from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.poller import Poller
 from ostiary_net.lane.reader import SocketReader
 from ostiary_net.lane.writer import AnswerWriter
-from ostiary_net.service import Service
+from ostiary_net.runtime.departures import leaving_of
+from ostiary_net.turns.service import Service
 
 __all__ = ["Lane", "LaneConnection"]
 

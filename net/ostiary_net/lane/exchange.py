@@ -5,14 +5,14 @@ from collections.abc import Callable
 import outcome
 import structlog
 
-from ostiary_core.decision import Decision
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request
-from ostiary_net.departures import HasLeft
-from ostiary_net.observing import observe
-from ostiary_net.service import Service, where_raised
-from ostiary_net.tracing import TracedRequest
-from ostiary_net.turn_queue import TurnFailed, Waiting
+from ostiary_core.model.decision import Decision
+from ostiary_net.observability.observing import observe
+from ostiary_net.observability.tracing import TracedRequest
+from ostiary_net.runtime.departures import HasLeft
+from ostiary_net.turns.service import Service, where_raised
+from ostiary_net.turns.turn_queue import TurnFailed, Waiting
 
 __all__ = ["LaneExchange"]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import structlog
 
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.service import Service
+from ostiary_net.turns.service import Service
 
 __all__ = ["KEPT", "open_lane"]
 

@@ -12,7 +12,7 @@ from ostiary_core.http import token_service, userinfo
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import Request
 from ostiary_net.front_door.rules import Scope
-from ostiary_net.service import Service
+from ostiary_net.turns.service import Service
 
 __all__ = ["shortcut"]
 

@@ -6,11 +6,10 @@ from typing import Any
 
 from psycopg import Connection, Cursor
 
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import Change, Delete, Insert, Update
-from ostiary_core.records import Record, Session, Table
-from ostiary_core.store import LostRace
-from ostiary_net.columns import ENTRIES, SQLValue, has_utf8
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.records import Record, Session, Table
+from ostiary_core.storage.store import LostRace
 from ostiary_net.postgres.statements import (
     DELETE,
     INSERT,
@@ -20,6 +19,7 @@ from ostiary_net.postgres.statements import (
     UPDATE,
     WRITES,
 )
+from ostiary_net.sql.columns import ENTRIES, SQLValue, has_utf8
 
 __all__ = ["fetch", "holds", "write"]
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from psycopg import Connection, errors
 
-from ostiary_core.instant import Instant
-from ostiary_net.migrations import Migration, SchemaError, check, read_migrations
+from ostiary_core.model.instant import Instant
+from ostiary_net.sql.migrations import Migration, SchemaError, check, read_migrations
 
 __all__ = ["SchemaError", "bring_up_to_date", "examine_encoding", "is_current", "known_migrations"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from ostiary_core.records import Record, Table
-from ostiary_net.columns import ENTRIES, TABLES, SQLValue, Stored, Translation, translation
+from ostiary_core.model.records import Record, Table
+from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, Stored, Translation, translation
 
 __all__ = [
     "DELETE",

@@ -18,23 +18,23 @@ from typing import Any, Final, TypeVar
 import psycopg
 from psycopg import Connection, errors
 
-from ostiary_core.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.decide import keys, take_turn
-from ostiary_core.decision import Change, Decision
 from ostiary_core.events import Event, with_clock_ahead
-from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.policy import SPECIFICATION, Policy
-from ostiary_core.records import Record, Table
-from ostiary_core.snapshot import load
-from ostiary_core.store import LostRace, net_changes
-from ostiary_net.columns import TABLES, SQLValue
-from ostiary_net.paging import Execute
-from ostiary_net.ports import ChooseEvents, CommitUnknown
+from ostiary_core.loading.snapshot import load
+from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.model.decision import Change, Decision
+from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.records import Record, Table
+from ostiary_core.storage.store import LostRace, net_changes
 from ostiary_net.postgres.access import fetch, holds, write
 from ostiary_net.postgres.connections import Connections
 from ostiary_net.postgres.dialect import PostgreSQLDialect
 from ostiary_net.postgres.schema import SchemaError, bring_up_to_date, examine_encoding, is_current
-from ostiary_net.sql_store import Reading, SQLStore
+from ostiary_net.sql.columns import TABLES, SQLValue
+from ostiary_net.sql.paging import Execute
+from ostiary_net.sql.store import Reading, SQLStore
+from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 
 __all__ = ["PostgreSQLStore"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import apsw
 
-from ostiary_core.decision import Change, Delete, Insert, Update
-from ostiary_core.records import Record, Table
-from ostiary_core.store import LostRace
-from ostiary_net.columns import Row, has_utf8
+from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.records import Record, Table
+from ostiary_core.storage.store import LostRace
+from ostiary_net.sql.columns import Row, has_utf8
 from ostiary_net.sqlite.rows import LAYOUTS, LOOKUPS, SELECT_SIZES, WITH_ALL, Layout, execute_on
 
 __all__ = ["fetch", "fetch_with_all", "write"]

@@ -14,8 +14,8 @@ from typing import Final
 
 import apsw
 
-from ostiary_core.audit import AuditEntry
-from ostiary_net.columns import ENTRIES
+from ostiary_core.model.audit import AuditEntry
+from ostiary_net.sql.columns import ENTRIES
 from ostiary_net.sqlite.rows import execute_on, insertions
 
 __all__ = ["OF_A_SESSION", "OF_A_USER", "PARTS", "file_entries", "keep"]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from ostiary_net.columns import has_utf8
+from ostiary_net.sql.columns import has_utf8
 from ostiary_net.sqlite.audit_trail import OF_A_SESSION, OF_A_USER
 
 __all__ = ["SQLiteDialect"]

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import apsw
 
-from ostiary_core.records import Record, Table
-from ostiary_net.columns import TABLES, Row, SQLValue, Stored, Translation, translation
+from ostiary_core.model.records import Record, Table
+from ostiary_net.sql.columns import TABLES, Row, SQLValue, Stored, Translation, translation
 
 __all__ = [
     "LAYOUTS",

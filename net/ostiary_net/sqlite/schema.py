@@ -9,8 +9,8 @@ from importlib.resources import files
 
 import apsw
 
-from ostiary_core.instant import Instant
-from ostiary_net.migrations import Migration, SchemaError, check, read_migrations
+from ostiary_core.model.instant import Instant
+from ostiary_net.sql.migrations import Migration, SchemaError, check, read_migrations
 
 __all__ = [
     "APPLICATION_ID",

@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 
 import apsw
 
-from ostiary_core.audit import Origin
-from ostiary_core.decision import Change, Decision
 from ostiary_core.events import Event
-from ostiary_core.instant import Instant
-from ostiary_core.policy import SPECIFICATION, Policy
-from ostiary_core.records import Record, Table
-from ostiary_net.clock import Clock, SystemClock
-from ostiary_net.paging import Execute
-from ostiary_net.sql_store import Reading, SQLStore
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Change, Decision
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.records import Record, Table
+from ostiary_net.runtime.clock import Clock, SystemClock
+from ostiary_net.sql.paging import Execute
+from ostiary_net.sql.store import Reading, SQLStore
 from ostiary_net.sqlite.access import fetch, fetch_with_all, write
 from ostiary_net.sqlite.audit_trail import OF_A_SESSION, PARTS
 from ostiary_net.sqlite.connections import (

@@ -9,14 +9,14 @@ from functools import partial
 
 import apsw
 
-from ostiary_core.audit import Origin, audit_entries
 from ostiary_core.decide import keys, take_turn
-from ostiary_core.decision import Decision
 from ostiary_core.events import Event
-from ostiary_core.instant import Instant
-from ostiary_core.policy import Policy
-from ostiary_core.snapshot import Snapshot, load
-from ostiary_core.store import net_changes
+from ostiary_core.loading.snapshot import Snapshot, load
+from ostiary_core.model.audit import Origin, audit_entries
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import Policy
+from ostiary_core.storage.store import net_changes
 from ostiary_net.sqlite.access import fetch_with_all, write
 from ostiary_net.sqlite.audit_trail import file_entries, keep
 from ostiary_net.sqlite.writer import Writer

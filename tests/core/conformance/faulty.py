@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from ostiary_core import Decision, Instant, MemoryStore, keys, load, take_turn
-from ostiary_core.audit import Origin, audit_entries
-from ostiary_core.decision import Change, Delete, Insert, Update
 from ostiary_core.events import Event
-from ostiary_core.plain_records import identifier_text
-from ostiary_core.records import Key, Record, Session, Table
-from ostiary_core.store import net_changes
+from ostiary_core.model.audit import Origin, audit_entries
+from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.records import Key, Record, Session, Table
+from ostiary_core.storage.json_codec import identifier_text
+from ostiary_core.storage.store import net_changes
 
 __all__ = ["FAULTS"]
 

@@ -9,8 +9,8 @@ import pytest
 from ostiary_core import MemoryStore
 from ostiary_core.conformance import check_store
 from ostiary_core.conformance.lives import a_life
-from ostiary_core.decision import Change, Delete, Insert, Update
-from ostiary_core.records import RECORD_TABLES, Key, Record, Table
+from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
 from tests.core.conformance.faulty import FAULTS
 
 

@@ -14,8 +14,8 @@ from fuzz.parsers.running import TARGETS, inputs_of, search, target_named
 from fuzz.parsers.target import CORPUS, Target
 from ostiary_core.events import AuthenticationMethod, ClientCredentials, SignedIn
 from ostiary_core.http.language import Language
-from ostiary_core.secret import Secret
-from ostiary_core.why import Why
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
 from ostiary_net.lane.scanner import PlainHead
 
 BY_NAME = {target.name: target for target in TARGETS}

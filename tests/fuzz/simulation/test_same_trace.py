@@ -9,9 +9,9 @@ import pytest
 
 from fuzz.simulation import plan
 from fuzz.simulation.life import Run, live, world_of
-from ostiary_core.instant import Instant
-from ostiary_net import service
-from ostiary_net.entropy import EntropySource, SystemEntropy, draw_trace_id
+from ostiary_core.model.instant import Instant
+from ostiary_net.runtime.entropy import EntropySource, SystemEntropy, draw_trace_id
+from ostiary_net.turns import service
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,12 +12,12 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from ostiary_core.audit import Origin
 from ostiary_core.events import Event
-from ostiary_core.rate import LIMITS, Operation
+from ostiary_core.model.audit import Origin
+from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.lane import open_lane, opening
-from ostiary_net.turn_queue import Told, Waiting
+from ostiary_net.turns.turn_queue import Told, Waiting
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.twins import HOUSE, Heard, Opened, request

@@ -9,9 +9,9 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
-from ostiary_core.audit import Origin
-from ostiary_core.decision import Decision
 from ostiary_core.events import Event
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision
 from ostiary_net.lane import poller
 from ostiary_net.lane.parser import RequestParser
 from tests.net.lane import twins

@@ -18,15 +18,15 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from trio.testing import MockClock
 
-from ostiary_core.decision import Insert
-from ostiary_core.records import RECORD_TABLES
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.front_door.guard import Guard, guard
 from ostiary_net.front_door.rules import Application, DoorRules, Receive, Scope, Send
 from ostiary_net.front_door.seam import install_seam
 from ostiary_net.lane import open_lane
-from ostiary_net.service import Service
-from ostiary_net.threads import RunSync, run_inline
-from ostiary_net.turns import open_turns
+from ostiary_net.runtime.threads import RunSync, run_inline
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turns import open_turns
 from ostiary_web.app import create_app
 from ostiary_web.entrance import door_rules
 from ostiary_web.settings import Settings

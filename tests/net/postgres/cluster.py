@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import chown
 from tempfile import TemporaryDirectory
@@ -52,12 +52,14 @@ class Cluster:
         postmaster = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
         group = [postmaster, *_children_of(postmaster)]
         for process in group:
-            os.kill(process, signal.SIGSTOP)
+            with suppress(ProcessLookupError):  # one of its helpers that has just ended
+                os.kill(process, signal.SIGSTOP)
         try:
             yield
         finally:
             for process in group:
-                os.kill(process, signal.SIGCONT)
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
 
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.address, autocommit=True) as connection:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from ostiary_net.columns import TABLES
+from ostiary_net.sql.columns import TABLES
 
 __all__ = ["drop_schemas", "lent_schema", "made_schema"]
 

@@ -13,9 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from ostiary_core import Decision, Instant, LostRace, Secret, Why, take_turn
-from ostiary_core.decision import Refused, TokenActive, TokensIssued, UserKnown
 from ostiary_core.events import Event, IntrospectionRequested, Operator, UserForcedOut
-from ostiary_core.records import Table, User
+from ostiary_core.model.decision import Refused, TokenActive, TokensIssued, UserKnown
+from ostiary_core.model.records import Table, User
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.access import fetch
 from tests.core import asks

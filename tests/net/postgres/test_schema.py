@@ -7,13 +7,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from ostiary_core.audit import AuditEntry
-from ostiary_core.records import Table
-from ostiary_core.secret import digest_of
-from ostiary_net.columns import TABLES
-from ostiary_net.migrations import Migration
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.records import Table
+from ostiary_core.model.secret import digest_of
 from ostiary_net.postgres import PostgreSQLStore, SchemaError
 from ostiary_net.postgres.schema import bring_up_to_date, known_migrations
+from ostiary_net.sql.columns import TABLES
+from ostiary_net.sql.migrations import Migration
 from tests.core import asks
 from tests.core.story import START
 from tests.net.postgres.schemas import made_schema

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 
 from ostiary_core import Instant, Policy, Why
-from ostiary_core.arrival import Arrival, arrival_at
-from ostiary_core.decision import Insert, Refused, TokensIssued, UserKnown
 from ostiary_core.events import Event
-from ostiary_core.records import RECORD_TABLES, Table
-from ostiary_net.ports import CommitUnknown
+from ostiary_core.model.arrival import Arrival, arrival_at
+from ostiary_core.model.decision import Insert, Refused, TokensIssued, UserKnown
+from ostiary_core.model.records import RECORD_TABLES, Table
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.connections import DatabaseStalled
+from ostiary_net.turns.ports import CommitUnknown
 from tests.core import asks
 from tests.core.story import START, given
 from tests.net.postgres.cluster import Cluster, running_cluster

@@ -12,8 +12,9 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from ostiary_core.lapsing import Lapses
-from ostiary_core.listing import (
+from ostiary_core.model.records import Session, Table
+from ostiary_core.retention import Lapses
+from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
     CONSENTS,
@@ -28,10 +29,9 @@ from ostiary_core.listing import (
     Resource,
     Sort,
 )
-from ostiary_core.records import Session, Table
-from ostiary_net.columns import TABLES
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import known_migrations
+from ostiary_net.sql.columns import TABLES
 from tests.core.story import START
 from tests.net.store.lives import a_life, origin_of
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import FactKind
-from ostiary_core.instant import Instant
-from ostiary_core.listing import AUDIT, Listing, Range, Sort
-from ostiary_net import paging
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.storage.listing import AUDIT, Listing, Range, Sort
+from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore, audit_trail
 from ostiary_net.sqlite.audit_trail import PARTS, file_entries, keep
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations

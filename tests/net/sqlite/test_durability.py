@@ -12,10 +12,10 @@ import apsw
 import pytest
 
 from ostiary_core import Secret
-from ostiary_core.audit import AuditEntry
 from ostiary_core.events import Event
-from ostiary_core.instant import Instant
-from ostiary_core.records import RECORD_TABLES, Record, Table, User
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import RECORD_TABLES, Record, Table, User
 from ostiary_net.sqlite import SQLiteStore, audit_trail
 from tests.core import asks
 from tests.core.story import START

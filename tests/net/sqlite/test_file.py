@@ -11,8 +11,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 import apsw
 import pytest
 
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import (
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import (
     CodeIssued,
     Insert,
     LoginIssued,
@@ -21,9 +21,9 @@ from ostiary_core.decision import (
     TokensIssued,
     Update,
 )
-from ostiary_core.records import Role, Table
-from ostiary_core.secret import digest_of
-from ostiary_net.columns import TABLES, translation
+from ostiary_core.model.records import Role, Table
+from ostiary_core.model.secret import digest_of
+from ostiary_net.sql.columns import TABLES, translation
 from ostiary_net.sqlite import SchemaError, SQLiteStore
 from ostiary_net.sqlite.audit_trail import PARTS
 from ostiary_net.sqlite.schema import Migration, bring_up_to_date, examine, known_migrations

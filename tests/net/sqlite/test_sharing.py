@@ -5,10 +5,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ostiary_core.decision import PasswordOnFile
 from ostiary_core.events import PasswordHashRequested
-from ostiary_core.listing import USERS, Listing
-from ostiary_core.records import Table, User
+from ostiary_core.model.decision import PasswordOnFile
+from ostiary_core.model.records import Table, User
+from ostiary_core.storage.listing import USERS, Listing
 from ostiary_net.sqlite import SQLiteStore
 from tests.core import asks
 from tests.core.story import START
@@ -59,8 +59,8 @@ def test_many_threads_may_read_and_write_at_once(tmp_path: Path) -> None:
 NEIGHBOUR = """
 import os, sys, time
 from dataclasses import replace
-from ostiary_core.decision import UserKnown
-from ostiary_core.store import LostRace
+from ostiary_core.model.decision import UserKnown
+from ostiary_core.storage.store import LostRace
 from ostiary_net.sqlite import SQLiteStore
 from tests.core import asks
 from tests.core.story import START

@@ -11,13 +11,13 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from ostiary_core.decision import PasswordOnFile, UserKnown
 from ostiary_core.events import Event, PasswordHashRequested
-from ostiary_core.records import Table, User
-from ostiary_net.metrics import Metrics
+from ostiary_core.model.decision import PasswordOnFile, UserKnown
+from ostiary_core.model.records import Table, User
+from ostiary_net.observability.metrics import Metrics
 from ostiary_net.sqlite import SQLiteStore, StoreClosed
 from ostiary_net.sqlite.turn import BegunTurn, OpenTurn
-from ostiary_net.turns import TurnFailed, Turns
+from ostiary_net.turns.turns import TurnFailed, Turns
 from tests.core import asks
 from tests.core.story import START
 from tests.net.rooms import Gate, HandClock, origin, registered

@@ -10,9 +10,9 @@ import apsw
 import pytest
 import trio
 
-from ostiary_core.records import Table, User
+from ostiary_core.model.records import Table, User
 from ostiary_net.sqlite import SQLiteStore, write_ahead
-from ostiary_net.turns import open_turns
+from ostiary_net.turns.turns import open_turns
 from tests.core import asks
 from tests.core.story import START
 from tests.net.rooms import HandClock

@@ -7,8 +7,8 @@ from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from ostiary_core.records import Record
-from ostiary_net.columns import TABLES
+from ostiary_core.model.records import Record
+from ostiary_net.sql.columns import TABLES
 
 __all__ = ["any_record", "records_of", "text"]
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ostiary_core import Secret
-from ostiary_core.audit import Origin
-from ostiary_core.decision import CodeIssued, LoginIssued, TokensIssued
 from ostiary_core.events import (
     ClientDisabled,
     ClientEnabled,
@@ -23,7 +21,9 @@ from ostiary_core.events import (
     UserDeleted,
     UserForcedOut,
 )
-from ostiary_core.records import TextCodePurpose
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import CodeIssued, LoginIssued, TokensIssued
+from ostiary_core.model.records import TextCodePurpose
 from tests.core import asks, story
 
 __all__ = ["FIRST_ADMINISTRATOR", "a_life", "origin_of"]

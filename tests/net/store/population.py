@@ -4,8 +4,8 @@ import random
 from dataclasses import replace
 
 from ostiary_core import Digest, Entropy, Instant
-from ostiary_core.decision import Insert
-from ostiary_core.records import (
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import (
     Client,
     Consent,
     Epochs,
@@ -16,7 +16,7 @@ from ostiary_core.records import (
     SessionKind,
     User,
 )
-from ostiary_core.secret import digest_of
+from ostiary_core.model.secret import digest_of
 from tests.core import asks
 from tests.core.story import START
 from tests.net.store.lives import origin_of

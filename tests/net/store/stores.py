@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import pytest
 
 from ostiary_core import Instant, MemoryStore
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import Change
-from ostiary_core.listing import ListingStore
-from ostiary_core.records import Record, Table
-from ostiary_core.store import Store
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import Change
+from ostiary_core.model.records import Record, Table
+from ostiary_core.storage.listing import ListingStore
+from ostiary_core.storage.store import Store
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore, audit_trail
 from tests.net.postgres.schemas import lent_schema

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core import Instant, Why
-from ostiary_core.audit import NOT_KEPT, AuditEntry, Origin
-from ostiary_core.decision import FactKind, TokensIssued
 from ostiary_core.events import ClientDisabled, ClientEnabled, GraceLapsed, Operator, UserForcedOut
-from ostiary_core.instant import SECOND_MS
+from ostiary_core.model.audit import NOT_KEPT, AuditEntry, Origin
+from ostiary_core.model.decision import FactKind, TokensIssued
+from ostiary_core.model.instant import SECOND_MS
 from tests.core import asks
 from tests.core.story import START
 from tests.net.store.lives import origin_of

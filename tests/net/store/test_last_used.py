@@ -2,8 +2,8 @@
 
 import pytest
 
-from ostiary_core.decision import TokensIssued
 from ostiary_core.events import ClientDisabled, Operator
+from ostiary_core.model.decision import TokensIssued
 from tests.core import asks
 from tests.core.story import World, client
 from tests.net.store.stores import ContractStore

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core import Instant, MemoryStore
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import FactKind
 from ostiary_core.events import Operator, UserDeleted
-from ostiary_core.instant import MINUTE_MS
-from ostiary_core.listing import (
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import MINUTE_MS
+from ostiary_core.model.records import Client, SessionKind, Table, User
+from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
     CONSENTS,
@@ -27,8 +28,7 @@ from ostiary_core.listing import (
     Resource,
     Sort,
 )
-from ostiary_core.records import Client, SessionKind, Table, User
-from ostiary_net import paging
+from ostiary_net.sql import paging
 from tests.core import asks
 from tests.core.story import START
 from tests.net.store.population import NAMES, populate

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ostiary_core import Instant
-from ostiary_core.instant import MINUTE_MS
-from ostiary_core.listing import ROLES, Listing
-from ostiary_net import paging
-from ostiary_net.columns import SQLValue
-from ostiary_net.paging import Pager
+from ostiary_core.model.instant import MINUTE_MS
+from ostiary_core.storage.listing import ROLES, Listing
+from ostiary_net.sql import paging
+from ostiary_net.sql.columns import SQLValue
+from ostiary_net.sql.paging import Pager
 from ostiary_net.sqlite.dialect import SQLiteDialect
 from tests.core.story import START
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core import LostRace
-from ostiary_core.decision import Change, Delete, Insert, Update
-from ostiary_core.records import (
+from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.records import (
     RECORD_TABLES,
     Identifier,
     IdentifierKind,
@@ -20,7 +20,7 @@ from ostiary_core.records import (
     Table,
     revised,
 )
-from ostiary_net.columns import TABLES
+from ostiary_net.sql.columns import TABLES
 from tests.net.store.hostile import any_record, records_of
 from tests.net.store.stores import KINDS, ContractStore, opened
 

@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core import Decision, Entropy, MemoryStore, Why
-from ostiary_core.audit import Origin
 from ostiary_core.decide import READ_ONLY
-from ostiary_core.decision import Refused, TokensIssued, UserKnown
 from ostiary_core.events import (
     Event,
     Operator,
@@ -25,7 +23,9 @@ from ostiary_core.events import (
     UserChanged,
     UserDeleted,
 )
-from ostiary_core.records import RECORD_TABLES, Identifier, Record, Table
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Refused, TokensIssued, UserKnown
+from ostiary_core.model.records import RECORD_TABLES, Identifier, Record, Table
 from tests.core import asks, story
 from tests.core.story import START
 from tests.net.store.lives import FIRST_ADMINISTRATOR, a_life, origin_of

@@ -10,8 +10,8 @@ import pytest
 import trio
 
 from ostiary_core import Decision, Instant
-from ostiary_core.audit import Origin
 from ostiary_core.events import Event
+from ostiary_core.model.audit import Origin
 from tests.net.rooms import PlainStore
 from tests.rows import row
 from tests.web.account.people import signed_in, with_phone

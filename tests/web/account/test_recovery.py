@@ -10,9 +10,9 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
-from ostiary_core.records import Table
-from ostiary_core.secret import Secret
-from ostiary_net.text_messages import TextMessage, TextMessages
+from ostiary_core.model.records import Table
+from ostiary_core.model.secret import Secret
+from ostiary_net.runtime.text_messages import TextMessage, TextMessages
 from tests.web.account.people import (
     ANNAS_PHONE,
     NEW_PHONE,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from ostiary_core.audit import NOT_KEPT
-from ostiary_core.decision import FactKind
-from ostiary_core.instant import iso_time
-from ostiary_core.permissions import Permission
+from ostiary_core.model.audit import NOT_KEPT
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import iso_time
+from ostiary_core.model.permissions import Permission
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.served import SOURCE, Api, Registered, Served

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ostiary_core.events import ClientDisabled, Operator
-from ostiary_core.permissions import Permission
+from ostiary_core.model.permissions import Permission
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of

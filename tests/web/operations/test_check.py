@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ostiary_core.decision import Update
-from ostiary_core.instant import Instant
-from ostiary_core.records import Client, Table, revised
+from ostiary_core.model.decision import Update
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Client, Table, revised
 from ostiary_net.sqlite import SQLiteStore
 from tests.web.command_line.machine import Machine
 from tests.web.operations.test_storage import of_nobody

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ostiary_core.records import RECORD_TABLES
+from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore
 from tests.net.postgres.schemas import lent_schema

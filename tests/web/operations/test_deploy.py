@@ -15,7 +15,7 @@ import yaml  # type: ignore[import-untyped]
 
 from ostiary_net.front_door.rules import DoorRules
 from ostiary_net.front_door.serving import HARD_END_SECONDS
-from ostiary_net.metrics import Metrics
+from ostiary_net.observability.metrics import Metrics
 from ostiary_web.command_line import _GRACEFUL_SECONDS
 from ostiary_web.settings import Settings
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import httpx
 
-from ostiary_core.decision import Insert, Update
-from ostiary_core.instant import Instant
-from ostiary_core.records import RefreshToken, Session, Table, revised
-from ostiary_core.secret import digest_of
+from ostiary_core.model.decision import Insert, Update
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import RefreshToken, Session, Table, revised
+from ostiary_core.model.secret import digest_of
 from ostiary_net.sqlite import SQLiteStore
 from tests.web.command_line.machine import Machine
 

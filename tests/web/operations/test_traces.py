@@ -22,9 +22,9 @@ from fuzz.crashes.server import ADMIN_PASSWORD, ROOT, Server
 from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
 from ostiary_core.http import Request
-from ostiary_net.service import Service
-from ostiary_net.spans import open_spans
-from ostiary_net.turns import open_turns
+from ostiary_net.observability.spans import open_spans
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turns import open_turns
 from tests.net.postgres.authorizing import Desk
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 

@@ -6,8 +6,8 @@ from html import unescape
 import pytest
 
 from ostiary_core.events import RecordLapsed
-from ostiary_core.permissions import Permission
-from ostiary_core.records import Key, Table
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Key, Table
 from tests.web.holders import holder_of
 from tests.web.served import Registered, Served
 

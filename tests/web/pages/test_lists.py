@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from ostiary_core.instant import SECOND_MS
+from ostiary_core.model.instant import SECOND_MS
 from tests.web.served import Browser, Served
 
 

@@ -2,8 +2,8 @@
 
 import re
 
-from ostiary_core.decision import Insert
-from ostiary_core.records import Role
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import Role
 from tests.web.account.people import with_phone
 from tests.web.served import Served
 

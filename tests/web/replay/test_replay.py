@@ -9,9 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ostiary_core import SPECIFICATION, MemoryStore, Policy
-from ostiary_core.audit import AuditEntry
 from ostiary_core.conformance.lives import Backend, a_life
-from ostiary_core.decision import Done, FactKind, LoginIssued, Refused, TokensIssued
 from ostiary_core.events import (
     LoginRefreshed,
     Operator,
@@ -20,9 +18,11 @@ from ostiary_core.events import (
     SignInAttempted,
     UserForcedOut,
 )
-from ostiary_core.records import Table
-from ostiary_core.replay import RECORDED, Replay, Rules, Verdict, replay
-from ostiary_core.why import Why
+from ostiary_core.history.backtest import RECORDED, Replay, Rules, Verdict, replay
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import Done, FactKind, LoginIssued, Refused, TokensIssued
+from ostiary_core.model.records import Table
+from ostiary_core.model.why import Why
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.command_line import main
 

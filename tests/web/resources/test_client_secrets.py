@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ostiary_core.events import WrongSecretsCounted
-from ostiary_net.authentications import keep_uses_once
+from ostiary_net.turns.authentications import keep_uses_once
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.served import Api, Registered, Served
 

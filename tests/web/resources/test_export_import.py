@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from ostiary_core.permissions import Permission
-from ostiary_net import paging
+from ostiary_core.model.permissions import Permission
+from ostiary_net.sql import paging
 from ostiary_web.resources import exports
 from ostiary_web.resources.imports import LONGEST_IMPORT
 from tests.rows import row

@@ -12,8 +12,8 @@ import httpx
 import pytest
 import trio
 
-from ostiary_core.decision import FieldRule
-from ostiary_core.permissions import Permission
+from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.permissions import Permission
 from ostiary_web.resources import sheet_child
 from ostiary_web.resources.sheet_reader import SheetReader, read_sheet_in_place
 from ostiary_web.resources.sheet_reading import MOST_ROWS, Row, Sheet

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from ostiary_core.permissions import Permission
+from ostiary_core.model.permissions import Permission
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of

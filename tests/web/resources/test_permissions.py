@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ostiary_core.permissions import Permission
+from ostiary_core.model.permissions import Permission
 from ostiary_web.resources import clients, roles, users
 from ostiary_web.resources.permissions import DESCRIPTIONS
 from tests.web.envelopes import refused, succeeded

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from ostiary_core.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, Range
-from ostiary_core.client_secret import KEEP_OLD_FOR, OVERLAP_SECONDS
-from ostiary_core.permissions import Permission
-from ostiary_core.records import GrantType
-from ostiary_core.scopes import SCOPES
-from ostiary_core.user_fields import LOCALES
-from ostiary_core.why import Why
+from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, Range
+from ostiary_core.clients.client_secret import KEEP_OLD_FOR, OVERLAP_SECONDS
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import GrantType
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.scopes import SCOPES
+from ostiary_core.users.user_fields import LOCALES
 from ostiary_web.api_document.lists import item_schema, page_of, page_parameters
 from ostiary_web.api_document.parts import (
     JSON_REFUSALS,

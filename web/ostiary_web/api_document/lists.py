@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ostiary_core.listing import Match
+from ostiary_core.storage.listing import Match
 from ostiary_web.api_document.parts import Json, array_of, enumeration, nullable, object_of, text
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed
 from ostiary_web.resources.queries import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from ostiary_core.explain import StepKind
-from ostiary_core.life_texts import ENDINGS
-from ostiary_core.session import SessionState
-from ostiary_core.why import Why
+from ostiary_core.history.explain import StepKind
+from ostiary_core.history.history_texts import ENDINGS
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.session import SessionState
 from ostiary_web.api_document.lists import item_schema, page_of, page_parameters
 from ostiary_web.api_document.parts import (
     Json,

@@ -3,13 +3,13 @@
 from typing import Final
 from zoneinfo import available_timezones
 
-from ostiary_core.passwords import LONGEST_PASSWORD
-from ostiary_core.permissions import Permission
-from ostiary_core.policy import SPECIFICATION
-from ostiary_core.records import TextCodePurpose
-from ostiary_core.secret import TOKEN_LENGTH
-from ostiary_core.user_fields import LOCALES
-from ostiary_core.why import Why
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.model.records import TextCodePurpose
+from ostiary_core.model.secret import TOKEN_LENGTH
+from ostiary_core.model.why import Why
+from ostiary_core.users.passwords import LONGEST_PASSWORD
+from ostiary_core.users.user_fields import LOCALES
 from ostiary_web.api_document.parts import (
     ANYBODY,
     JSON_REFUSALS,

@@ -8,7 +8,7 @@ from typing import Final
 from werkzeug.routing import Rule
 
 from ostiary_core.events import AuthorizationParameters
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 from ostiary_web.api_document.parts import ANYBODY, FORM, Json, operation, path_parameter, refusals, success
 
 __all__ = ["FILE_TYPES", "described_path", "document_paths", "health_paths", "page_paths"]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 
 __all__ = [
     "ANYBODY",

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 from ostiary_web.api_document.lists import narrowing_parameters, page_of, page_parameters
 from ostiary_web.api_document.parts import (
     JSON_REFUSALS,

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from quart import Blueprint, Response, current_app
 
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 from ostiary_web.api_document.document import api_document
 from ostiary_web.exchange import exchange
 

@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from ostiary_core.client_fields import ACCESS_TOKEN_SECONDS
+from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.records import GrantType
-from ostiary_core.secret import TOKEN_LENGTH
-from ostiary_core.user_fields import LOCALES
-from ostiary_core.why import Why
+from ostiary_core.model.records import GrantType
+from ostiary_core.model.secret import TOKEN_LENGTH
+from ostiary_core.model.why import Why
+from ostiary_core.users.user_fields import LOCALES
 from ostiary_web.api_document.parts import (
     FORM,
     JSON,

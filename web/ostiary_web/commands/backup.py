@@ -9,8 +9,8 @@ from typing import NoReturn
 import click
 
 from ostiary_core.events import ClientDisabled, ClientEnabled, UserForcedOut
-from ostiary_core.records import Client, Table, User
-from ostiary_net.migrations import SchemaError
+from ostiary_core.model.records import Client, Table, User
+from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sqlite.backup import BackupError, back_up
 from ostiary_net.sqlite.backup import restore as put_back
 from ostiary_web.commands.desk import OPERATOR, Desk, run

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import click
 import trio
 
-from ostiary_core.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
-from ostiary_core.instant import Instant
-from ostiary_core.records import Client, GrantType, Table
-from ostiary_net.service import where_raised
+from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Client, GrantType, Table
+from ostiary_net.turns.service import where_raised
 from ostiary_web.commands.desk import Desk, run
 from ostiary_web.commands.findings import Finding, Level
 from ostiary_web.commands.live import ask_live

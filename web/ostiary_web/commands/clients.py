@@ -4,8 +4,7 @@ from typing import Final
 
 import click
 
-from ostiary_core.client_secret import KEEP_OLD_FOR
-from ostiary_core.decision import ClientKnown, Reply, SecretIssued
+from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events import (
     ClientDisabled,
     ClientEnabled,
@@ -14,9 +13,10 @@ from ostiary_core.events import (
     Event,
     OldSecretEnded,
 )
-from ostiary_core.listing import CLIENTS, Listing
-from ostiary_core.records import Client, GrantType
-from ostiary_core.scopes import SCOPES
+from ostiary_core.model.decision import ClientKnown, Reply, SecretIssued
+from ostiary_core.model.records import Client, GrantType
+from ostiary_core.oauth.scopes import SCOPES
+from ostiary_core.storage.listing import CLIENTS, Listing
 from ostiary_web.commands.asked import Duration
 from ostiary_web.commands.desk import OPERATOR, Desk, Record, run
 from ostiary_web.commands.printing import Labels, Printer, asking, paged

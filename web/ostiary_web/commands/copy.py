@@ -6,8 +6,8 @@ from typing import NoReturn
 
 import click
 
-from ostiary_net.log_lines import first_line
-from ostiary_net.migrations import SchemaError
+from ostiary_net.observability.log_lines import first_line
+from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
 
@@ -37,8 +37,8 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     # Here, as whoever keeps a file need not have the driver.
     import psycopg
 
-    from ostiary_net.copying import CopyError, copy_records
     from ostiary_net.postgres import PostgreSQLStore
+    from ostiary_net.sql.copying import CopyError, copy_records
 
     def tell(name: str, number: int) -> None:
         if not printer.for_scripts:

@@ -10,19 +10,19 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 import outcome
 import trio
 
-from ostiary_core.decision import FieldFault, Refused, Reply
 from ostiary_core.events import Event, Operator
-from ostiary_core.identifiers import username_key
-from ostiary_core.instant import Instant
-from ostiary_core.keys import Keys
-from ostiary_core.listing import Listing, ListingStore
-from ostiary_core.secret import Entropy
-from ostiary_core.snapshot import load
-from ostiary_core.why import Why
-from ostiary_net.clock import Clock, SystemClock
-from ostiary_net.entropy import SystemEntropy
-from ostiary_net.log_lines import first_line
-from ostiary_net.turns import TurnFailed, Turns, open_turns
+from ostiary_core.loading.keys import Keys
+from ostiary_core.loading.snapshot import load
+from ostiary_core.model.decision import FieldFault, Refused, Reply
+from ostiary_core.model.identifiers import username_key
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.secret import Entropy
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import Listing, ListingStore
+from ostiary_net.observability.log_lines import first_line
+from ostiary_net.runtime.clock import Clock, SystemClock
+from ostiary_net.runtime.entropy import SystemEntropy
+from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import settings_or_exit
 from ostiary_web.resources.declaration import as_json

@@ -2,11 +2,11 @@
 
 import click
 
-from ostiary_core.decision import Refused, Reply
 from ostiary_core.events import UserRequested
-from ostiary_core.explain import Explanation, explain
-from ostiary_core.life_texts import near_misses_text, step_text, time_text
-from ostiary_core.why import Why
+from ostiary_core.history.explain import Explanation, explain
+from ostiary_core.history.history_texts import near_misses_text, step_text, time_text
+from ostiary_core.model.decision import Refused, Reply
+from ostiary_core.model.why import Why
 from ostiary_web.commands.desk import Desk, RefusedHere, run
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.life_record import life_record, names_of

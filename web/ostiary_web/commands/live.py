@@ -11,11 +11,11 @@ from typing import Final
 
 import httpx
 
-from ostiary_core.decision import FactKind, SecretIssued
 from ostiary_core.events import ClientDeleted, ClientRegistered
-from ostiary_core.listing import AUDIT, Listing
-from ostiary_core.records import GrantType
-from ostiary_core.scopes import SCOPES
+from ostiary_core.model.decision import FactKind, SecretIssued
+from ostiary_core.model.records import GrantType
+from ostiary_core.oauth.scopes import SCOPES
+from ostiary_core.storage.listing import AUDIT, Listing
 from ostiary_net.front_door.source import LOCAL, is_trusted
 from ostiary_web.commands.desk import OPERATOR, Desk
 from ostiary_web.commands.findings import Finding, Level

@@ -5,7 +5,6 @@ from typing import Final
 
 import click
 
-from ostiary_core.decision import Reply, UserKnown
 from ostiary_core.events import (
     PasswordResetByAdministrator,
     UserDisabled,
@@ -13,13 +12,14 @@ from ostiary_core.events import (
     UserRegistered,
     UserRequested,
 )
-from ostiary_core.listing import USERS, Listing
-from ostiary_core.passwords import new_password_faults
-from ostiary_core.records import User
-from ostiary_core.secret import draw_token
-from ostiary_core.user_fields import LOCALES
-from ostiary_net.entropy import SystemEntropy
-from ostiary_net.passwords import Passwords
+from ostiary_core.model.decision import Reply, UserKnown
+from ostiary_core.model.records import User
+from ostiary_core.model.secret import draw_token
+from ostiary_core.storage.listing import USERS, Listing
+from ostiary_core.users.passwords import new_password_faults
+from ostiary_core.users.user_fields import LOCALES
+from ostiary_net.runtime.entropy import SystemEntropy
+from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.commands.desk import OPERATOR, Desk, invalid, run
 from ostiary_web.commands.printing import Labels, Printer, asking, paged
 from ostiary_web.resources.declaration import as_json

@@ -10,10 +10,10 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from ostiary_core.decision import Refused
 from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.decision import Refused
 from ostiary_web.commands.desk import PageOfRecords, RefusedHere
 
 __all__ = ["Labels", "Printer", "asking", "paged"]

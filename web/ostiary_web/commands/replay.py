@@ -6,10 +6,10 @@ from typing import Final, TextIO
 
 import click
 
-from ostiary_core.instant import SECOND_MS, iso_time
-from ostiary_core.policy import Policy
-from ostiary_core.replay import RECORDED, Difference, Replay, Rules, Verdict, replay
-from ostiary_core.why import Why
+from ostiary_core.history.backtest import RECORDED, Difference, Replay, Rules, Verdict, replay
+from ostiary_core.model.instant import SECOND_MS, iso_time
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.why import Why
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.commands.trail import BadLine, read_trail
 

@@ -2,7 +2,7 @@
 
 import click
 
-from ostiary_net.sweeping import Clearing, sweep_once
+from ostiary_net.upkeep.sweeping import Clearing, sweep_once
 from ostiary_web.commands.desk import Desk, run
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.storage import DAY_SECONDS

@@ -7,11 +7,11 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import FactKind
-from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.listing import AUDIT, Listing, ListingStore, Sort
-from ostiary_core.why import Why
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, Sort
 from ostiary_web.commands.desk import Desk, run
 from ostiary_web.resources.audit import AUDIT_EVENTS
 from ostiary_web.resources.declaration import as_json

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from ostiary_core.decision import SecretIssued, UserKnown
 from ostiary_core.events import (
     ClientDisabled,
     ClientRegistered,
@@ -12,7 +11,8 @@ from ostiary_core.events import (
     UserDisabled,
     UserRegistered,
 )
-from ostiary_core.secret import Secret
+from ostiary_core.model.decision import SecretIssued, UserKnown
+from ostiary_core.model.secret import Secret
 from ostiary_web.app import Backing
 
 __all__ = ["DEMO_CLIENT", "PASSWORD", "Sample", "fill"]

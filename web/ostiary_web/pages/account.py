@@ -2,11 +2,11 @@
 
 from quart import Blueprint, Response, request
 
-from ostiary_core.decision import Refused
 from ostiary_core.events import Event, LocaleChosen, OwnSessionEnded, TimezoneChosen
 from ostiary_core.http.language import Language
-from ostiary_core.listing import ONLINE_USERS, Listing
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import ONLINE_USERS, Listing
 from ostiary_web.avatars import remove_picture, take_picture
 from ostiary_web.browser import forget_preference
 from ostiary_web.pages.moments import zone_names

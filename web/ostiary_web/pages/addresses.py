@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from quart import Response, request
 
-from ostiary_core.client_fields import is_redirect_uri
+from ostiary_core.clients.client_fields import is_redirect_uri
 
 __all__ = [
     "local_path",

@@ -5,11 +5,11 @@ from typing import Any
 
 from quart import Blueprint, Response
 
-from ostiary_core.decision import Refused
 from ostiary_core.events import ConsentWithdrawn
 from ostiary_core.http.authorization import scope_text
-from ostiary_core.instant import SECOND_MS, Instant
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.why import Why
 from ostiary_web.grants import grants_of
 from ostiary_web.pages.posted import posted, turned_away
 from ostiary_web.pages.problem import problem

@@ -4,10 +4,10 @@ from urllib.parse import urlsplit
 
 from quart import Blueprint, Response, request
 
-from ostiary_core.decision import AuthorizationOffered, CodeIssued, ConsentRefused, Refused, Reply
 from ostiary_core.events import ConsentDenied, ConsentGiven, ConsentRecalled
 from ostiary_core.http.authorization import read_query, scope_text
-from ostiary_core.why import Why
+from ostiary_core.model.decision import AuthorizationOffered, CodeIssued, ConsentRefused, Refused, Reply
+from ostiary_core.model.why import Why
 from ostiary_web.browser import FORM_FIELD, proves_origin
 from ostiary_web.pages.addresses import (
     origin_of,

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from markupsafe import Markup
 
-from ostiary_core.instant import SECOND_MS, Instant
+from ostiary_core.model.instant import SECOND_MS, Instant
 
 __all__ = ["day_bounds", "moment", "zone_names"]
 

@@ -6,9 +6,9 @@ from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.events import SignedIn
-from ostiary_core.permissions import Permission
-from ostiary_core.records import User
-from ostiary_core.why import Why
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import User
+from ostiary_core.model.why import Why
 from ostiary_web.browser import FORM_FIELD, proves_origin
 from ostiary_web.pages.addresses import password_page, see_other, sign_in_page
 from ostiary_web.pages.problem import problem

@@ -5,7 +5,7 @@ from typing import Final
 from quart import Response, request
 
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.why import Why
+from ostiary_core.model.why import Why
 from ostiary_web.exchange import exchange
 from ostiary_web.pages.visit import Visit, page, visitors_language
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from quart import Blueprint, Response, request
 
-from ostiary_core.decision import FieldFault, FieldRule, Refused
-from ostiary_core.identifiers import is_phone
-from ostiary_core.passwords import new_password_faults
-from ostiary_core.rate import Operation
-from ostiary_core.why import Why
+from ostiary_core.model.decision import FieldFault, FieldRule, Refused
+from ostiary_core.model.identifiers import is_phone
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_core.users.passwords import new_password_faults
 from ostiary_web.browser import FORM_FIELD, proves_origin
 from ostiary_web.pages.addresses import local_path, recovery_page, see_other
 from ostiary_web.pages.visit import Visit, open_visit, page

@@ -2,12 +2,12 @@
 
 from quart import Blueprint, Response, request
 
-from ostiary_core.decision import Refused
 from ostiary_core.events import SignedOut
-from ostiary_core.identifiers import canonical_username
-from ostiary_core.passwords import LONGEST_PASSWORD
-from ostiary_core.rate import Operation
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_core.users.passwords import LONGEST_PASSWORD
 from ostiary_web.auth import LONGEST_USERNAME, change_password, sign_in
 from ostiary_web.browser import (
     FORM_FIELD,

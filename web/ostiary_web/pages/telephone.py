@@ -2,10 +2,10 @@
 
 from quart import Blueprint, Response
 
-from ostiary_core.decision import FieldFault, FieldRule, Refused
-from ostiary_core.identifiers import is_phone
-from ostiary_core.rate import Operation
-from ostiary_core.why import Why
+from ostiary_core.model.decision import FieldFault, FieldRule, Refused
+from ostiary_core.model.identifiers import is_phone
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.account import change_phone
 from ostiary_web.pages.posted import posted, turned_away
 from ostiary_web.pages.sign_in import show_signed_out

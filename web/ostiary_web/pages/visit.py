@@ -12,16 +12,16 @@ from zoneinfo import ZoneInfo
 from markupsafe import Markup
 from quart import Response, render_template, request
 
-from ostiary_core.decision import AccountKnown, LoginIssued, Refused
 from ostiary_core.events import AccountRequested, SignedIn
 from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.instant import Instant
-from ostiary_core.permissions import Permission
-from ostiary_core.rate import Operation
-from ostiary_core.records import User
-from ostiary_core.why import Why
+from ostiary_core.model.decision import AccountKnown, LoginIssued, Refused
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import User
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.auth import renew_login
 from ostiary_web.browser import (
     cookie_caller,

@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar
 
 from quart import Blueprint, Response
 
-from ostiary_core.decision import AccountKnown, Refused, Reply
 from ostiary_core.events import AccountRequested, Event, SignedIn
-from ostiary_core.permissions import SUPER_ADMINISTRATOR, Permission
-from ostiary_core.why import Why
-from ostiary_net.turns import Question
+from ostiary_core.model.decision import AccountKnown, Refused, Reply
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.why import Why
+from ostiary_net.turns.turns import Question
 from ostiary_web.browser import caller
 from ostiary_web.exchange import Exchange, exchange
 

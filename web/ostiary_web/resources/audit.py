@@ -4,15 +4,15 @@ from typing import Final
 
 from quart import Blueprint, Response
 
-from ostiary_core.audit import NOT_KEPT, AuditEntry
-from ostiary_core.decision import FactKind
-from ostiary_core.explain import explain, is_of_a_spent_token
-from ostiary_core.instant import Instant
-from ostiary_core.life import SessionLife
-from ostiary_core.listing import AUDIT, ListingStore
-from ostiary_core.permissions import Permission
-from ostiary_core.records import SessionKind
-from ostiary_core.why import Why
+from ostiary_core.history.explain import explain, is_of_a_spent_token
+from ostiary_core.history.session_history import SessionLife
+from ostiary_core.model.audit import NOT_KEPT, AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import SessionKind
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_web.life_record import life_record, names_of
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Field, Kind, Listed, Words, as_they_are

@@ -6,8 +6,7 @@ from typing import Final
 
 from quart import Response
 
-from ostiary_core.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
-from ostiary_core.decision import ClientKnown, Refused, Reply, SecretIssued
+from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.events import (
     ClientChanged,
     ClientDeleted,
@@ -19,12 +18,13 @@ from ostiary_core.events import (
     ClientSecretReset,
     OldSecretEnded,
 )
-from ostiary_core.instant import Instant
-from ostiary_core.listing import CLIENTS, ListingStore
-from ostiary_core.permissions import Permission
-from ostiary_core.records import Client, GrantType
-from ostiary_core.scopes import SCOPES
-from ostiary_core.why import Why
+from ostiary_core.model.decision import ClientKnown, Refused, Reply, SecretIssued
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Client, GrantType
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.scopes import SCOPES
+from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words
 from ostiary_web.resources.declared import Declared, Fields, Permissions, Switch

@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
 from ostiary_core.http.language import Language
-from ostiary_core.instant import Instant, iso_time
-from ostiary_core.listing import ListingStore, Resource
+from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.storage.listing import ListingStore, Resource
 
 __all__ = ["Column", "Field", "Kind", "Listed", "Words", "as_json", "as_they_are"]
 

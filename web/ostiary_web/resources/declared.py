@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from ostiary_core.decision import Reply
 from ostiary_core.events import AdministrationEvent, Event, SignedIn
-from ostiary_core.permissions import Permission
+from ostiary_core.model.decision import Reply
+from ostiary_core.model.permissions import Permission
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Field, Listed, Words
 

@@ -15,9 +15,9 @@ from quart import Response, request
 from quart.wrappers.response import ResponseBody
 
 from ostiary_core.http.answer import NO_STORE
-from ostiary_core.instant import Instant
-from ostiary_core.listing import Listing, ListingStore
-from ostiary_core.why import Why
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declared import Declared
 from ostiary_web.resources.lists import query_arguments

@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 
 from quart import Response, current_app, request
 
-from ostiary_core.decision import BatchDone, BatchRefused, FieldFault, FieldRule, Refused, SecretIssued
 from ostiary_core.events import AllOrNothing
-from ostiary_core.why import Why
+from ostiary_core.model.decision import BatchDone, BatchRefused, FieldFault, FieldRule, Refused, SecretIssued
+from ostiary_core.model.why import Why
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Column, Field, Kind
 from ostiary_web.resources.declared import Declared, Fields

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from quart import Response, request
 
-from ostiary_core.instant import Instant
-from ostiary_core.listing import FilterValue, ListingStore
-from ostiary_core.why import Why
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import FilterValue, ListingStore
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Listed, as_json
 from ostiary_web.resources.queries import read_query

@@ -2,9 +2,9 @@
 
 from quart import Blueprint, Response
 
-from ostiary_core.decision import Refused
 from ostiary_core.events import SessionForcedOut
-from ostiary_core.permissions import Permission
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.permissions import Permission
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.lists import answer_list
 from ostiary_web.resources.running import running_sessions

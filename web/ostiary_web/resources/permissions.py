@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.permissions import Permission
+from ostiary_core.model.permissions import Permission
 from ostiary_web.resources.declaration import Words
 
 __all__ = ["DESCRIPTIONS"]

@@ -5,10 +5,10 @@ from typing import Final, TypeVar
 
 from quart import Response, request
 
-from ostiary_core.decision import BatchRefused, FieldFault, FieldRule, Refused, Reply, SecretIssued
-from ostiary_core.fields import FieldReader
-from ostiary_core.why import Why
-from ostiary_net.turns import TurnFailed
+from ostiary_core.model.decision import BatchRefused, FieldFault, FieldRule, Refused, Reply, SecretIssued
+from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.why import Why
+from ostiary_net.turns.turns import TurnFailed
 from ostiary_web.exchange import JSON_MEDIA_TYPE, Exchange, body, json_object
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import as_json

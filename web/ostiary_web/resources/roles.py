@@ -4,12 +4,12 @@ from typing import Final
 
 from quart import Response
 
-from ostiary_core.decision import Reply, RoleKnown
 from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
-from ostiary_core.listing import ROLES
-from ostiary_core.permissions import Permission
-from ostiary_core.records import Role
-from ostiary_core.role import permissions_in
+from ostiary_core.model.decision import Reply, RoleKnown
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Role
+from ostiary_core.storage.listing import ROLES
+from ostiary_core.users.role import permissions_in
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
 from ostiary_web.resources.declared import Declared, Fields, Permissions

@@ -18,10 +18,10 @@ from typing import Final, TypeVar
 from quart import Blueprint, Response, current_app, request
 from werkzeug.routing import BaseConverter
 
-from ostiary_core.decision import BatchRefused, Refused
 from ostiary_core.events import AllOrNothing
-from ostiary_core.identifiers import RESERVED
-from ostiary_core.why import Why
+from ostiary_core.model.decision import BatchRefused, Refused
+from ostiary_core.model.identifiers import RESERVED
+from ostiary_core.model.why import Why
 from ostiary_web.exchange import json_object
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declared import Declared

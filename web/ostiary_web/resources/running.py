@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from ostiary_core.listing import ONLINE_SESSIONS, ONLINE_USERS, OnlineSession
-from ostiary_core.records import SessionKind
+from ostiary_core.model.records import SessionKind
+from ostiary_core.storage.listing import ONLINE_SESSIONS, ONLINE_USERS, OnlineSession
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Field, Kind, Listed, Words, as_they_are
 

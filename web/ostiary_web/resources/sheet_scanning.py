@@ -10,7 +10,7 @@ from array import array
 from typing import Final
 from xml.parsers import expat
 
-from ostiary_core.decision import FieldRule
+from ostiary_core.model.decision import FieldRule
 
 __all__ = ["LONGEST_TEXT", "MOST_CHARACTERS", "Scan", "UnreadableSheet"]
 

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 import xlsxwriter
 
 from ostiary_core.http.language import Language
-from ostiary_core.instant import Instant
+from ostiary_core.model.instant import Instant
 from ostiary_web.resources.declaration import Column, Field, Kind, Words
 
 __all__ = ["SHEET_MEDIA_TYPE", "TOO_LONG", "SheetWriter", "write_template"]

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 import msgspec
 
-from ostiary_core.instant import SECOND_MS, Monotonic
-from ostiary_core.secret import Digest
-from ostiary_net.clock import Clock
+from ostiary_core.model.instant import SECOND_MS, Monotonic
+from ostiary_core.model.secret import Digest
+from ostiary_net.runtime.clock import Clock
 
 __all__ = ["Submission", "Submissions"]
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from quart import Response, current_app
 
-from ostiary_core.decision import FieldFault, FieldRule, Refused, Reply, UserKnown
 from ostiary_core.events import (
     PasswordResetByAdministrator,
     SignedIn,
@@ -21,14 +20,15 @@ from ostiary_core.events import (
     UserRegistered,
     UserRequested,
 )
-from ostiary_core.identifiers import canonical_username
-from ostiary_core.listing import USERS
-from ostiary_core.passwords import new_password_faults
-from ostiary_core.permissions import Permission
-from ostiary_core.records import User
-from ostiary_core.user_fields import LOCALES
-from ostiary_core.why import Why
-from ostiary_net.passwords import Passwords
+from ostiary_core.model.decision import FieldFault, FieldRule, Refused, Reply, UserKnown
+from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import User
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import USERS
+from ostiary_core.users.passwords import new_password_faults
+from ostiary_core.users.user_fields import LOCALES
+from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.exchange import json_object
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are

@@ -3,8 +3,8 @@
 from quart import Response
 
 from ostiary_core.events import SignedIn
-from ostiary_core.permissions import Permission
-from ostiary_core.why import Why
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.why import Why
 from ostiary_web.pages.posted import Posted, posted, turned_away
 from ostiary_web.pages.problem import problem
 from ostiary_web.pages.visit import Visit, open_visit

@@ -5,19 +5,19 @@ from typing import Final
 
 from quart import Blueprint, Response, request
 
-from ostiary_core.audit import AuditEntry
-from ostiary_core.decision import FactKind
-from ostiary_core.explain import Step, explain
+from ostiary_core.history.explain import Step, explain
+from ostiary_core.history.history_texts import near_misses_text, step_text
+from ostiary_core.history.session_history import SessionLife
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.language import Language
-from ostiary_core.identifiers import canonical_username
-from ostiary_core.instant import Instant
-from ostiary_core.life import SessionLife
-from ostiary_core.life_texts import near_misses_text, step_text
-from ostiary_core.listing import AUDIT, USERS, Listing, ListingStore
-from ostiary_core.permissions import Permission
-from ostiary_core.records import SessionKind
-from ostiary_core.why import Why
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import SessionKind
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import AUDIT, USERS, Listing, ListingStore
 from ostiary_web.life_record import names_of
 from ostiary_web.pages.addresses import see_other
 from ostiary_web.pages.administration.admission import admitted

@@ -2,17 +2,17 @@
 
 from typing import Any, Final
 
-from ostiary_core.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
-from ostiary_core.client_secret import KEEP_OLD_FOR
-from ostiary_core.decision import Refused
+from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
+from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events import (
     ClientSecretReset,
     Event,
     OldSecretEnded,
 )
-from ostiary_core.permissions import Permission
-from ostiary_core.records import Client, GrantType
-from ostiary_core.scopes import SCOPES
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Client, GrantType
+from ostiary_core.oauth.scopes import SCOPES
 from ostiary_web.browser import own_origin
 from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ostiary_core.decision import Refused
 from ostiary_core.events import Event, SignedIn
-from ostiary_core.permissions import Permission
-from ostiary_core.records import Client, User
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Client, User
 from ostiary_web.pages.posted import Posted
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declared import Declared

@@ -4,11 +4,11 @@ from typing import Any
 
 from quart import Blueprint, Response
 
-from ostiary_core.decision import Refused
 from ostiary_core.events import SessionForcedOut
-from ostiary_core.listing import OnlineSession
-from ostiary_core.permissions import Permission
-from ostiary_core.why import Why
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import OnlineSession
 from ostiary_web.pages.administration.admission import admitted, admitted_form
 from ostiary_web.pages.administration.tables import Table, show_table
 from ostiary_web.pages.problem import problem

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ostiary_core.decision import Refused
 from ostiary_core.events import (
     Event,
     UserForcedOut,
 )
-from ostiary_core.instant import Instant
-from ostiary_core.listing import ROLES, Listing, ListingStore
-from ostiary_core.permissions import Permission
-from ostiary_core.records import Role, User
+from ostiary_core.model.decision import Refused
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Role, User
+from ostiary_core.storage.listing import ROLES, Listing, ListingStore
 from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of

@@ -12,10 +12,10 @@ import msgspec
 from quart import Blueprint, Response, request
 from werkzeug.datastructures import MultiDict
 
-from ostiary_core.decision import FieldFault, Refused, Reply, SecretIssued
 from ostiary_core.http.envelope import field_text
-from ostiary_core.permissions import Permission
-from ostiary_core.why import Why
+from ostiary_core.model.decision import FieldFault, Refused, Reply, SecretIssued
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.why import Why
 from ostiary_web.pages.administration.admission import admitted, admitted_form
 from ostiary_web.pages.administration.deeds import Deed
 from ostiary_web.pages.administration.sheets import add_import

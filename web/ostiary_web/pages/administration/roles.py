@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from ostiary_core.permissions import Permission
-from ostiary_core.records import Role
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Role
 from ostiary_web.pages.administration.deeds import deletion
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.tables import Table

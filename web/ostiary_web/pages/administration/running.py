@@ -1,6 +1,6 @@
 """How many running sessions something would end, as far as the reader may see them."""
 
-from ostiary_core.listing import Listing
+from ostiary_core.storage.listing import Listing
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.running import running_sessions
 

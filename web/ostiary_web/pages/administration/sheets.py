@@ -4,8 +4,8 @@ from typing import Any
 
 from quart import Blueprint, Response
 
-from ostiary_core.decision import Refused
 from ostiary_core.http.envelope import field_text
+from ostiary_core.model.decision import Refused
 from ostiary_web.pages.administration.admission import admitted, admitted_form
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.declared import Declared

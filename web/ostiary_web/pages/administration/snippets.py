@@ -8,7 +8,7 @@ import shlex
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from ostiary_core.records import Client, GrantType
+from ostiary_core.model.records import Client, GrantType
 
 __all__ = ["Snippet", "snippets_for"]
 

@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 
 from quart import Response
 
-from ostiary_core.decision import FieldFault
 from ostiary_core.http.envelope import field_text
 from ostiary_core.http.language import Language
-from ostiary_core.instant import Instant
-from ostiary_core.listing import Listing, ListingStore, Match, Sort
-from ostiary_core.why import Why
+from ostiary_core.model.decision import FieldFault
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort
 from ostiary_web.pages.moments import day_bounds
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.access import Call

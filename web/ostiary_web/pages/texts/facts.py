@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.decision import FactKind
-from ostiary_core.why import Why
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.why import Why
 
 __all__ = ["ENDING_TEXTS", "FACT_TEXTS"]
 

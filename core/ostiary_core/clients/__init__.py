@@ -1,0 +1,1 @@
+"""The rules of clients: their fields, their secrets, and how administrators handle them."""

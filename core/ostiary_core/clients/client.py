@@ -1,0 +1,233 @@
+"""The client: registered, changed, enabled, disabled, deleted.
+
+Rules, all in this file ("Client", READINGS 9, 33, 37):
+
+- `console` and `mobile` are the backend's own and protected.
+- A client identifier is never given out twice, not even after its client was deleted.
+- Disabling and deleting end every session and code of the client; enabling brings none back.
+"""
+
+from ostiary_core.clients.client_fields import (
+    ACCESS_TOKEN_SECONDS,
+    REFRESH_TOKEN_SECONDS,
+    ClientFields,
+    read_client_fields,
+)
+from ostiary_core.events import (
+    Caller,
+    ClientChanged,
+    ClientDeleted,
+    ClientDisabled,
+    ClientEnabled,
+    ClientImported,
+    ClientRegistered,
+    ClientRequested,
+    Operator,
+)
+from ostiary_core.loading.keys import BUILT_IN_CLIENTS
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
+    ClientKnown,
+    Decision,
+    Done,
+    Fact,
+    FactKind,
+    FieldFault,
+    Insert,
+    Refused,
+    SecretIssued,
+    Update,
+    refused,
+)
+from ostiary_core.model.edit_conflicts import asked_of, pass_over_row
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Client, GrantType, revised
+from ostiary_core.model.secret import Entropy, draw_client_secret
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.authentication import Person, actor_id_of, allowed
+from ostiary_core.oauth.inherited_endings import client_ended
+
+__all__ = [
+    "built_in_client",
+    "change",
+    "changeable",
+    "delete",
+    "disable",
+    "enable",
+    "import_row",
+    "register",
+    "show",
+    "told",
+]
+
+
+def built_in_client(client_id: str, now: Instant) -> Client:
+    """One of the backend's own clients; nobody can authenticate as it."""
+    return Client(
+        client_id=client_id,
+        name=client_id,
+        secret_digest=None,
+        redirect_uris=(),
+        grant_types=(GrantType.REFRESH_TOKEN,),
+        scopes=(),
+        auto_approve_scopes=(),
+        access_token_seconds=ACCESS_TOKEN_SECONDS.default,
+        refresh_token_seconds=REFRESH_TOKEN_SECONDS.default,
+        enabled=True,
+        built_in=True,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+    """A new client and, for this once, its secret in plain text."""
+    who = allowed(event.caller, Permission.CLIENT_CREATE, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    fields = read_client_fields(event.fields)
+    if isinstance(fields, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, fields))
+    if fields.client_id in BUILT_IN_CLIENTS or snapshot.client(fields.client_id) is not None:
+        return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("clientId", Why.ALREADY_TAKEN),)))
+    return _registered(fields, who, event.entropy, now)
+
+
+def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
+    """A row of a sheet: registers the client, or changes the one there is if that is asked for."""
+    client_id = event.fields.get("clientId")
+    standing = snapshot.client(client_id) if isinstance(client_id, str) else None
+    if event.replace and standing is not None and standing.deleted_at is None:
+        changed = ClientChanged(caller=event.caller, client_id=standing.client_id, fields=event.fields)
+        is_same = read_client_fields(event.fields, standing) == read_client_fields({}, standing)
+        unchanged = pass_over_row(event.caller, Permission.CLIENT_UPDATE, is_same, snapshot, now)
+        return unchanged or change(changed, snapshot, now)
+    new = ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
+    return register(new, snapshot, now)
+
+
+def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """One client, the backend's own among them."""
+    who = allowed(event.caller, Permission.CLIENT_LIST, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    client = snapshot.client(event.client_id)
+    if client is None or client.deleted_at is not None:
+        return refused(Why.NOT_FOUND)
+    return Decision(ClientKnown(client))
+
+
+def _registered(fields: ClientFields, who: Person | Operator, entropy: Entropy, now: Instant) -> Decision:
+    secret = draw_client_secret(entropy)
+    client = Client(
+        client_id=fields.client_id,
+        name=fields.name,
+        secret_digest=secret.digest,
+        redirect_uris=fields.redirect_uris,
+        grant_types=fields.grant_types,
+        scopes=fields.scopes,
+        auto_approve_scopes=fields.auto_approve_scopes,
+        access_token_seconds=fields.access_token_seconds,
+        refresh_token_seconds=fields.refresh_token_seconds,
+        enabled=fields.enabled,
+        built_in=False,
+        created_at=now,
+        updated_at=now,
+    )
+    return Decision(
+        SecretIssued(client, secret), (Insert(client),), (told(FactKind.CLIENT_REGISTERED, client, who),)
+    )
+
+
+def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
+    """Other fields for a client; issued tokens keep what they were granted (READINGS 34), and what stands
+    already changes nothing."""
+    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, client = found
+    asked = asked_of(event.fields, event.shown, lambda given: read_client_fields(given, client))
+    if isinstance(asked, tuple):
+        return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
+    fields = read_client_fields(asked, client)
+    if isinstance(fields, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, fields))
+    if fields == read_client_fields({}, client):
+        return Decision(ClientKnown(client))
+    changed = revised(
+        client,
+        name=fields.name,
+        redirect_uris=fields.redirect_uris,
+        grant_types=fields.grant_types,
+        scopes=fields.scopes,
+        auto_approve_scopes=fields.auto_approve_scopes,
+        access_token_seconds=fields.access_token_seconds,
+        refresh_token_seconds=fields.refresh_token_seconds,
+        updated_at=now,
+    )
+    return Decision(
+        ClientKnown(changed), (Update(client, changed),), (told(FactKind.CLIENT_CHANGED, client, who),)
+    )
+
+
+def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
+    """The client may authenticate again."""
+    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, client = found
+    if client.enabled:
+        return Decision(ClientKnown(client))
+    enabled = revised(client, enabled=True, updated_at=now)
+    return Decision(
+        ClientKnown(enabled), (Update(client, enabled),), (told(FactKind.CLIENT_ENABLED, client, who),)
+    )
+
+
+def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision:
+    """All sessions of the client end at once; it can no longer authenticate."""
+    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, client = found
+    if not client.enabled:
+        return Decision(ClientKnown(client))
+    disabled = client_ended(client, Why.CLIENT_DISABLED, now, enabled=False)
+    return Decision(
+        ClientKnown(disabled),
+        (Update(client, disabled),),
+        (told(FactKind.CLIENT_DISABLED, client, who, Why.CLIENT_DISABLED),),
+    )
+
+
+def delete(event: ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+    """As disabling, for good; the record stays so that the identifier is never given out again."""
+    found = changeable(event.caller, Permission.CLIENT_DELETE, event.client_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, client = found
+    deleted = client_ended(client, Why.CLIENT_DELETED, now, enabled=False, deleted_at=now)
+    return Decision(
+        Done(), (Update(client, deleted),), (told(FactKind.CLIENT_DELETED, client, who, Why.CLIENT_DELETED),)
+    )
+
+
+def changeable(
+    caller: Caller, permission: Permission, client_id: str, snapshot: Snapshot, now: Instant
+) -> tuple[Person | Operator, Client] | Why:
+    """The client an allowed caller may act on: one that is there and not the backend's own."""
+    who = allowed(caller, permission, snapshot, now)
+    if isinstance(who, Why):
+        return who
+    if client_id in BUILT_IN_CLIENTS:
+        return Why.BUILT_IN_PROTECTED
+    client = snapshot.client(client_id)
+    if client is None or client.deleted_at is not None:
+        return Why.NOT_FOUND
+    return who, client
+
+
+def told(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
+    """What an administrator did with a client, for the audit trail."""
+    return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)

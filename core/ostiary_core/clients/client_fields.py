@@ -1,0 +1,191 @@
+"""The fields of a client as an administrator sends them, and what each of them must be.
+
+Every bad field is named at once ("General envelope", 400). The rules are those of the specification's
+Client table.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from ostiary_core.model.decision import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.identifiers import RESERVED
+from ostiary_core.model.records import Client, GrantType
+from ostiary_core.oauth.scopes import SCOPES
+
+__all__ = [
+    "ACCESS_TOKEN_SECONDS",
+    "REFRESH_TOKEN_SECONDS",
+    "ClientFields",
+    "Range",
+    "is_redirect_uri",
+    "read_client_fields",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The allowed lifetimes and the one taken when none is given, in seconds."""
+
+    least: int
+    most: int
+    default: int
+
+
+ACCESS_TOKEN_SECONDS: Final = Range(300, 86_400, 1_800)
+REFRESH_TOKEN_SECONDS: Final = Range(3_600, 2_592_000, 604_800)
+
+_CLIENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+"""Characters that need no encoding in Basic, a form or a path."""
+_LONGEST_NAME: Final = 100
+_LONGEST_URI: Final = 2_000
+_MOST_URIS: Final = 50
+_FORBIDDEN_IN_URI: Final = re.compile(r"[#*\\\s\x00-\x1f\x7f]")
+_LITERAL: Final = re.compile(r"\[[^\[\]]+\](?::[0-9]*)?", re.ASCII)
+_LOCAL_HOSTS: Final = ("localhost", "127.0.0.1")
+_SHOWN_ONLY: Final = frozenset(
+    {
+        *("id", "builtIn", "createdAt", "updatedAt", "lastUsedAt"),
+        *("secretLastUsedAt", "oldSecretLastUsedAt", "oldSecretUntil"),
+        *("wrongSecrets", "wrongSecretLastAt"),
+    }
+)
+"""Fields of a client's record that say what is; a record may be sent back with them, to no effect."""
+_KNOWN: Final = _SHOWN_ONLY | frozenset(
+    {
+        "clientId",
+        "enabled",
+        "name",
+        "redirectUris",
+        "grantTypes",
+        "scopes",
+        "autoApproveScopes",
+        "accessTokenTtl",
+        "refreshTokenTtl",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFields:
+    """What an administrator decides of a client."""
+
+    client_id: str
+    name: str
+    redirect_uris: tuple[str, ...]
+    grant_types: tuple[GrantType, ...]
+    scopes: tuple[str, ...]
+    auto_approve_scopes: tuple[str, ...]
+    access_token_seconds: int
+    refresh_token_seconds: int
+    enabled: bool
+
+
+def is_redirect_uri(text: str) -> bool:
+    """Whether a client may register this address ("Client", `redirectUris`).
+
+    >>> is_redirect_uri("https://app.example/cb?x=1"), is_redirect_uri("http://localhost.evil.example/")
+    (True, False)
+    """
+    if _FORBIDDEN_IN_URI.search(text) or len(text) > _LONGEST_URI or not text.isascii():
+        return False
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return False
+    if not host or "@" in parts.netloc or port == 0:
+        return False
+    # Some versions of urlsplit overlook what stands around the brackets (RFC 3986 §3.2.2).
+    if "[" in parts.netloc and _LITERAL.fullmatch(parts.netloc) is None:
+        return False
+    if text.startswith("https://"):
+        return True
+    # Compared as written: "http://LOCALHOST" or "http://localhost:" are other addresses.
+    return text.startswith("http://") and (
+        parts.netloc in _LOCAL_HOSTS
+        or (port is not None and parts.netloc in {f"{local}:{port}" for local in _LOCAL_HOSTS})
+    )
+
+
+def read_client_fields(
+    fields: Mapping[str, object], standing: Client | None = None
+) -> ClientFields | tuple[FieldFault, ...]:
+    """The fields of a new client, or of `standing` with some replaced; else every fault."""
+    reader = FieldReader(fields, _KNOWN)
+    client_id = reader.text("clientId", None if standing is None else standing.client_id, 64)
+    if standing is not None and reader.given("clientId") and client_id != standing.client_id:
+        reader.fault("clientId", FieldRule.IMMUTABLE)
+    elif client_id and _CLIENT_ID.fullmatch(client_id) is None:
+        reader.fault("clientId", FieldRule.CLIENT_ID)
+    elif client_id in RESERVED:
+        reader.fault("clientId", FieldRule.RESERVED)
+    enabled = reader.truth("enabled", standing is None or standing.enabled)
+    if standing is not None:
+        reader.unchanged("enabled", standing.enabled)
+    name = reader.text("name", None if standing is None else standing.name, _LONGEST_NAME)
+    redirect_uris = reader.texts("redirectUris", () if standing is None else standing.redirect_uris)
+    for place, uri in enumerate(redirect_uris):
+        if not is_redirect_uri(uri):
+            reader.fault(f"redirectUris.{place}", FieldRule.REDIRECT_URI)
+    if len(redirect_uris) > _MOST_URIS:
+        reader.fault("redirectUris", FieldRule.TOO_LONG)
+    grants = reader.texts("grantTypes", () if standing is None else standing.grant_types)
+    grant_types = _members(reader, "grantTypes", grants)
+    if not grants and (standing is None or reader.given("grantTypes")):
+        reader.fault("grantTypes", FieldRule.REQUIRED)
+    if GrantType.AUTHORIZATION_CODE in grant_types and not redirect_uris:
+        reader.fault("redirectUris", FieldRule.REDIRECT_URI_NEEDED)
+    scopes = reader.texts("scopes", () if standing is None else standing.scopes)
+    _within(reader, "scopes", scopes, SCOPES, FieldRule.SCOPE)
+    automatic = reader.texts("autoApproveScopes", () if standing is None else standing.auto_approve_scopes)
+    _within(reader, "autoApproveScopes", automatic, scopes, FieldRule.AUTO_APPROVE_SCOPE)
+    access, refresh = ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
+    access_token_seconds = reader.number(
+        "accessTokenTtl",
+        access.default if standing is None else standing.access_token_seconds,
+        access.least,
+        access.most,
+        FieldRule.ACCESS_LIFETIME,
+    )
+    refresh_token_seconds = reader.number(
+        "refreshTokenTtl",
+        refresh.default if standing is None else standing.refresh_token_seconds,
+        refresh.least,
+        refresh.most,
+        FieldRule.REFRESH_LIFETIME,
+    )
+    if reader.faults:
+        return reader.faults
+    return ClientFields(
+        client_id=client_id,
+        name=name,
+        redirect_uris=redirect_uris,
+        grant_types=grant_types,
+        scopes=scopes,
+        auto_approve_scopes=automatic,
+        access_token_seconds=access_token_seconds,
+        refresh_token_seconds=refresh_token_seconds,
+        enabled=enabled,
+    )
+
+
+def _members(reader: FieldReader, path: str, values: tuple[str, ...]) -> tuple[GrantType, ...]:
+    found = []
+    for place, value in enumerate(values):
+        try:
+            found.append(GrantType(value))
+        except ValueError:
+            reader.fault(f"{path}.{place}", FieldRule.GRANT_TYPE)
+    return tuple(found)
+
+
+def _within(
+    reader: FieldReader, path: str, values: tuple[str, ...], allowed: tuple[str, ...], rule: FieldRule
+) -> None:
+    for place, value in enumerate(values):
+        if value not in allowed:
+            reader.fault(f"{path}.{place}", rule)

@@ -1,0 +1,134 @@
+"""A client's secrets: the one it has and, for a time, the one before it.
+
+Rules, all in this file ("Client", client secret; "Session and tokens", client secret reset; READINGS 20):
+
+- A reset draws a new secret and ends nothing. The old one stops working at once, and so does one that an
+  earlier reset had let live on: at most two secrets of a client work.
+- With `keepOldForSeconds` the old one works until that time is over, so that a client on many machines can
+  change to the new one without a failed request. It can be ended before.
+- Disabling or deleting the client ends the old secret for good (`endings.client_ended`).
+- When each was last used is noted so that an administrator sees whether the old one is still needed. It is
+  kept to the minute: whoever authenticates a thousand times a second must not write a thousand times.
+- A wrong secret is `invalid_client`, however often it comes (READINGS 38): nobody guesses 256 random bits.
+  How many came since the present secret was set is counted by the runtime and noted now and then, so that an
+  administrator sees a backend that was left with a secret that no longer works.
+"""
+
+import hmac
+from collections.abc import Mapping
+from typing import Final
+
+from ostiary_core.clients.client import changeable, told
+from ostiary_core.clients.client_fields import Range
+from ostiary_core.events import ClientSecretReset, ClientSecretUsed, OldSecretEnded, WrongSecretsCounted
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
+    ClientKnown,
+    Decision,
+    Done,
+    FactKind,
+    FieldFault,
+    FieldRule,
+    Refused,
+    SecretIssued,
+    Update,
+    refused,
+)
+from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.instant import MINUTE_MS, Instant, later
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Client, revised
+from ostiary_core.model.secret import draw_client_secret
+from ostiary_core.model.why import Why
+
+__all__ = ["KEEP_OLD_FOR", "OVERLAP_SECONDS", "add_wrong", "end_old", "note_use", "reset"]
+
+KEEP_OLD_FOR: Final = "keepOldForSeconds"
+OVERLAP_SECONDS: Final = Range(least=60, most=2_592_000, default=0)
+"""How long an old secret may live on; 0 ends it at once."""
+
+
+def reset(event: ClientSecretReset, snapshot: Snapshot, now: Instant) -> Decision:
+    """A new secret; the old one no longer authenticates, or not for long. Nothing issued ends."""
+    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, client = found
+    overlap_seconds = _read_overlap(event.fields)
+    if isinstance(overlap_seconds, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, overlap_seconds))
+    secret = draw_client_secret(event.entropy)
+    keeps = overlap_seconds > 0
+    changed = revised(
+        client,
+        secret_digest=secret.digest,
+        secret_used_at=None,
+        old_secret_digest=client.secret_digest if keeps else None,
+        old_secret_until=later(now, overlap_seconds) if keeps else None,
+        old_secret_used_at=client.secret_used_at if keeps else None,
+        wrong_secrets=0,
+        wrong_secret_at=None,
+        updated_at=now,
+    )
+    kind = FactKind.CLIENT_SECRET_ADDED if keeps else FactKind.CLIENT_SECRET_RESET
+    return Decision(SecretIssued(changed, secret), (Update(client, changed),), (told(kind, client, who),))
+
+
+def end_old(event: OldSecretEnded, snapshot: Snapshot, now: Instant) -> Decision:
+    """Only the present secret works any more; where there is no other, nothing happens."""
+    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, client = found
+    if client.old_secret_digest is None:
+        return Decision(ClientKnown(client))
+    changed = revised(
+        client, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None, updated_at=now
+    )
+    return Decision(
+        ClientKnown(changed),
+        (Update(client, changed),),
+        (told(FactKind.CLIENT_OLD_SECRET_ENDED, client, who),),
+    )
+
+
+def note_use(event: ClientSecretUsed, snapshot: Snapshot, now: Instant) -> Decision:
+    """When a secret was last used, where what is known is a minute old; it changes nothing else, and is
+    no change of the client that an administrator made."""
+    client = snapshot.client(event.client_id)
+    if client is None or client.deleted_at is not None:
+        return Decision(Done())
+    changed = _noted(client, event, Instant(min(event.used_at, now)))
+    return Decision(Done(), () if changed is None else (Update(client, changed),))
+
+
+def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> Decision:
+    """So many more wrong secrets, by the count of one process; it changes nothing else, as above."""
+    client = snapshot.client(event.client_id)
+    if client is None or client.deleted_at is not None or client.secret_digest is None:
+        return Decision(Done())
+    last_at = max(client.wrong_secret_at or Instant(0), min(event.last_at, now))
+    changed = revised(client, wrong_secrets=client.wrong_secrets + event.times, wrong_secret_at=last_at)
+    return Decision(Done(), (Update(client, changed),))
+
+
+def _noted(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
+    if client.secret_digest is not None and hmac.compare_digest(client.secret_digest, event.digest):
+        return revised(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
+    old = client.old_secret_digest
+    if old is not None and hmac.compare_digest(old, event.digest):
+        known_at = client.old_secret_used_at
+        return revised(client, old_secret_used_at=used_at) if _is_news(used_at, known_at) else None
+    return None
+
+
+def _is_news(used_at: Instant, known_at: Instant | None) -> bool:
+    return known_at is None or used_at >= known_at + MINUTE_MS
+
+
+def _read_overlap(fields: Mapping[str, object]) -> int | tuple[FieldFault, ...]:
+    reader = FieldReader(fields, frozenset({KEEP_OLD_FOR}))
+    seconds = reader.number(KEEP_OLD_FOR, OVERLAP_SECONDS.default, 0, OVERLAP_SECONDS.most, FieldRule.OVERLAP)
+    if 0 < seconds < OVERLAP_SECONDS.least:
+        reader.fault(KEEP_OLD_FOR, FieldRule.OVERLAP)
+    return reader.faults or seconds

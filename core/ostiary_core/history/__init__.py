@@ -1,0 +1,1 @@
+"""What became of sessions: explained in words, and decided again under another policy. It changes nothing."""

@@ -1,0 +1,119 @@
+"""What if: an audit trail run through the rules once more, under the policy it came from and another one.
+
+Rules, all in this file:
+
+- The trail is gone through twice (`retracing`), under the policy it came from and under the other.
+- Under the policy it came from, a session must go as the trail says. One that does not, because the trail
+  begins in the middle of it or because its policy was another, is named and counts for nothing.
+- Of the others, the first use of a spent token that goes differently decides: the session is saved, or lost.
+- Only what came is replayed. What a client would have asked next, nobody knows.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ostiary_core.history.backtest_run import RECORDED, Retracing, Rules, Went
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.why import Why
+
+__all__ = ["RECORDED", "Difference", "Replay", "Rules", "Verdict", "replay"]
+
+
+class Verdict(StrEnum):
+    """What would have become of a session."""
+
+    SAVED = "saved"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A session, and the first request that would have gone differently."""
+
+    session_id: str
+    client_id: str | None
+    user_id: str | None
+    at: Instant
+    verdict: Verdict
+    recorded: Why | None
+    """Why it was refused; None where tokens were issued."""
+    otherwise: Why | None
+    delay_ms: int | None
+    """How long after its first use a spent token came again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A trail under two sets of rules."""
+
+    entries: int
+    sessions: int
+    refreshes: int
+    ended: int
+    """Sessions that a spent token ended."""
+    ended_otherwise: int
+    differences: tuple[Difference, ...]
+    early_refreshes: int
+    """Rotations while the access token was still good: what longer lifetimes make of them."""
+    early_refreshes_otherwise: int
+    unlike_the_trail: tuple[str, ...]
+    """Sessions that the recorded rules do not explain."""
+
+    def of(self, verdict: Verdict) -> tuple[Difference, ...]:
+        """The sessions of one verdict."""
+        return tuple(difference for difference in self.differences if difference.verdict is verdict)
+
+
+def replay(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RECORDED) -> Replay:
+    """Run `entries`, in any order, under `recorded` and under `otherwise`. One that comes twice, as where two
+    exports overlap, counts once."""
+    in_order = sorted(dict.fromkeys(entries), key=lambda entry: (entry.at, entry.number))
+    first, second = Retracing(recorded), Retracing(otherwise)
+    differences: dict[str, Difference] = {}
+    unlike: dict[str, None] = {}
+    refreshes = 0
+    for entry in in_order:
+        was, would = first.take(entry), second.take(entry)
+        session_id = entry.session_id
+        if was is None or would is None or session_id is None:
+            continue
+        refreshes += 1
+        if not _is_as_told(was, entry):
+            unlike[session_id] = None
+        elif was.is_issued is not would.is_issued and session_id not in differences:
+            differences[session_id] = _difference(entry, was, would)
+    explained = [one for name, one in differences.items() if name not in unlike]
+    return Replay(
+        entries=len(in_order),
+        sessions=len(first.lives),
+        refreshes=refreshes,
+        ended=len(first.ended - unlike.keys()),
+        ended_otherwise=len(second.ended - unlike.keys()),
+        differences=tuple(explained),
+        early_refreshes=first.early_refreshes,
+        early_refreshes_otherwise=second.early_refreshes,
+        unlike_the_trail=tuple(unlike),
+    )
+
+
+def _is_as_told(was: Went, entry: AuditEntry) -> bool:
+    if entry.kind is FactKind.SESSION_ENDED:
+        return was.why is entry.why
+    return was.kind is entry.kind
+
+
+def _difference(entry: AuditEntry, was: Went, would: Went) -> Difference:
+    is_repeated = entry.kind is not FactKind.PAIR_ROTATED and entry.earlier_at is not None
+    return Difference(
+        session_id=entry.session_id or "",
+        client_id=entry.client_id,
+        user_id=entry.user_id,
+        at=entry.at,
+        verdict=Verdict.SAVED if would.is_issued else Verdict.LOST,
+        recorded=None if was.is_issued else was.why,
+        otherwise=None if would.is_issued else would.why,
+        delay_ms=entry.at - entry.earlier_at if is_repeated and entry.earlier_at is not None else None,
+    )

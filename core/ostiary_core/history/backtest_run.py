@@ -1,0 +1,283 @@
+"""One pass over an audit trail: its sessions lived again, under one set of rules, on a store of its own.
+
+A trail holds no token, so each session is started afresh with tokens of its own, and what the trail tells of
+it is done to it at the same instants, with the same User-Agents: rotations, retries, endings.
+"""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Final
+
+from ostiary_core.events import (
+    AuthenticationMethod,
+    ClientCredentials,
+    LoginRefreshed,
+    RefreshRequested,
+)
+from ostiary_core.loading.keys import BACKEND_CLIENT
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import Decision, FactKind, Insert, LoginIssued, Refused, TokensIssued, Update
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.records import (
+    Client,
+    Consent,
+    GrantType,
+    Key,
+    Record,
+    Session,
+    SessionKind,
+    Table,
+    User,
+    revised,
+)
+from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import session as machine
+from ostiary_core.oauth.inherited_endings import epochs_now
+from ostiary_core.storage.store import MemoryStore
+
+__all__ = ["RECORDED", "Retracing", "Rules", "Went"]
+
+_CLIENT_SECRET: Final = Secret("of no use: a replay authenticates every client")
+_LONGEST_SECONDS: Final = 2_592_000
+
+_REPLAYS: Final = MappingProxyType(
+    {
+        Why.REPLAYED_AFTER_GRACE: 1,
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT: 1,
+        Why.REPLAYED_TWO_GENERATIONS_LATE: 2,
+    }
+)
+"""How many generations back the token was that ended a session; of an older one, at least so many."""
+
+
+_MADE_IN_A_SESSION: Final = frozenset({Why.PASSWORD_CHANGED, Why.PHONE_CHANGED})
+"""Endings of everything a user has open but for the session in which they were made (`ended_but_here`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a trail is replayed under: the policy, and the lifetimes that every client is given."""
+
+    policy: Policy = SPECIFICATION
+    access_token_seconds: int = 1_800
+    refresh_token_seconds: int = _LONGEST_SECONDS
+    """The maximum of a session. A trail does not say what it was: the longest there is ends none of them."""
+
+
+RECORDED: Final = Rules()
+"""What the specification says, which a trail comes from unless its server was told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Went:
+    """How one request went: refused, or tokens issued; and whether by rotating or repeating."""
+
+    kind: FactKind | None
+    why: Why | None
+
+    @property
+    def is_issued(self) -> bool:
+        return self.kind in (FactKind.PAIR_ROTATED, FactKind.PAIR_REPEATED)
+
+
+@dataclass
+class _Life:
+    """A session of the trail as it is replayed: its record here, and its refresh tokens, oldest first."""
+
+    session_id: str
+    tokens: list[Secret]
+
+
+@dataclass
+class Retracing:
+    """The pass, as far as it has come."""
+
+    rules: Rules
+    lives: dict[str, _Life] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    early_refreshes: int = 0
+    _store: MemoryStore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._store = MemoryStore(self.rules.policy)
+
+    def take(self, entry: AuditEntry) -> Went | None:
+        """Let happen what an entry tells of; how it went, where it was a refresh token presented."""
+        match entry.kind:
+            case FactKind.SESSION_STARTED:
+                self._start(entry)
+            case FactKind.PAIR_ROTATED:
+                self._start(entry)  # where the trail begins in the middle of it
+                self._bring_along(entry)
+                return self._present(entry, 0)
+            case FactKind.PAIR_REPEATED:
+                return self._present(entry, 1)
+            case FactKind.SESSION_ENDED if entry.why is not None and entry.why in _REPLAYS:
+                return self._present(entry, _REPLAYS[entry.why])
+            case FactKind.SESSION_ENDED:
+                self._end(entry)
+            case FactKind.USER_SESSIONS_ENDED if entry.user_id is not None:
+                self._next_epoch(Key(Table.USER, entry.user_id), entry.why)
+            case FactKind.CLIENT_DISABLED | FactKind.CLIENT_DELETED if entry.client_id is not None:
+                self._next_epoch(Key(Table.CLIENT, entry.client_id))
+            case FactKind.CONSENT_WITHDRAWN if entry.user_id is not None and entry.client_id is not None:
+                self._next_epoch(Key(Table.CONSENT, (entry.user_id, entry.client_id)))
+            case _:
+                pass
+        return None
+
+    def _start(self, entry: AuditEntry) -> None:
+        """A session begins, unless it has."""
+        if entry.session_id is None or entry.client_id is None or entry.session_id in self.lives:
+            return
+        client, user, consent = self._client(entry.client_id), None, None
+        kind = SessionKind.CLIENT_CREDENTIALS
+        if entry.user_id is not None:
+            user, consent = self._user(entry.user_id), self._consent(entry.user_id, entry.client_id)
+            is_login = entry.client_id == BACKEND_CLIENT
+            kind = SessionKind.LOGIN if is_login else SessionKind.AUTHORIZATION_CODE
+        made, issued, changes, _ = machine.start(
+            kind=kind,
+            client=client,
+            user_id=entry.user_id,
+            scopes=entry.scopes,
+            epochs=epochs_now(user, client, consent),
+            user_agent=entry.user_agent,
+            source="",
+            entropy=_entropy(f"session {entry.session_id}"),
+            now=entry.at,
+        )
+        self._store.write(changes)
+        tokens = [] if issued.refresh_token is None else [issued.refresh_token]
+        self.lives[entry.session_id] = _Life(made.session_id, tokens)
+
+    def _present(self, entry: AuditEntry, generations_back: int) -> Went:
+        """A refresh token comes, the present one or one so far back."""
+        life = None if entry.session_id is None else self.lives.get(entry.session_id)
+        session = None if life is None else self._session(life)
+        if life is None or session is None or len(life.tokens) <= generations_back:
+            return Went(None, None)
+        token = life.tokens[-1 - generations_back]
+        entropy = _entropy(f"refresh {entry.number} {entry.session_id}")
+        event: LoginRefreshed | RefreshRequested
+        if session.kind is SessionKind.LOGIN:
+            event = LoginRefreshed(refresh_token=token, user_agent=entry.user_agent, entropy=entropy)
+        else:
+            event = RefreshRequested(
+                credentials=ClientCredentials(
+                    client_id=session.client_id, secret=_CLIENT_SECRET, method=AuthenticationMethod.BASIC
+                ),
+                refresh_token=token,
+                scopes=None,
+                user_agent=entry.user_agent,
+                entropy=entropy,
+            )
+        [decision] = self._store.turn([event], entry.at)
+        return self._noted(decision, entry, life, session)
+
+    def _noted(self, decision: Decision, entry: AuditEntry, life: _Life, before: Session) -> Went:
+        kinds = [fact.kind for fact in decision.facts]
+        if isinstance(decision.reply, Refused):
+            if FactKind.SESSION_ENDED in kinds and entry.session_id is not None:
+                self.ended.add(entry.session_id)
+            # A login session's refusal says no more than that nobody is signed in; the fact says why.
+            whys = [fact.why for fact in decision.facts if fact.why is not None]
+            return Went(None, whys[0] if whys else decision.reply.why)
+        if FactKind.PAIR_ROTATED in kinds:
+            self.early_refreshes += entry.at < before.access_expires_at
+            match decision.reply:
+                case LoginIssued(tokens=TokensIssued(refresh_token=Secret() as token)):
+                    life.tokens.append(token)
+                case TokensIssued(refresh_token=Secret() as token):
+                    life.tokens.append(token)
+                case _:
+                    pass
+        return Went(kinds[0] if kinds else None, None)
+
+    def _end(self, entry: AuditEntry) -> None:
+        life = None if entry.session_id is None else self.lives.get(entry.session_id)
+        session = None if life is None else self._session(life)
+        if session is not None and session.ended_at is None:
+            changes, _ = machine.end(session, entry.why or Why.SESSION_FORCED_OUT, entry.at)
+            self._store.write(changes)
+
+    def _bring_along(self, entry: AuditEntry) -> None:
+        """The login session in which a user made a change that ended all others: it has lived on if it
+        rotates afterwards, and a trail does not name it before."""
+        life = None if entry.session_id is None else self.lives.get(entry.session_id)
+        session = None if life is None else self._session(life)
+        if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
+            return
+        user = self._user(session.user_id)
+        if user.epoch_why in _MADE_IN_A_SESSION and session.epochs.user != user.epoch:
+            brought = revised(session, epochs=session.epochs._replace(user=user.epoch))
+            self._store.write([Update(session, brought)])
+
+    def _next_epoch(self, key: Key, why: Why | None = None) -> None:
+        """An ending of a user, client or consent; of one that no session was seen of, nothing."""
+        for record in self._store.fetch(key.table, [key.id]):
+            if isinstance(record, User | Client):
+                self._store.write([Update(record, revised(record, epoch=record.epoch + 1, epoch_why=why))])
+            elif isinstance(record, Consent):
+                self._store.write([Update(record, revised(record, epoch=record.epoch + 1))])
+
+    # --- records, made when they are first seen
+
+    def _session(self, life: _Life) -> Session | None:
+        found = next(iter(self._store.fetch(Table.SESSION, [life.session_id])), None)
+        return found if isinstance(found, Session) else None
+
+    def _kept(self, made: Record) -> Record:
+        found = next(iter(self._store.fetch(made.table, [made.key.id])), None)
+        if found is None:
+            self._store.write([Insert(made)])
+        return found or made
+
+    def _client(self, client_id: str) -> Client:
+        kept = self._kept(
+            Client(
+                client_id=client_id,
+                name=client_id,
+                secret_digest=_CLIENT_SECRET.digest,
+                redirect_uris=(),
+                grant_types=tuple(GrantType),
+                scopes=(),
+                auto_approve_scopes=(),
+                access_token_seconds=self.rules.access_token_seconds,
+                refresh_token_seconds=self.rules.refresh_token_seconds,
+                enabled=True,
+                built_in=False,
+                created_at=Instant(0),
+                updated_at=Instant(0),
+            )
+        )
+        assert isinstance(kept, Client)
+        return kept
+
+    def _user(self, user_id: str) -> User:
+        kept = self._kept(
+            User(
+                user_id=user_id,
+                username=user_id,
+                name=user_id,
+                password_hash=None,
+                must_change_password=False,
+                created_at=Instant(0),
+                updated_at=Instant(0),
+            )
+        )
+        assert isinstance(kept, User)
+        return kept
+
+    def _consent(self, user_id: str, client_id: str) -> Consent:
+        kept = self._kept(Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0)))
+        assert isinstance(kept, Consent)
+        return kept
+
+
+def _entropy(seed: str) -> Entropy:
+    """Of no use to anybody: tokens made of it open nothing."""
+    return Entropy(sha256(seed.encode("utf-8", "surrogatepass")).digest())

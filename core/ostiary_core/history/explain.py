@@ -1,0 +1,208 @@
+"""Why a session ended: its life as steps in order, each with what is known of it, and its near misses.
+
+Rules, all in this file:
+
+- The first step is how the session was issued; the last is how it ended, that it reached its maximum, or
+  that it is running. What the audit trail has of it stands between, as it happened.
+- Of an ending of its user, client or consent, the first one while the session ran is the one that ended it.
+- A near miss is a safe retry: a client that lost an answer and got the same pair again.
+- No step holds a token, as neither the record nor the audit trail does.
+
+The same steps in words are in `life_texts`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from ostiary_core.history.session_history import SessionLife
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Client, Session, User
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.inherited_endings import ended_from_above
+from ostiary_core.oauth.session import SessionState
+
+__all__ = ["Explanation", "NearMisses", "Step", "StepKind", "explain", "is_of_a_spent_token"]
+
+
+class StepKind(StrEnum):
+    """What happened to a session at one step of its life."""
+
+    ISSUED = "issued"
+    ROTATED = "rotated"
+    RETRIED = "retried"
+    """A safe retry: the same pair again for a refresh token that was just spent."""
+    NOTED = "noted"
+    """Whatever else the audit trail has of the session."""
+    ENDED = "ended"
+    MAXIMUM_REACHED = "maximum-reached"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step, with all that the audit trail says about it; None for what it does not know."""
+
+    kind: StepKind
+    at: Instant | None
+    """None for an ending whose time is not on record."""
+    fact: FactKind | None = None
+    why: Why | None = None
+    actor_id: str | None = None
+    """The administrator who did it."""
+    trace_id: str | None = None
+    source: str | None = None
+    user_agent: str | None = None
+    earlier_at: Instant | None = None
+    """Of a retry or replay: when the token was first used (or, of an older one, the pair last rotated)."""
+    earlier_user_agent: str | None = None
+
+    @property
+    def delay_ms(self) -> int | None:
+        """How long after its first use the token came again."""
+        return None if self.at is None or self.earlier_at is None else self.at - self.earlier_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearMisses:
+    """How often, and how late, a safe retry saved the client from losing its session."""
+
+    count: int
+    latest_delay_ms: int | None
+    """Of the most recent one; None where there was none."""
+    longest_delay_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A session, what became of it, and how."""
+
+    session: Session
+    client: Client | None
+    user: User | None
+    state: SessionState
+    why: Why | None
+    """Why it ended; None while it runs, and where its maximum was reached."""
+    steps: tuple[Step, ...]
+    near_misses: NearMisses
+
+    @property
+    def last(self) -> Step:
+        """The step that says how it ended or stands."""
+        return self.steps[-1]
+
+    @property
+    def actor_ids(self) -> frozenset[str]:
+        """The administrators it tells of, for whoever can name them."""
+        return frozenset(step.actor_id for step in self.steps if step.actor_id is not None)
+
+
+def explain(life: SessionLife, now: Instant) -> Explanation:
+    """The life of a session up to `now`."""
+    session, snapshot = life.session, life.snapshot
+    outcome = _outcome(life, now)
+    steps = (_issued(life), *_between(life), outcome)
+    delays = [step.delay_ms for step in steps if step.kind is StepKind.RETRIED and step.delay_ms is not None]
+    return Explanation(
+        session=session,
+        client=snapshot.client(session.client_id),
+        user=None if session.user_id is None else snapshot.user(session.user_id),
+        state=_STATES[outcome.kind],
+        why=outcome.why,
+        steps=steps,
+        near_misses=NearMisses(
+            count=len(delays),
+            latest_delay_ms=delays[-1] if delays else None,
+            longest_delay_ms=max(delays, default=None),
+        ),
+    )
+
+
+_STATES = MappingProxyType(
+    {
+        StepKind.ENDED: SessionState.ENDED,
+        StepKind.MAXIMUM_REACHED: SessionState.OVER,
+        StepKind.RUNNING: SessionState.ACTIVE,
+    }
+)
+
+
+def _issued(life: SessionLife) -> Step:
+    """The beginning, from the record; its entry adds the request it came by."""
+    session = life.session
+    entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_STARTED), None)
+    return Step(
+        kind=StepKind.ISSUED,
+        at=session.started_at,
+        fact=FactKind.SESSION_STARTED,
+        trace_id=None if entry is None else entry.trace_id,
+        source=session.source or None,
+        user_agent=session.user_agent,
+    )
+
+
+def _between(life: SessionLife) -> Iterator[Step]:
+    """What happened between the beginning and the end. A code is redeemed as its session begins."""
+    for entry in life.entries:
+        match entry.kind:
+            case FactKind.SESSION_STARTED | FactKind.CODE_USED | FactKind.SESSION_ENDED:
+                continue
+            case FactKind.PAIR_ROTATED:
+                yield _of(entry, StepKind.ROTATED)
+            case FactKind.PAIR_REPEATED:
+                yield _of(entry, StepKind.RETRIED)
+            case _:
+                yield _of(entry, StepKind.NOTED)
+
+
+_REPLAYS = frozenset(
+    {
+        Why.REPLAYED_AFTER_GRACE,
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT,
+        Why.REPLAYED_TWO_GENERATIONS_LATE,
+    }
+)
+
+
+def is_of_a_spent_token(entry: AuditEntry) -> bool:
+    """Whether it tells of a token that came again. In others the earlier use is that of the pair they are
+    about, which is worth nothing: of a rotation, its own."""
+    return entry.kind is FactKind.PAIR_REPEATED or entry.why in _REPLAYS
+
+
+def _outcome(life: SessionLife, now: Instant) -> Step:
+    """How it ended, or how it stands at `now`."""
+    session = life.session
+    if session.ended_at is not None:
+        entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_ENDED), None)
+        if entry is None:
+            return Step(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
+        return _of(entry, StepKind.ENDED)
+    if life.ending_from_above is not None:
+        return _of(life.ending_from_above, StepKind.ENDED)
+    if now >= session.expires_at:
+        return Step(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
+    why = ended_from_above(session, life.snapshot)
+    if why is not None:
+        return Step(kind=StepKind.ENDED, at=None, why=why)
+    return Step(kind=StepKind.RUNNING, at=now)
+
+
+def _of(entry: AuditEntry, kind: StepKind) -> Step:
+    """An entry as a step."""
+    is_repeated = is_of_a_spent_token(entry)
+    return Step(
+        kind=kind,
+        at=entry.at,
+        fact=entry.kind,
+        why=entry.why,
+        actor_id=entry.actor_id,
+        trace_id=entry.trace_id,
+        source=entry.source,
+        user_agent=entry.user_agent,
+        earlier_at=entry.earlier_at if is_repeated else None,
+        earlier_user_agent=entry.earlier_user_agent if is_repeated else None,
+    )

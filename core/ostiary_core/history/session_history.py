@@ -1,0 +1,94 @@
+"""The life of one session, for whoever asks why it ended.
+
+Most endings are the session's own and stand in its record. One of its user, client or consent leaves the
+session untouched (`endings`), so its entry in the audit trail has to be found: every such ending moved one
+epoch on and left one entry, so it is as many entries back as the epoch has moved on since the one after
+the session's.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import MINUTE_MS, Instant
+from ostiary_core.model.records import Key, Session, SessionKind, Table
+
+__all__ = ["EndingSought", "SessionLife", "ending_from_above", "life_keys"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionLife:
+    """All there is to tell about one session: its record, what it stands on, and its audit entries."""
+
+    session: Session
+    snapshot: Snapshot
+    """The session with its user, client and consent, for `session.state_of` and `ended_from_above`."""
+    entries: tuple[AuditEntry, ...]
+    """The session's own, the oldest first."""
+    ending_from_above: AuditEntry | None
+    """The entry of the user-, client- or consent-wide ending that took the session with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndingSought:
+    """Which entry to look for: the one with `newer` of its like after it."""
+
+    kinds: tuple[FactKind, ...]
+    user_id: str | None = None
+    client_id: str | None = None
+    """None in either means whichever."""
+    newer: int
+    since: Instant
+    """No entry before this one needs to be looked at."""
+
+
+def life_keys(session_id: str) -> tuple[Key, ...]:
+    """What to load for a `SessionLife`; the rest follows by reference."""
+    return (Key(Table.SESSION, session_id),)
+
+
+def ending_from_above(
+    session: Session, snapshot: Snapshot, find: Callable[[EndingSought], AuditEntry | None]
+) -> AuditEntry | None:
+    """The first ending of the session's user, client or consent while it ran; `find` looks for one."""
+    if session.ended_at is not None:
+        return None
+    found = (find(sought) for sought in _endings(session, snapshot))
+    in_time = [entry for entry in found if entry is not None and entry.at < session.expires_at]
+    return min(in_time, key=lambda entry: (entry.at, entry.number), default=None)
+
+
+def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingSought]:
+    # Clocks of several processes differ a little, so an ending may seem older than what it ended.
+    since = Instant(session.started_at - MINUTE_MS)
+    client = snapshot.client(session.client_id)
+    if client is not None and client.epoch > session.epochs.client:
+        yield EndingSought(
+            kinds=(FactKind.CLIENT_DISABLED, FactKind.CLIENT_DELETED),
+            client_id=session.client_id,
+            newer=client.epoch - session.epochs.client - 1,
+            since=since,
+        )
+    if session.user_id is None:
+        return
+    user = snapshot.user(session.user_id)
+    if user is not None and user.epoch > session.epochs.user:
+        yield EndingSought(
+            kinds=(FactKind.USER_SESSIONS_ENDED,),
+            user_id=session.user_id,
+            newer=user.epoch - session.epochs.user - 1,
+            since=since,
+        )
+    if session.kind is SessionKind.LOGIN:
+        return
+    consent = snapshot.consent(session.user_id, session.client_id)
+    if consent is not None and consent.epoch > session.epochs.consent:
+        yield EndingSought(
+            kinds=(FactKind.CONSENT_WITHDRAWN,),
+            user_id=session.user_id,
+            client_id=session.client_id,
+            newer=consent.epoch - session.epochs.consent - 1,
+            since=since,
+        )

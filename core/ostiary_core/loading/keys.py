@@ -1,0 +1,137 @@
+"""What an event needs loaded before it can be decided.
+
+An event names its roots; whatever a loaded record refers to is loaded with it (`records.references`), so
+token → session → user, client and consent follow by themselves. A snapshot refuses every other key. Of these
+functions the table of rules (`decide`) makes the keys of each event.
+"""
+
+from collections.abc import Mapping
+
+from ostiary_core.events import Caller, ClientCredentials, SignedIn
+from ostiary_core.model.identifiers import phone_key, text_code_key, username_key
+from ostiary_core.model.making import immutable
+from ostiary_core.model.records import Place, Table, TextCodePurpose
+from ostiary_core.model.secret import Digest, Secret
+
+__all__ = [
+    "BACKEND_CLIENT",
+    "BUILT_IN_CLIENTS",
+    "Keys",
+    "access_token_keys",
+    "account_keys",
+    "by_caller",
+    "by_client",
+    "client_key",
+    "code_keys",
+    "named_keys",
+    "of_consent",
+    "refresh_token_keys",
+    "role_key",
+    "roots",
+    "session_key",
+    "telephone_keys",
+    "token_keys",
+    "user_key",
+]
+
+BACKEND_CLIENT = "console"
+"""The built-in client whose sessions are the backend's own login sessions."""
+
+BUILT_IN_CLIENTS = (BACKEND_CLIENT, "mobile")
+
+
+@immutable()
+class Keys:
+    """Records to load, and the one key that only the records themselves can complete."""
+
+    roots: tuple[Place, ...]
+    consent: tuple[Digest, str] | None = None
+    """A login token's digest and a client: load what that token's user allowed this client."""
+
+
+# --- all that an event needs
+
+
+def roots(*places: Place) -> Keys:
+    """These records."""
+    return Keys(places)
+
+
+def by_client(credentials: ClientCredentials, places: tuple[Place, ...] = ()) -> Keys:
+    """The client that authenticates, and these records."""
+    return Keys(((Table.CLIENT, credentials.client_id), *places))
+
+
+def by_caller(caller: Caller | None, *places: Place) -> Keys:
+    """The session of whoever calls, and these records."""
+    signed_in = access_token_keys(caller.access_token) if isinstance(caller, SignedIn) else ()
+    return Keys((*signed_in, *places))
+
+
+def of_consent(caller: SignedIn, client_id: str | None) -> Keys:
+    """What stands between whoever calls and a client."""
+    named = client_id or ""
+    return Keys(
+        (*access_token_keys(caller.access_token), client_key(named)), (caller.access_token.digest, named)
+    )
+
+
+# --- a part of it
+
+
+def client_key(client_id: str) -> Place:
+    return (Table.CLIENT, client_id)
+
+
+def user_key(user_id: str) -> Place:
+    return (Table.USER, user_id)
+
+
+def role_key(role_id: str) -> Place:
+    return (Table.ROLE, role_id)
+
+
+def session_key(session_id: str) -> Place:
+    return (Table.SESSION, session_id)
+
+
+def refresh_token_keys(token: Secret | None) -> tuple[Place, ...]:
+    return () if token is None else ((Table.REFRESH_TOKEN, token.digest),)
+
+
+def code_keys(code: Secret | None) -> tuple[Place, ...]:
+    return () if code is None else ((Table.CODE, code.digest),)
+
+
+def access_token_keys(token: Secret) -> tuple[Place, ...]:
+    return ((Table.ACCESS_TOKEN, token.digest),)
+
+
+def token_keys(token: Secret | None) -> tuple[Place, ...]:
+    """Of either kind: whoever asks does not say which it is."""
+    return () if token is None else (*access_token_keys(token), *refresh_token_keys(token))
+
+
+def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[Place, ...]:
+    """Whose number it is, and the code that was sent there."""
+    return (phone_key(phone), text_code_key(purpose, phone))
+
+
+def named_keys(table: Table, fields: Mapping[str, object], name: str) -> tuple[Place, ...]:
+    """The record that a field names, where it names any."""
+    value = fields.get(name)
+    return ((table, value),) if isinstance(value, str) else ()
+
+
+def account_keys(fields: Mapping[str, object]) -> tuple[Place, ...]:
+    """The names that an account takes, and the roles it is given."""
+    username, phone, role_ids = fields.get("username"), fields.get("phone"), fields.get("roleIds")
+    return (
+        *((username_key(username),) if isinstance(username, str) else ()),
+        *((phone_key(phone),) if isinstance(phone, str) else ()),
+        *(
+            role_key(role_id)
+            for role_id in (role_ids if isinstance(role_ids, list | tuple) else ())
+            if isinstance(role_id, str)
+        ),
+    )

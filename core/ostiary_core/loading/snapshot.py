@@ -1,0 +1,184 @@
+"""The records a decision may look at, the known absences among them, and how they are loaded."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from ostiary_core.loading.keys import Keys
+from ostiary_core.model.decision import Change, Delete, Update
+from ostiary_core.model.records import (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Identifier,
+    Key,
+    Place,
+    Record,
+    RefreshToken,
+    Role,
+    Session,
+    Table,
+    TextCode,
+    User,
+    references,
+)
+
+__all__ = ["Fetch", "NotLoaded", "Snapshot", "load"]
+
+R = TypeVar("R", bound=Record)
+
+Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
+"""How a store hands out records: those of one table that stand under the given identifiers. Of
+`Table.ACCESS_TOKEN` they are the sessions whose present access tokens have these digests.
+
+It may give records of later tables with them, to save a question: they are not asked for again.
+"""
+
+
+_Records = dict[Place, Record | None]
+
+
+class NotLoaded(LookupError):
+    """The rules asked for a record that `keys` did not name: a fault of the rules, never of a client.
+
+    Or of whoever put an event into the turn that is yet to make its token (`decide.take_turn`).
+    """
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(f"a record of table {table.name} was read that keys() did not name; add it there")
+
+
+class Snapshot:
+    """Records by key, with None for a known absence. Reading any other key raises `NotLoaded`."""
+
+    __slots__ = ("_records",)
+
+    def __init__(self, records: Mapping[Any, Record | None]) -> None:
+        self._records: _Records = dict(records)
+
+    def _get(self, kind: type[R], identifier: Any) -> R | None:
+        try:
+            record = self._records[kind.table, identifier]
+        except KeyError:
+            raise NotLoaded(kind.table) from None
+        return record if isinstance(record, kind) else None
+
+    def record(self, key: Key) -> Record | None:
+        """Whatever stands under a key."""
+        try:
+            return self._records[key]
+        except KeyError:
+            raise NotLoaded(key.table) from None
+
+    def client(self, client_id: str) -> Client | None:
+        return self._get(Client, client_id)
+
+    def user(self, user_id: str) -> User | None:
+        return self._get(User, user_id)
+
+    def role(self, role_id: str) -> Role | None:
+        return self._get(Role, role_id)
+
+    def identifier(self, key: Key) -> Identifier | None:
+        return self._get(Identifier, key.id)
+
+    def code(self, digest: bytes) -> AuthorizationCode | None:
+        return self._get(AuthorizationCode, digest)
+
+    def refresh_token(self, digest: bytes) -> RefreshToken | None:
+        return self._get(RefreshToken, digest)
+
+    def session(self, session_id: str) -> Session | None:
+        return self._get(Session, session_id)
+
+    def session_by_access_token(self, digest: bytes) -> Session | None:
+        """The session whose present access token this is; one that was spent leads nowhere."""
+        try:
+            found = self._records[Table.ACCESS_TOKEN, digest]
+        except KeyError:
+            raise NotLoaded(Table.ACCESS_TOKEN) from None
+        if not isinstance(found, Session):
+            return None
+        # As it stands now, which may be with another token.
+        session = self.session(found.session_id)
+        return session if session is not None and session.access_digest == digest else None
+
+    def consent(self, user_id: str, client_id: str) -> Consent | None:
+        return self._get(Consent, (user_id, client_id))
+
+    def text_code(self, key: Key) -> TextCode | None:
+        return self._get(TextCode, key.id)
+
+    def after(self, changes: Iterable[Change]) -> "Snapshot":
+        """The snapshot as it stands once `changes` are made; this one stays as it is."""
+        changed = Snapshot(self._records)
+        changed.apply(changes)
+        return changed
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Make `changes` in place: for a turn, which owns its snapshot and copies it but once."""
+        for change in changes:
+            if isinstance(change, Delete):
+                self._records[change.before.key] = None
+            else:
+                record = change.after if isinstance(change, Update) else change.record
+                self._records[record.key] = record
+                if isinstance(record, Session):
+                    self._records[Table.ACCESS_TOKEN, record.access_digest] = record
+
+    def __repr__(self) -> str:
+        return f"Snapshot({len(self._records)} keys)"
+
+
+_TABLES: Final = tuple(Table)
+"""Iterating over the enum itself costs a call a member, a turn."""
+
+
+def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
+    """Load what some events need, for all of them together: at most one `fetch` for each table.
+
+    Tables are taken in their order, so that what a record refers to is known before its table's turn.
+    """
+    wanted = tuple(wanted)
+    loaded = Snapshot({})
+    records = loaded._records
+    pending: dict[Table, set[Any]] = {}
+    for keys in wanted:
+        _await(keys.roots, records, pending)
+    for table in _TABLES:
+        if table is Table.CONSENT:
+            for keys in wanted:
+                if keys.consent is not None and (key := _consent_key(*keys.consent, records)) is not None:
+                    _await((key,), records, pending)
+        if table not in pending:
+            continue
+        # What came with an earlier table need not be asked for.
+        unknown = [identifier for identifier in pending[table] if (table, identifier) not in records]
+        if not unknown:
+            continue
+        for identifier in unknown:
+            records[table, identifier] = None
+        for record in fetch(table, unknown):
+            records[record.key] = record
+            if table is Table.ACCESS_TOKEN and isinstance(record, Session):
+                records[table, record.access_digest] = record
+                # No text is both an access token and a refresh token.
+                records.setdefault((Table.REFRESH_TOKEN, record.access_digest), None)
+            if led_to := references(record):
+                _await(led_to, records, pending)
+    return loaded
+
+
+def _await(places: Iterable[Place], records: _Records, pending: dict[Table, set[Any]]) -> None:
+    """Have what is not here yet fetched with its table."""
+    for place in places:
+        if place not in records:
+            table, identifier = place
+            pending.setdefault(table, set()).add(identifier)
+
+
+def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> Place | None:
+    """Where the consent stands between whoever holds this access token and a client."""
+    session = records.get((Table.ACCESS_TOKEN, token_digest))
+    if not isinstance(session, Session) or session.user_id is None:
+        return None
+    return (Table.CONSENT, (session.user_id, client_id))

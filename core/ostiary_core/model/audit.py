@@ -1,0 +1,93 @@
+"""The audit trail: what a turn's facts become once it is known who asked, from where, and when.
+
+A store keeps the entries of a turn in the transaction of the turn, so nothing happens without its entry
+and no entry tells of what did not happen. Entries are never changed. They hold no secret: facts hold none,
+and an origin is an address, a User-Agent and the identifier under which the log has the request.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ostiary_core.model.decision import Decision, Fact, FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.making import immutable
+from ostiary_core.model.why import Why
+
+__all__ = ["NOT_KEPT", "AuditEntry", "Origin", "audit_entries"]
+
+NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})
+"""Facts for the metrics alone: refusals that change nothing, and housekeeping."""
+
+
+@immutable(kw_only=True)
+class Origin:
+    """Where an event came from: the request behind it."""
+
+    trace_id: str
+    source: str
+    """The address of whoever asked."""
+    user_agent: str | None
+
+
+@immutable(kw_only=True)
+class AuditEntry:
+    """One fact with its time and origin. `number` is the store's, rising; 0 until it is kept."""
+
+    number: int = 0
+    at: Instant
+    kind: FactKind
+    actor_id: str | None
+    """The user who did it, where that is not the user it happened to."""
+    user_id: str | None
+    client_id: str | None
+    session_id: str | None
+    role_id: str | None
+    why: Why | None
+    scopes: tuple[str, ...]
+    trace_id: str | None
+    """None, like `source`, for what no request asked for: the command line, the sweeper."""
+    source: str | None
+    user_agent: str | None
+    earlier_at: Instant | None
+    """When the token was first used, for a retry or a replay."""
+    earlier_user_agent: str | None
+
+
+def audit_entries(
+    decisions: Iterable[Decision], origins: Sequence[Origin | None], now: Instant
+) -> list[AuditEntry]:
+    """The entries of a turn taken at `now`, in the order of its facts.
+
+    `origins` has one for each decision, None where there was no request; or none at all.
+    """
+    told = list(decisions)
+    if origins and len(origins) != len(told):
+        raise ValueError(f"{len(told)} decisions with {len(origins)} origins: give one for each, or none")
+    return [
+        _entry(fact, origins[place] if origins else None, now)
+        for place, decision in enumerate(told)
+        for fact in decision.facts
+        if fact.kind not in NOT_KEPT
+    ]
+
+
+def _entry(fact: Fact, origin: Origin | None, now: Instant) -> AuditEntry:
+    user_agent = fact.user_agent
+    if user_agent is None and origin is not None:
+        user_agent = origin.user_agent
+    return AuditEntry(
+        at=now,
+        kind=fact.kind,
+        actor_id=fact.actor_id,
+        user_id=fact.user_id,
+        client_id=fact.client_id,
+        session_id=fact.session_id,
+        role_id=fact.role_id,
+        why=fact.why,
+        scopes=fact.scopes,
+        trace_id=None if origin is None else origin.trace_id,
+        source=None if origin is None else origin.source,
+        user_agent=user_agent,
+        earlier_at=fact.earlier_at,
+        earlier_user_agent=fact.earlier_user_agent,
+    )

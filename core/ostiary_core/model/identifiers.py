@@ -1,0 +1,79 @@
+"""User names and telephone numbers: what is allowed, and under which key each is taken."""
+
+import re
+import unicodedata
+from typing import Final
+
+from ostiary_core.model.records import Identifier, IdentifierKind, Key, Table, TextCodePurpose, User
+
+__all__ = [
+    "RESERVED",
+    "canonical_username",
+    "is_phone",
+    "is_username",
+    "names_of",
+    "phone_identifier",
+    "phone_key",
+    "text_code_key",
+    "username_key",
+]
+
+RESERVED: Final = frozenset({"batch-delete", "export", "import", "import-template", "new", "options"})
+"""Words that stand in paths of the interface and the pages where an identifier would, so that none may be
+one."""
+
+_USERNAME: Final = re.compile(r"[^\s\x00-\x1f\x7f<>\"'\\/:]{1,64}")
+_PHONE: Final = re.compile(r"\+?[0-9]{5,20}", re.ASCII)
+
+
+def is_username(text: str) -> bool:
+    """1 to 64 printable characters without white space, quotes, slashes or colons."""
+    return _USERNAME.fullmatch(text) is not None and all(
+        unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") for c in text
+    )
+
+
+def is_phone(text: str) -> bool:
+    """5 to 20 digits, with or without a leading plus."""
+    return _PHONE.fullmatch(text) is not None
+
+
+def canonical_username(username: str) -> str:
+    """Names that a reader would take for one another are one name: compatibility forms, letter case.
+
+    Unicode's compatibility caseless matching (§3.13, D146): folding makes what is no longer normalised, and
+    normalising what is no longer folded, so each is done again. NFKC at the end only writes it shorter.
+
+    >>> canonical_username("Ａnna"), canonical_username("ΐ") == canonical_username("ΐ".upper())
+    ('anna', True)
+    """
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", username).casefold())
+    return unicodedata.normalize("NFKC", folded.casefold())
+
+
+def username_key(username: str) -> Key:
+    """Where a user name is taken."""
+    return Key(Table.IDENTIFIER, (IdentifierKind.USERNAME.value, canonical_username(username)))
+
+
+def phone_key(phone: str) -> Key:
+    """Where a telephone number is taken."""
+    return Key(Table.IDENTIFIER, (IdentifierKind.PHONE.value, phone))
+
+
+def names_of(user: User) -> tuple[Identifier, ...]:
+    """The records by which the names of `user` are taken."""
+    name = Identifier(
+        kind=IdentifierKind.USERNAME, value=canonical_username(user.username), user_id=user.user_id
+    )
+    return (name,) if user.phone is None else (name, phone_identifier(user.phone, user.user_id))
+
+
+def phone_identifier(phone: str, user_id: str) -> Identifier:
+    """The record by which a telephone number is taken."""
+    return Identifier(kind=IdentifierKind.PHONE, value=phone, user_id=user_id)
+
+
+def text_code_key(purpose: TextCodePurpose, phone: str) -> Key:
+    """Where the outstanding code of a number stands."""
+    return Key(Table.TEXT_CODE, (purpose.value, phone))

@@ -1,0 +1,68 @@
+"""The numbers and choices of the specification that a simulation may want to vary."""
+
+from dataclasses import dataclass
+
+from ostiary_core.model.instant import Instant, later, seconds_until
+
+__all__ = ["SPECIFICATION", "Policy"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What the rules are parametrised by; the defaults are the specification's ("Limits", rule 4)."""
+
+    code_seconds: int = 300
+    grace_seconds: int = 30
+    salt_margin_seconds: int = 0
+    """How much longer than the grace a salt is kept: an instance whose clock is ahead must not take the
+    grace away from one whose clock is behind (READINGS 1)."""
+    compare_user_agent: bool = True
+    """Whether a safe retry must come with the User-Agent of the first use ("Session and tokens")."""
+    revoke_on_code_replay: bool = False
+    """RFC 6749 §4.1.2 SHOULD: a code redeemed twice ends the session it made (READINGS 10)."""
+    wrong_passwords_until_ending: int = 5
+    """As many wrong current passwords inside the window end everything (READINGS 24)."""
+    wrong_password_window_seconds: int = 15 * 60
+    free_sign_in_failures: int = 5
+    """Failed sign-ins of one account that cost nothing; from there each one doubles the wait."""
+    longest_sign_in_wait_seconds: int = 15 * 60
+    text_code_seconds: int = 600
+    text_code_tries: int = 5
+    text_code_pause_seconds: int = 60
+    """A number is sent no further code for so long."""
+    text_codes_a_day: int = 10
+    """Codes a number is sent before one of them is entered rightly: bounds what guessing can yield."""
+    text_codes_asked_a_day: int = 20
+    """Codes that one account may ask for within a day, whatever the numbers (READINGS 43)."""
+    minimum_password_length: int = 8
+    retention_seconds: int = 30 * 24 * 60 * 60
+    """How long a dead session is kept, so that its tokens are still recognised (READINGS 3)."""
+
+    def sign_in_wait_seconds(self, failures: int) -> int:
+        """How long after so many failed sign-ins in a row the next may come: each past the free ones
+        doubles it."""
+        if failures < self.free_sign_in_failures:
+            return 0
+        doublings = min(failures - self.free_sign_in_failures, 20)
+        return min(int(2**doublings), self.longest_sign_in_wait_seconds)
+
+    def seconds_to_sign_in(self, failures: int, last_at: Instant | None, now: Instant) -> int:
+        """The whole seconds until the next try after so many failed sign-ins in a row, the last at `last_at`;
+        0 where it may come now.
+
+        One that lies further ahead than the longest wait was not counted by an instance whose clock goes
+        ahead: the clock was set back, and nobody waits until it is there again.
+        """
+        wait_seconds = self.sign_in_wait_seconds(failures)
+        if last_at is None or not wait_seconds or last_at > later(now, self.longest_sign_in_wait_seconds):
+            return 0
+        return seconds_until(later(last_at, wait_seconds) - now)
+
+    @property
+    def salt_seconds(self) -> int:
+        """How long after a rotation its salt is kept at least."""
+        return self.grace_seconds + self.salt_margin_seconds
+
+
+SPECIFICATION = Policy()
+"""The policy that the specification describes."""

@@ -1,0 +1,410 @@
+"""What is stored: nine kinds of record, each with its key and the revision that guards its next write.
+
+Records are values. Nobody changes one: the rules make its next revision (`revised`) and put both into a
+guarded `Update`. Time-driven states are not stored: a code is not *marked* expired, it is computed to be
+(`code.state_of`, `session.state_of`).
+
+An access token has no record: its session holds the digest of the one that it has now, and is found by it.
+Refresh tokens have, as the spent ones are recognised for as long as their session is (READINGS 3).
+"""
+
+from dataclasses import field
+from enum import IntEnum, StrEnum
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.making import immutable
+from ostiary_core.model.secret import Digest
+from ostiary_core.model.why import Why
+
+__all__ = [
+    "RECORD_TABLES",
+    "AuthorizationCode",
+    "Client",
+    "Consent",
+    "Epochs",
+    "GrantType",
+    "Identifier",
+    "IdentifierKind",
+    "Key",
+    "Place",
+    "Record",
+    "RefreshToken",
+    "Role",
+    "Session",
+    "SessionKind",
+    "Table",
+    "TextCode",
+    "TextCodePurpose",
+    "User",
+    "references",
+    "revised",
+]
+
+
+class Table(IntEnum):
+    """The tables in the order in which a store loads them: each refers only to later ones."""
+
+    IDENTIFIER = 1
+    ACCESS_TOKEN = 2
+    """No table of its own, but a second way into the sessions: by the digest of the present access token."""
+    REFRESH_TOKEN = 3
+    TEXT_CODE = 4
+    CODE = 5
+    SESSION = 6
+    CONSENT = 7
+    USER = 8
+    ROLE = 9
+    CLIENT = 10
+
+
+RECORD_TABLES: Final = tuple(table for table in Table if table is not Table.ACCESS_TOKEN)
+"""Those that records are in."""
+
+
+class Key(NamedTuple):
+    """The address of one record: its table and its identifier there."""
+
+    table: Table
+    id: bytes | str | tuple[str, str]
+
+
+Place = tuple[Table, Any]
+"""What a `Key` is without its names: equal to it, and made in a tenth of the time."""
+
+_keyed: Final = tuple.__new__
+"""Makes the key of a record in half the time that `Key` itself takes."""
+
+
+class GrantType(StrEnum):
+    """The grants a client may register (RFC 6749 §4.1, §6, §4.4)."""
+
+    AUTHORIZATION_CODE = "authorization_code"
+    REFRESH_TOKEN = "refresh_token"
+    CLIENT_CREDENTIALS = "client_credentials"
+
+
+class SessionKind(StrEnum):
+    """What a session was made by. Tokens of one kind are never accepted for another (READINGS 12)."""
+
+    LOGIN = "login"
+    AUTHORIZATION_CODE = "authorization_code"
+    CLIENT_CREDENTIALS = "client_credentials"
+
+
+class IdentifierKind(StrEnum):
+    """By what a user can be found at sign-in and recovery."""
+
+    USERNAME = "username"
+    PHONE = "phone"
+
+
+class TextCodePurpose(StrEnum):
+    """What a code in a text message opens."""
+
+    CHANGE_PHONE = "change-phone"
+    RESET_PASSWORD = "reset-password"
+
+
+class Epochs(NamedTuple):
+    """The epochs of a session or code, or those it would be born under now (READINGS 9).
+
+    A user-wide, client-wide or consent-wide ending moves one of them on, and every record born under an
+    older one is dead: it costs the same for one session or a million, and nothing revives.
+    """
+
+    user: int
+    client: int
+    consent: int
+
+
+@immutable(kw_only=True)
+class Client:
+    """A registered client ("Resources", Client); `console` and `mobile` are the backend's own."""
+
+    table: ClassVar[Table] = Table.CLIENT
+
+    client_id: str
+    name: str
+    secret_digest: Digest | None = field(repr=False)
+    """None for the built-in clients, which nobody can authenticate as."""
+    secret_used_at: Instant | None = None
+    """When it last authenticated, to about a minute (`client_secret.note_use`)."""
+    old_secret_digest: Digest | None = field(default=None, repr=False)
+    """The secret before it, where a reset let that one live on."""
+    old_secret_until: Instant | None = None
+    """The old secret authenticates before this instant, and not at it or later."""
+    old_secret_used_at: Instant | None = None
+    wrong_secrets: int = 0
+    """How often a wrong secret came since the present one was set (`client_secret.add_wrong`)."""
+    wrong_secret_at: Instant | None = None
+    """When the last of them came."""
+    redirect_uris: tuple[str, ...]
+    grant_types: tuple[GrantType, ...]
+    scopes: tuple[str, ...]
+    auto_approve_scopes: tuple[str, ...]
+    access_token_seconds: int
+    refresh_token_seconds: int
+    enabled: bool
+    built_in: bool
+    deleted_at: Instant | None = None
+    epoch: int = 0
+    epoch_why: Why | None = None
+    epoch_at: Instant | None = None
+    created_at: Instant
+    updated_at: Instant
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, self.client_id))
+
+
+@immutable(kw_only=True)
+class User:
+    """An account of the backend. `user_id` is `sub` and never changes."""
+
+    table: ClassVar[Table] = Table.USER
+
+    user_id: str
+    username: str
+    name: str
+    phone: str | None = None
+    avatar_url: str | None = None
+    locale: str | None = None
+    timezone: str | None = None
+    password_hash: str | None = field(repr=False)
+    """Argon2id in its encoded form, made and verified outside the core; None where there is none yet."""
+    must_change_password: bool
+    role_ids: tuple[str, ...] = ()
+    enabled: bool = True
+    deleted_at: Instant | None = None
+    epoch: int = 0
+    epoch_why: Why | None = None
+    epoch_at: Instant | None = None
+    wrong_passwords_at: tuple[Instant, ...] = ()
+    """When the current password was entered wrongly, while that still counts (READINGS 24)."""
+    text_codes_asked_at: tuple[Instant, ...] = ()
+    """When it asked for codes to a new telephone number, while that still counts (READINGS 43)."""
+    failed_sign_ins: int = 0
+    last_failed_sign_in_at: Instant | None = None
+    created_at: Instant
+    updated_at: Instant
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, self.user_id))
+
+
+@immutable(kw_only=True)
+class Role:
+    """A named set of permissions; its identifier is its code. `super_admin` holds every one of them."""
+
+    table: ClassVar[Table] = Table.ROLE
+
+    role_id: str
+    name: str
+    permissions: tuple[str, ...] = ()
+    built_in: bool = False
+    holders: int = 0
+    """How many users hold it, disabled ones too: a role that is held cannot be deleted."""
+    enabled_holders: int = 0
+    """How many of them are enabled: what keeps the last super administrator in place."""
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, self.role_id))
+
+
+@immutable(kw_only=True)
+class Identifier:
+    """A user name or telephone number that is taken, and by whom: uniqueness as a record.
+
+    It stays at revision 1 even where it passes from one user to another in one turn: whoever gives a name up
+    does not load it. The revision of that user, who is written with it, guards it.
+    """
+
+    table: ClassVar[Table] = Table.IDENTIFIER
+
+    kind: IdentifierKind
+    value: str
+    user_id: str
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, (self.kind.value, self.value)))
+
+
+@immutable(kw_only=True)
+class AuthorizationCode:
+    """What a code is bound to ("Authorization code"), and what became of it."""
+
+    table: ClassVar[Table] = Table.CODE
+
+    digest: Digest = field(repr=False)
+    client_id: str
+    user_id: str
+    redirect_uri: str
+    code_challenge: str = field(repr=False)
+    scopes: tuple[str, ...]
+    issued_at: Instant
+    epochs: Epochs
+    session_id: str | None = None
+    """The session it was redeemed for; set once, by the only redemption."""
+    settled_at: Instant | None = None
+    """When it was used or voided."""
+    voided_why: Why | None = None
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, self.digest))
+
+
+@immutable(kw_only=True)
+class Session:
+    """One authorization and the pair of tokens it holds now ("Session (grant)")."""
+
+    table: ClassVar[Table] = Table.SESSION
+
+    session_id: str
+    kind: SessionKind
+    client_id: str
+    user_id: str | None
+    scopes: tuple[str, ...]
+    """The scopes of the grant; they never change (READINGS 34)."""
+    epochs: Epochs
+    started_at: Instant
+    expires_at: Instant
+    """The maximum: no token of the session is good at this instant or later."""
+    generation: int = 0
+    """How often the pair was rotated; a token carries the generation it was made in."""
+    access_digest: Digest = field(repr=False)
+    """Of its one access token; no two sessions have the same."""
+    access_scopes: tuple[str, ...]
+    access_expires_at: Instant
+    salt: bytes | None = field(default=None, repr=False)
+    """What the present pair was derived with, while a safe retry may still ask for it again."""
+    rotated_at: Instant | None = None
+    rotated_user_agent: str | None = None
+    ended_at: Instant | None = None
+    ended_why: Why | None = None
+    user_agent: str | None = None
+    source: str = ""
+    """The address the session was started from."""
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, self.session_id))
+
+
+@immutable(kw_only=True)
+class RefreshToken:
+    """The digest of a refresh token, spent or not, and the session it leads to. It never changes."""
+
+    table: ClassVar[Table] = Table.REFRESH_TOKEN
+
+    digest: Digest = field(repr=False)
+    session_id: str
+    generation: int
+    """That of the pair it was made in; spent once the session is past it."""
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, self.digest))
+
+
+@immutable(kw_only=True)
+class Consent:
+    """What a user lets a client do without being asked again (READINGS 26)."""
+
+    table: ClassVar[Table] = Table.CONSENT
+
+    user_id: str
+    client_id: str
+    scopes: tuple[str, ...]
+    granted_at: Instant
+    epoch: int = 0
+    """Moves on when the user withdraws, and takes the client's sessions of this user with it."""
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, (self.user_id, self.client_id)))
+
+
+@immutable(kw_only=True)
+class TextCode:
+    """The one outstanding code sent to a telephone number for one purpose (READINGS 28)."""
+
+    table: ClassVar[Table] = Table.TEXT_CODE
+
+    purpose: TextCodePurpose
+    phone: str
+    digest: Digest = field(repr=False)
+    issued_at: Instant
+    wrong_tries: int = 0
+    drawn: int = 1
+    """How many codes this number was sent since `counted_from`."""
+    counted_from: Instant
+    revision: int = 1
+
+    @property
+    def key(self) -> Key:
+        return _keyed(Key, (self.table, (self.purpose.value, self.phone)))
+
+
+Record = Client | User | Role | Identifier | AuthorizationCode | Session | RefreshToken | Consent | TextCode
+
+R = TypeVar("R", bound=Record)
+
+
+def revised(record: R, **changes: Any) -> R:
+    """The next revision of `record`, with `changes` made: in half the time of `dataclasses.replace`."""
+    if "revision" in changes:
+        raise TypeError("the next revision follows from the present one")
+    changes["revision"] = record.revision + 1
+    kind: type[Any] = type(record)
+    revision: R = object.__new__(kind)
+    for name in kind.__slots__:
+        setattr(revision, name, changes.pop(name) if name in changes else getattr(record, name))
+    if changes:
+        raise TypeError(f"{kind.__name__} has no field {', '.join(changes)}")
+    return revision
+
+
+def references(record: Record) -> tuple[Place, ...]:
+    """The records that must be loaded wherever `record` is, all of later tables."""
+    match record:
+        case RefreshToken():
+            return ((Session.table, record.session_id),)
+        case Session():
+            return _references_of(record)
+        case User():
+            return tuple([(Role.table, role_id) for role_id in record.role_ids]) if record.role_ids else ()
+        case Client() | Consent() | Role() | TextCode():
+            return ()
+        case Identifier():
+            return ((User.table, record.user_id),)
+        case AuthorizationCode():
+            return (
+                *(() if record.session_id is None else ((Session.table, record.session_id),)),
+                (Consent.table, (record.user_id, record.client_id)),
+                (User.table, record.user_id),
+                (Client.table, record.client_id),
+            )
+
+
+def _references_of(session: Session) -> tuple[Place, ...]:
+    client = (Client.table, session.client_id)
+    if session.user_id is None:
+        return (client,)
+    user = (User.table, session.user_id)
+    if session.kind is SessionKind.LOGIN:
+        return user, client
+    return (Consent.table, (session.user_id, session.client_id)), user, client

@@ -1,0 +1,160 @@
+"""Bearer values: how they are drawn, derived, digested, and kept out of every printed form."""
+
+import hmac
+from base64 import urlsafe_b64encode
+from hashlib import blake2s, sha256
+from typing import Final, NewType
+
+from ostiary_core.model.instant import Instant
+
+__all__ = [
+    "TOKEN_LENGTH",
+    "Digest",
+    "Entropy",
+    "Secret",
+    "dated_id",
+    "digest_of",
+    "draw_client_secret",
+    "draw_id",
+    "draw_salt",
+    "draw_session_id",
+    "draw_text_code",
+    "draw_token",
+    "successor",
+]
+
+Digest = NewType("Digest", bytes)
+"""The SHA-256 of a bearer value: the only thing of it that is ever stored."""
+
+Entropy = NewType("Entropy", bytes)
+"""32 random bytes that came with an event. The core draws nothing itself.
+
+Whatever is drawn from fewer or more raises `ValueError`: that is a fault of the program, as `NotLoaded` is.
+"""
+
+TOKEN_LENGTH: Final = 43
+_ENTROPY_BYTES: Final = 32
+_LETTERS_AND_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+class Secret:
+    """A bearer value in plain text: a token, code, client secret. Its printed form shows nothing.
+
+    >>> str(Secret("abc")), repr(Secret("abc"))
+    ('[secret]', 'Secret([secret])')
+    """
+
+    __slots__ = ("_digest", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text: str | None = text
+        self._digest: Digest | None = None
+
+    def reveal(self) -> str:
+        """The text itself, for the one answer that carries it."""
+        if self._text is None:
+            raise ValueError("the text of this secret was not kept")
+        return self._text
+
+    def digest_alone(self) -> "Secret":
+        """The same without its text: for what is only compared."""
+        kept = Secret("")
+        kept._digest = self.digest
+        kept._text = None
+        return kept
+
+    @property
+    def digest(self) -> Digest:
+        """Its SHA-256; lone surrogates are digested too, so that no text makes this fail."""
+        if self._digest is None:
+            self._digest = digest_of(self.reveal())
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self.digest, other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return "Secret([secret])"
+
+    def __str__(self) -> str:
+        return "[secret]"
+
+
+def digest_of(text: str) -> Digest:
+    """The SHA-256 of `text` in UTF-8."""
+    return Digest(sha256(text.encode("utf-8", "surrogatepass")).digest())
+
+
+def _expand(entropy: Entropy, purpose: str) -> bytes:
+    """32 bytes that depend on the entropy and on what they are for, so that one draw serves several.
+
+    BLAKE2s with a key (RFC 7693 §2.9): what HMAC does, in one pass.
+    """
+    # With none at all everybody would get the same token.
+    if len(entropy) != _ENTROPY_BYTES:
+        raise ValueError(f"expected {_ENTROPY_BYTES} random bytes as entropy, got {len(entropy)}")
+    return blake2s(purpose.encode(), key=entropy).digest()
+
+
+def _base64url(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def draw_token(entropy: Entropy, purpose: str) -> Secret:
+    """A fresh opaque value of 43 base64url characters ("What the service does", 5)."""
+    return Secret(_base64url(_expand(entropy, purpose)))
+
+
+def draw_id(entropy: Entropy, purpose: str) -> str:
+    """A fresh identifier of 32 hexadecimal digits; not a secret."""
+    return _expand(entropy, purpose)[:16].hex()
+
+
+def dated_id(now: Instant, drawn: bytes) -> str:
+    """An identifier of 32 hexadecimal digits that begins with its instant; not a secret.
+
+    What starts together then lies together in a store's indexes: with random ones every start touches pages
+    of its own, up to three more of the six that a commit writes for it.
+
+    >>> dated_id(Instant(1_800_000_000_000), bytes(32))
+    '01a3185c500000000000000000000000'
+    """
+    return (max(now, 0) % 2**48).to_bytes(6).hex() + drawn[:10].hex()
+
+
+def draw_session_id(entropy: Entropy, now: Instant) -> str:
+    """A fresh identifier of a session."""
+    return dated_id(now, _expand(entropy, "session"))
+
+
+def draw_client_secret(entropy: Entropy) -> Secret:
+    """A client secret of 43 letters and digits: 256 bits, safe in any form of Basic (READINGS 20)."""
+    number = int.from_bytes(_expand(entropy, "client secret") + _expand(entropy, "client secret, more"))
+    characters = []
+    for _ in range(TOKEN_LENGTH):
+        number, index = divmod(number, len(_LETTERS_AND_DIGITS))
+        characters.append(_LETTERS_AND_DIGITS[index])
+    return Secret("".join(characters))
+
+
+def draw_text_code(entropy: Entropy) -> Secret:
+    """Six decimal digits for a text message (READINGS 28)."""
+    return Secret(f"{int.from_bytes(_expand(entropy, 'text code')) % 1_000_000:06d}")
+
+
+def draw_salt(entropy: Entropy) -> bytes:
+    """The 32 bytes that a rotation's successor pair is derived with (READINGS 1)."""
+    return _expand(entropy, "rotation salt")
+
+
+def successor(salt: bytes, purpose: str, spent: Secret) -> Secret:
+    """The token that follows `spent`: derived, not drawn, so that a retry gets the same again.
+
+    HMAC-SHA256(salt, purpose ‖ spent), base64url without padding (READINGS 1). The salt is in the
+    store and the spent token is with the client: neither alone yields the successor.
+    """
+    message = purpose.encode() + spent.reveal().encode("utf-8", "surrogatepass")
+    return Secret(_base64url(hmac.digest(salt, message, "sha256")))

@@ -1,0 +1,157 @@
+"""Who is calling: a client by its secret, or a signed-in user by the token of a login session."""
+
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import Refused, Reply
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.records import Client, GrantType, Role, Session, SessionKind, User
+from ostiary_core.model.secret import Digest
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.session import SessionState, state_of
+
+__all__ = [
+    "Person",
+    "actor_id_of",
+    "allowed",
+    "authenticate_client",
+    "exceeds",
+    "is_authenticated",
+    "is_super_administrator",
+    "permissions_of",
+    "person",
+    "person_free_to_act",
+    "registered_for",
+    "roles_named",
+    "roles_of",
+]
+
+_NOT_AUTHENTICATED: Final = frozenset(
+    {
+        *(Why.CLIENT_UNKNOWN, Why.CLIENT_BUILT_IN, Why.CLIENT_SECRET_WRONG),
+        *(Why.CLIENT_DELETED, Why.CLIENT_DISABLED),
+    }
+)
+"""What is `invalid_client` ("Authentication", rule 1)."""
+
+
+def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now: Instant) -> Client | Why:
+    """The client that proved itself, or why it did not ("Authentication", rule 1)."""
+    client = snapshot.client(credentials.client_id)
+    if client is None:
+        return Why.CLIENT_UNKNOWN
+    if client.built_in or client.secret_digest is None:
+        return Why.CLIENT_BUILT_IN
+    old_stands = client.old_secret_until is not None and now < client.old_secret_until
+    old = client.old_secret_digest if old_stands else None
+    # First, so that what became of a client is known to whoever has its secret alone.
+    if not _is_one_of(credentials, client.secret_digest, old):
+        return Why.CLIENT_SECRET_WRONG
+    if client.deleted_at is not None:
+        return Why.CLIENT_DELETED
+    return client if client.enabled else Why.CLIENT_DISABLED
+
+
+def is_authenticated(reply: Reply) -> bool:
+    """Whether the client proved itself, whatever else was wrong with what it asked."""
+    return not (isinstance(reply, Refused) and reply.why in _NOT_AUTHENTICATED)
+
+
+def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | None) -> bool:
+    """Compared over digests, in a time that tells neither which of the two it was nor whether there are
+    two (READINGS 20)."""
+    presented = credentials.secret.digest
+    return bool(
+        hmac.compare_digest(present, presented)
+        | hmac.compare_digest(present if old is None else old, presented)
+    )
+
+
+def registered_for(
+    grant: GrantType, credentials: ClientCredentials, snapshot: Snapshot, now: Instant
+) -> Client | Why:
+    """The authenticated client, if it registers `grant`."""
+    client = authenticate_client(credentials, snapshot, now)
+    if isinstance(client, Client) and grant not in client.grant_types:
+        return Why.GRANT_NOT_REGISTERED
+    return client
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A signed-in user and the login session that says so."""
+
+    user: User
+    session: Session
+
+
+def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
+    """Who holds this access token of a login session; third-party tokens are not accepted here."""
+    session = snapshot.session_by_access_token(caller.access_token.digest)
+    if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
+        return Why.NOT_SIGNED_IN
+    if state_of(session, snapshot, now) is not SessionState.ACTIVE or now >= session.access_expires_at:
+        return Why.NOT_SIGNED_IN
+    user = snapshot.user(session.user_id)
+    return Why.NOT_SIGNED_IN if user is None else Person(user, session)
+
+
+def person_free_to_act(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
+    """As `person`, past a forced password change."""
+    who = person(caller, snapshot, now)
+    is_held_up = isinstance(who, Person) and who.user.must_change_password
+    return Why.PASSWORD_MUST_CHANGE if is_held_up else who
+
+
+def roles_named(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
+    """The roles of these names that exist."""
+    found = (snapshot.role(role_id) for role_id in role_ids)
+    return tuple(role for role in found if role is not None)
+
+
+def roles_of(user: User, snapshot: Snapshot) -> tuple[Role, ...]:
+    """The roles of `user` that exist."""
+    return roles_named(user.role_ids, snapshot)
+
+
+def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
+    """What `user` may do; the super administrator may do everything."""
+    if SUPER_ADMINISTRATOR in user.role_ids:
+        return tuple(permission.value for permission in Permission)
+    held = {permission for role in roles_of(user, snapshot) for permission in role.permissions}
+    return tuple(permission.value for permission in Permission if permission.value in held)
+
+
+def is_super_administrator(who: Person | Operator) -> bool:
+    """Who may act on a super administrator, and see sessions that represent no user."""
+    return isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids
+
+
+def actor_id_of(who: Person | Operator) -> str | None:
+    """Who did it, for the audit trail; None for whoever runs the machine."""
+    return None if isinstance(who, Operator) else who.user.user_id
+
+
+def exceeds(roles: tuple[Role, ...], who: Person | Operator, snapshot: Snapshot) -> bool:
+    """Whether any of `roles` allows what `who` may not do: nobody hands out more than they hold."""
+    if is_super_administrator(who) or isinstance(who, Operator):
+        return False
+    held = set(permissions_of(who.user, snapshot))
+    return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= held for role in roles)
+
+
+def allowed(
+    caller: Caller, permission: Permission, snapshot: Snapshot, now: Instant
+) -> Person | Operator | Why:
+    """The caller, if signed in, past a forced password change, and holding `permission`."""
+    if isinstance(caller, Operator):
+        return caller
+    who = person_free_to_act(caller, snapshot, now)
+    if isinstance(who, Why):
+        return who
+    return who if permission.value in permissions_of(who.user, snapshot) else Why.PERMISSION_MISSING

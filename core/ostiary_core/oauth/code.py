@@ -1,0 +1,158 @@
+"""The authorization code: issued once, redeemed once, void at the first mistake.
+
+Rules, all in this file ("Authorization code", READINGS 10 and 18):
+
+- A code is bound to client, redirect URI, challenge, scope and user, and good for 300 seconds.
+- It is redeemed at most once, for a session and its pair of tokens.
+- Every failure by an authenticated client that presents a known, unused code voids it, also when that
+  client is not its owner. An unknown code and a used one change nothing.
+- Endings of its user, client or consent void it without touching it (`endings`).
+"""
+
+from enum import StrEnum
+
+from ostiary_core.events import CodeRedeemed
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import Change, Decision, Fact, FactKind, Insert, Refused, Update, refused
+from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, revised
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import pkce, session
+from ostiary_core.oauth.inherited_endings import ended_from_above
+
+__all__ = ["CodeState", "issue", "redeem", "state_of"]
+
+
+class CodeState(StrEnum):
+    """What a code is at an instant; its moves are drawn in docs/states.md."""
+
+    ISSUED = "issued"
+    USED = "used"
+    VOID = "void"
+    EXPIRED = "expired"
+
+
+def state_of(code: AuthorizationCode, snapshot: Snapshot, now: Instant, policy: Policy) -> CodeState:
+    """The state of `code` at `now`; usable while less than 300 s have passed (READINGS 8)."""
+    if code.session_id is not None:
+        return CodeState.USED
+    if code.voided_why is not None or ended_from_above(code, snapshot) is not None:
+        return CodeState.VOID
+    return CodeState.EXPIRED if now >= later(code.issued_at, policy.code_seconds) else CodeState.ISSUED
+
+
+def issue(code: AuthorizationCode) -> tuple[Change, Fact]:
+    """A new code."""
+    return Insert(code), _told(FactKind.CODE_ISSUED, code)
+
+
+def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """A code presented by an authenticated client that registers the grant (RFC 6749 §4.1.3)."""
+    if event.code is None:
+        return refused(Why.CODE_MISSING)
+    known = snapshot.code(event.code.digest)
+    code = _checked(event, known, client, snapshot, now, policy)
+    if isinstance(code, Why):
+        return _failed(code, known, client, snapshot, now, policy)
+    made, issued, writes, started = session.start(
+        kind=SessionKind.AUTHORIZATION_CODE,
+        client=client,
+        user_id=code.user_id,
+        scopes=code.scopes,
+        epochs=code.epochs,
+        user_agent=event.user_agent,
+        source=event.source,
+        entropy=event.entropy,
+        now=now,
+    )
+    used = revised(code, session_id=made.session_id, settled_at=now)
+    return Decision(
+        issued,
+        (Update(code, used), *writes),
+        (_told(FactKind.CODE_USED, used), started),
+    )
+
+
+def _checked(
+    event: CodeRedeemed,
+    code: AuthorizationCode | None,
+    client: Client,
+    snapshot: Snapshot,
+    now: Instant,
+    policy: Policy,
+) -> AuthorizationCode | Why:
+    """The code, when the exchange is right in everything; else what is wrong, in the order of `Why`."""
+    if event.redirect_uri is None:
+        return Why.REDIRECT_URI_MISSING
+    if code is None:
+        return Why.CODE_UNKNOWN
+    if code.client_id != client.client_id:
+        return Why.CODE_OF_ANOTHER_CLIENT
+    match state_of(code, snapshot, now, policy):
+        case CodeState.USED:
+            return Why.CODE_USED
+        case CodeState.VOID:
+            return Why.CODE_VOID
+        case CodeState.EXPIRED:
+            return Why.CODE_EXPIRED
+        case CodeState.ISSUED:
+            pass
+    if event.redirect_uri != code.redirect_uri:
+        return Why.REDIRECT_URI_DIFFERENT
+    if event.code_verifier is None:
+        return Why.VERIFIER_MISSING
+    if not pkce.proves(event.code_verifier, code.code_challenge):
+        return Why.VERIFIER_WRONG
+    if code.redirect_uri not in client.redirect_uris:
+        return Why.REDIRECT_URI_UNREGISTERED
+    if not set(code.scopes) <= set(client.scopes):
+        return Why.SCOPE_UNREGISTERED
+    return code
+
+
+def _failed(
+    why: Why,
+    code: AuthorizationCode | None,
+    client: Client,
+    snapshot: Snapshot,
+    now: Instant,
+    policy: Policy,
+) -> Decision:
+    """A failed exchange: it voids a known, unused code, whoever presented it (READINGS 18)."""
+    if code is None:
+        return refused(why)
+    state = state_of(code, snapshot, now, policy)
+    if state is CodeState.USED:
+        return _presented_again(why, code, client, snapshot, now, policy)
+    if state is CodeState.VOID:
+        return refused(why)
+    voided = revised(code, voided_why=why, settled_at=now)
+    return Decision(Refused(why), (Update(code, voided),), (_told(FactKind.CODE_VOIDED, voided),))
+
+
+def _presented_again(
+    why: Why, code: AuthorizationCode, client: Client, snapshot: Snapshot, now: Instant, policy: Policy
+) -> Decision:
+    """A used code: refused, and where the setting asks for it the session it made ends (READINGS 10)."""
+    made = None if code.session_id is None else snapshot.session(code.session_id)
+    if (
+        not policy.revoke_on_code_replay
+        or made is None
+        or made.client_id != client.client_id
+        or session.state_of(made, snapshot, now) is not session.SessionState.ACTIVE
+    ):
+        return refused(why)
+    changes, fact = session.end(made, Why.CODE_REPLAYED, now)
+    return refused(why, *changes, facts=(fact,))
+
+
+def _told(kind: FactKind, code: AuthorizationCode) -> Fact:
+    return Fact(
+        kind=kind,
+        client_id=code.client_id,
+        user_id=code.user_id,
+        session_id=code.session_id,
+        why=code.voided_why,
+        scopes=code.scopes,
+    )

@@ -1,0 +1,267 @@
+"""Authorization requests at `/sso`: whether one is in order, what the user is asked, and the answer.
+
+Errors here never reach a redirect address; only `code` and `access_denied` do ("Browser behaviour", 7).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+from ostiary_core.events import (
+    AuthorizationChecked,
+    AuthorizationParameters,
+    ConsentDenied,
+    ConsentGiven,
+    ConsentRecalled,
+    ConsentWithdrawn,
+    SignedIn,
+)
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
+    AuthorizationOffered,
+    Change,
+    CodeIssued,
+    ConsentRefused,
+    Decision,
+    Done,
+    Fact,
+    FactKind,
+    FieldFault,
+    FieldRule,
+    Insert,
+    Refused,
+    ScopeOffered,
+    Update,
+    refused,
+)
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import AuthorizationCode, Client, Consent, GrantType, revised
+from ostiary_core.model.secret import Entropy, Secret, draw_token
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import code as authorization_code
+from ostiary_core.oauth.authentication import Person, person_free_to_act
+from ostiary_core.oauth.inherited_endings import epochs_now
+from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
+from ostiary_core.oauth.scopes import parse_scope
+
+__all__ = ["check", "deny", "give", "recall", "withdraw"]
+
+
+class _Request(NamedTuple):
+    """An authorization request that is in order."""
+
+    who: Person
+    client: Client
+    consent: Consent | None
+    scopes: tuple[str, ...]
+    redirect_uri: str
+    code_challenge: str
+    state: str | None
+
+    @property
+    def unasked(self) -> bool:
+        """Whether every scope is auto-approved or remembered ("Browser behaviour", 4)."""
+        remembered = () if self.consent is None else self.consent.scopes
+        return set(self.scopes) <= {*self.client.auto_approve_scopes, *remembered}
+
+
+def check(event: AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Decision:
+    """What the consent page shows; nothing is recorded."""
+    request = _examined(event.caller, event.parameters, snapshot, now)
+    if isinstance(request, Refused):
+        return Decision(request)
+    return Decision(_offered(request))
+
+
+def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
+    """The user approved: a code, and the consent is remembered where a question was asked."""
+    request = _examined(event.caller, event.parameters, snapshot, now)
+    if isinstance(request, Refused):
+        return Decision(request)
+    if request.unasked:
+        return _issued(request, event.entropy, now)
+    remembered, fact = _remembered(request, now)
+    return _issued(request, event.entropy, now, (remembered,), (fact,))
+
+
+def recall(event: ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision:
+    """Nobody was asked: a code where nobody needs to be, else the question after all."""
+    request = _examined(event.caller, event.parameters, snapshot, now)
+    if isinstance(request, Refused):
+        return Decision(request)
+    return _issued(request, event.entropy, now) if request.unasked else Decision(_offered(request))
+
+
+def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
+    """The user said no: `access_denied` at the redirect address (RFC 6749 §4.1.2.1)."""
+    request = _examined(event.caller, event.parameters, snapshot, now)
+    if isinstance(request, Refused):
+        return Decision(request)
+    return Decision(
+        ConsentRefused(_redirect(request, error="access_denied")),
+        facts=(_told(FactKind.CONSENT_DENIED, request),),
+    )
+
+
+def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
+    """The user takes a consent back; the client's sessions and codes of this user end with it."""
+    who = person_free_to_act(event.caller, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    client = snapshot.client(event.client_id)
+    if client is None or client.built_in:
+        return refused(Why.NOT_FOUND)
+    consent = snapshot.consent(who.user.user_id, event.client_id)
+    fact = Fact(
+        kind=FactKind.CONSENT_WITHDRAWN,
+        user_id=who.user.user_id,
+        client_id=event.client_id,
+        why=Why.CONSENT_WITHDRAWN,
+    )
+    if consent is None:
+        # Sessions can stand without a remembered consent, where every scope is auto-approved.
+        written: Change = Insert(
+            Consent(
+                user_id=who.user.user_id,
+                client_id=event.client_id,
+                scopes=(),
+                granted_at=now,
+                epoch=1,
+            )
+        )
+    else:
+        written = Update(consent, revised(consent, scopes=(), epoch=consent.epoch + 1))
+    return Decision(Done(), (written,), (fact,))
+
+
+def _examined(
+    caller: SignedIn, asked: AuthorizationParameters, snapshot: Snapshot, now: Instant
+) -> _Request | Refused:
+    """The request behind the parameters, or the first thing that is wrong, in the order of `Why`."""
+    who = person_free_to_act(caller, snapshot, now)
+    if isinstance(who, Why):
+        return Refused(who)
+    if asked.undecodable:
+        return Refused(Why.QUERY_UNDECODABLE)
+    if asked.repeated:
+        return Refused(Why.PARAMETER_REPEATED)
+    faults = tuple(_malformed(asked))
+    # With no fault both are there, which the type checker does not see.
+    if faults or asked.redirect_uri is None or asked.code_challenge is None:
+        return Refused(Why.PARAMETERS_MALFORMED, faults=faults)
+    client = snapshot.client(asked.client_id or "")
+    if (
+        client is None
+        or client.built_in
+        or not client.enabled
+        or client.deleted_at is not None
+        or GrantType.AUTHORIZATION_CODE not in client.grant_types
+    ):
+        return Refused(Why.CLIENT_NOT_AUTHORIZABLE)
+    if asked.redirect_uri not in client.redirect_uris:
+        return Refused(Why.REDIRECT_URI_NOT_REGISTERED)
+    if asked.response_type != "code":
+        return Refused(Why.RESPONSE_TYPE_UNSUPPORTED)
+    scopes = client.scopes if asked.scope is None else parse_scope(asked.scope)
+    if not scopes or not set(scopes) <= set(client.scopes):
+        return Refused(Why.SCOPE_NOT_ALLOWED)
+    return _Request(
+        who=who,
+        client=client,
+        consent=snapshot.consent(who.user.user_id, client.client_id),
+        scopes=scopes,
+        redirect_uri=asked.redirect_uri,
+        code_challenge=asked.code_challenge,
+        state=asked.state or None,
+    )
+
+
+def _malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
+    """What is wrong with the form of the parameters ("Consent endpoint errors", `A0401`)."""
+    if not asked.redirect_uri:
+        yield FieldFault("redirect_uri", FieldRule.REQUIRED)
+    if asked.code_challenge is None:
+        yield FieldFault("code_challenge", FieldRule.REQUIRED)
+    elif not is_challenge(asked.code_challenge):
+        yield FieldFault("code_challenge", FieldRule.CODE_CHALLENGE)
+    if asked.code_challenge_method is None:
+        yield FieldFault("code_challenge_method", FieldRule.REQUIRED)
+    elif asked.code_challenge_method != CHALLENGE_METHOD:
+        yield FieldFault("code_challenge_method", FieldRule.CODE_CHALLENGE_METHOD)
+
+
+def _offered(request: _Request) -> AuthorizationOffered:
+    return AuthorizationOffered(
+        client_id=request.client.client_id,
+        client_name=request.client.name,
+        scopes=tuple(
+            ScopeOffered(scope=scope, auto_approved=scope in request.client.auto_approve_scopes)
+            for scope in request.scopes
+        ),
+        username=request.who.user.username,
+        user_name=request.who.user.name,
+        consent_required=not request.unasked,
+    )
+
+
+def _remembered(request: _Request, now: Instant) -> tuple[Change, Fact]:
+    """The consent, widened by what was just approved (READINGS 26)."""
+    fact = _told(FactKind.CONSENT_REMEMBERED, request)
+    if request.consent is None:
+        return Insert(
+            Consent(
+                user_id=request.who.user.user_id,
+                client_id=request.client.client_id,
+                scopes=request.scopes,
+                granted_at=now,
+            )
+        ), fact
+    scopes = tuple(dict.fromkeys((*request.consent.scopes, *request.scopes)))
+    return Update(request.consent, revised(request.consent, scopes=scopes, granted_at=now)), fact
+
+
+def _issued(
+    request: _Request,
+    entropy: Entropy,
+    now: Instant,
+    changes: tuple[Change, ...] = (),
+    facts: tuple[Fact, ...] = (),
+) -> Decision:
+    """A code for the request, and where to send the browser with it."""
+    secret = draw_token(entropy, "authorization code")
+    write, fact = authorization_code.issue(
+        AuthorizationCode(
+            digest=secret.digest,
+            client_id=request.client.client_id,
+            user_id=request.who.user.user_id,
+            redirect_uri=request.redirect_uri,
+            code_challenge=request.code_challenge,
+            scopes=request.scopes,
+            issued_at=now,
+            epochs=epochs_now(request.who.user, request.client, request.consent),
+        )
+    )
+    return Decision(
+        CodeIssued(Secret(_redirect(request, code=secret.reveal()))), (*changes, write), (*facts, fact)
+    )
+
+
+def _redirect(request: _Request, **result: str) -> str:
+    """The redirect address with the result behind whatever query it has ("Browser behaviour", 6).
+
+    The registered address goes out as it is, character by character; only what follows is encoded.
+    """
+    if request.state is not None:
+        result["state"] = request.state
+    base = request.redirect_uri
+    joint = "?" if "?" not in base else "" if base.endswith(("?", "&")) else "&"
+    return base + joint + urlencode(result, quote_via=quote, errors="surrogatepass")
+
+
+def _told(kind: FactKind, request: _Request) -> Fact:
+    return Fact(
+        kind=kind,
+        user_id=request.who.user.user_id,
+        client_id=request.client.client_id,
+        scopes=request.scopes,
+    )

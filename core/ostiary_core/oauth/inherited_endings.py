@@ -1,0 +1,86 @@
+"""Why a session or code is dead without having been touched: the endings of its user, client or consent.
+
+A user, a client and a consent each carry an epoch; sessions and codes remember the ones they were born
+under (READINGS 9). An ending moves one epoch on and so costs the same for one session or a million.
+"""
+
+from typing import Any
+
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Epochs,
+    Session,
+    SessionKind,
+    User,
+    revised,
+)
+from ostiary_core.model.why import Why
+
+__all__ = ["client_ended", "ended_from_above", "epochs_now", "user_ended"]
+
+
+def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Epochs:
+    """The epochs that a session or code made now is born under."""
+    return Epochs(
+        user=0 if user is None else user.epoch,
+        client=client.epoch,
+        consent=0 if consent is None else consent.epoch,
+    )
+
+
+def ended_from_above(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | None:
+    """The ending of user, client or consent that took `born` with it; None while it stands."""
+    client = snapshot.client(born.client_id)
+    if client is None or client.deleted_at is not None:
+        return Why.CLIENT_DELETED
+    if not client.enabled:
+        return Why.CLIENT_DISABLED
+    if born.epochs.client != client.epoch:
+        return client.epoch_why or Why.CLIENT_DISABLED
+    if born.user_id is None:
+        return None
+    user = snapshot.user(born.user_id)
+    if user is None or user.deleted_at is not None:
+        return Why.USER_DELETED
+    if not user.enabled:
+        return Why.USER_DISABLED
+    if born.epochs.user != user.epoch:
+        return user.epoch_why or Why.USER_FORCED_OUT
+    if isinstance(born, Session) and born.kind is SessionKind.LOGIN:
+        return None
+    consent = snapshot.consent(born.user_id, born.client_id)
+    if born.epochs.consent != (0 if consent is None else consent.epoch):
+        return Why.CONSENT_WITHDRAWN
+    return None
+
+
+def user_ended(user: User, why: Why, now: Instant, **changes: Any) -> User:
+    """`user` with `changes` made, and all sessions and unredeemed codes ended."""
+    return revised(
+        user,
+        epoch=user.epoch + 1,
+        epoch_why=why,
+        epoch_at=now,
+        wrong_passwords_at=(),
+        updated_at=now,
+        **changes,
+    )
+
+
+def client_ended(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
+    """`client` with `changes` made, and all sessions, unredeemed codes and its old secret ended."""
+    return revised(
+        client,
+        epoch=client.epoch + 1,
+        epoch_why=why,
+        epoch_at=now,
+        old_secret_digest=None,
+        old_secret_until=None,
+        old_secret_used_at=None,
+        updated_at=now,
+        **changes,
+    )

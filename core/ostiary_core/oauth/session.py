@@ -1,0 +1,347 @@
+"""The session: one pair of tokens, its rotation, its safe retry, and every way it ends.
+
+Rules, all in this file ("Session and tokens", READINGS 1-8):
+
+- A session has one live pair: the tokens of its present generation. A rotation makes the next generation
+  out of the refresh token it spends, so the same token can only ever lead to the same pair.
+- The spent access token is dead at once. The spent refresh token leads to the same pair again for the
+  grace period after its *first* use, with the same User-Agent; the window never slides.
+- What counts is when the retry arrived, not when its turn came. Where nobody can know whether that was in
+  time, it is not answered and ends nothing (READINGS 46).
+- Any other use of a spent refresh token is a replay and ends the session.
+- The owner is looked at first: another client's attempt never touches the session.
+- What ended stays ended, and the reason is kept.
+
+A reader might miss: a session can be dead without a mark on its record, by its maximum or by an ending of
+its user, client or consent. `state_of` is the one place that knows.
+"""
+
+from enum import StrEnum
+
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.decision import (
+    Change,
+    Decision,
+    Done,
+    Fact,
+    FactKind,
+    Insert,
+    Refused,
+    Reply,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+    Update,
+    refused,
+)
+from ostiary_core.model.instant import Instant, later, whole_seconds
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import (
+    Client,
+    Epochs,
+    GrantType,
+    RefreshToken,
+    Session,
+    SessionKind,
+    revised,
+)
+from ostiary_core.model.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.inherited_endings import ended_from_above
+from ostiary_core.oauth.scopes import beyond, narrowed
+
+__all__ = [
+    "SessionState",
+    "end",
+    "erase_salt",
+    "introspect",
+    "refresh",
+    "revoke",
+    "start",
+    "state_of",
+]
+
+
+class SessionState(StrEnum):
+    """What a session is at an instant; its moves are drawn in docs/states.md."""
+
+    ACTIVE = "active"
+    ENDED = "ended"
+    OVER = "over"
+    """Its maximum duration is reached."""
+
+
+ACCESS_LABEL = "access:"
+REFRESH_LABEL = "refresh:"
+"""The labels that keep the two tokens of a derived pair apart (READINGS 1)."""
+
+
+def state_of(session: Session, snapshot: Snapshot, now: Instant) -> SessionState:
+    """The state of `session` at `now`, its user's, client's and consent's endings included."""
+    if session.ended_at is not None or ended_from_above(session, snapshot) is not None:
+        return SessionState.ENDED
+    return SessionState.OVER if now >= session.expires_at else SessionState.ACTIVE
+
+
+# --- start
+
+
+def start(
+    *,
+    kind: SessionKind,
+    client: Client,
+    user_id: str | None,
+    scopes: tuple[str, ...],
+    epochs: Epochs,
+    user_agent: str | None,
+    source: str,
+    entropy: Entropy,
+    now: Instant,
+) -> tuple[Session, TokensIssued, tuple[Change, ...], Fact]:
+    """A new session with its first pair: the session, the answer, the writes and the fact."""
+    access = draw_token(entropy, "access token")
+    refreshable = kind is not SessionKind.CLIENT_CREDENTIALS and GrantType.REFRESH_TOKEN in client.grant_types
+    refresh_token = draw_token(entropy, "refresh token") if refreshable else None
+    expires_at = later(now, client.refresh_token_seconds)
+    session = Session(
+        session_id=draw_session_id(entropy, now),
+        kind=kind,
+        client_id=client.client_id,
+        user_id=user_id,
+        scopes=scopes,
+        epochs=epochs,
+        started_at=now,
+        expires_at=expires_at,
+        access_digest=access.digest,
+        access_scopes=scopes,
+        access_expires_at=min(later(now, client.access_token_seconds), expires_at),
+        user_agent=user_agent,
+        source=source,
+    )
+    inserted = Insert(session)
+    changes: tuple[Change, ...] = (inserted,)
+    if refresh_token is not None:
+        changes = (inserted, _kept(refresh_token, session))
+    fact = Fact(
+        kind=FactKind.SESSION_STARTED,
+        session_id=session.session_id,
+        client_id=client.client_id,
+        user_id=user_id,
+        scopes=scopes,
+        user_agent=user_agent,
+    )
+    return session, _issued(session, access, refresh_token, now), changes, fact
+
+
+def _kept(refresh_token: Secret, session: Session) -> Change:
+    """The refresh token of the session's present generation, to be recognised from now on."""
+    return Insert(
+        RefreshToken(
+            digest=refresh_token.digest, session_id=session.session_id, generation=session.generation
+        )
+    )
+
+
+def _issued(session: Session, access: Secret, refresh_token: Secret | None, now: Instant) -> TokensIssued:
+    return TokensIssued(
+        access_token=access,
+        expires_in_seconds=whole_seconds(session.access_expires_at - now),
+        refresh_token=refresh_token,
+        scopes=session.access_scopes,
+    )
+
+
+# --- refresh
+
+
+def refresh(
+    *,
+    spent: Secret,
+    client: Client,
+    kind: SessionKind,
+    scopes: tuple[str, ...] | None,
+    user_agent: str | None,
+    entropy: Entropy,
+    arrival: Arrival | None,
+    snapshot: Snapshot,
+    now: Instant,
+    policy: Policy,
+) -> Decision:
+    """A refresh token presented by an authenticated client: rotation, safe retry, replay or refusal."""
+    token = snapshot.refresh_token(spent.digest)
+    session = None if token is None else snapshot.session(token.session_id)
+    if token is None or session is None or session.kind is not kind:
+        return refused(Why.TOKEN_UNKNOWN)
+    if session.client_id != client.client_id:
+        return refused(Why.TOKEN_OF_ANOTHER_CLIENT)
+    state = state_of(session, snapshot, now)
+    if state is not SessionState.ACTIVE:
+        return refused(Why.SESSION_ENDED if state is SessionState.ENDED else Why.MAXIMUM_REACHED)
+    generations_late = session.generation - token.generation
+    if generations_late == 0:
+        return _rotate(session, spent, client, scopes, user_agent, entropy, now)
+    if generations_late > 1:
+        return _replayed(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
+    grace_ends_at = later(session.rotated_at or session.started_at, policy.grace_seconds)
+    earliest, latest = arrival or (now, now)
+    if min(earliest, now) > grace_ends_at:
+        return _replayed(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
+    if policy.compare_user_agent and user_agent != session.rotated_user_agent:
+        return _replayed(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
+    if session.salt is None or min(latest, now) > grace_ends_at:
+        return refused(Why.ARRIVAL_UNKNOWN)
+    return _repeat(session, session.salt, spent, scopes, user_agent, now)
+
+
+def _rotate(
+    session: Session,
+    spent: Secret,
+    client: Client,
+    scopes: tuple[str, ...] | None,
+    user_agent: str | None,
+    entropy: Entropy,
+    now: Instant,
+) -> Decision:
+    """The next generation. A scope too wide is refused, and the rotation stands (READINGS 5).
+
+    With the digest of its new access token the session forgets the spent one, which is dead at once.
+    """
+    salt = draw_salt(entropy)
+    access = successor(salt, ACCESS_LABEL, spent)
+    refresh_token = successor(salt, REFRESH_LABEL, spent)
+    rotated = revised(
+        session,
+        generation=session.generation + 1,
+        access_digest=access.digest,
+        access_scopes=narrowed(scopes, session.scopes),
+        access_expires_at=min(later(now, client.access_token_seconds), session.expires_at),
+        salt=salt,
+        rotated_at=now,
+        rotated_user_agent=user_agent,
+    )
+    refusal = Why.SCOPE_TOO_WIDE if beyond(scopes, session.scopes) else None
+    reply: Reply = _issued(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
+    return Decision(
+        reply,
+        (Update(session, rotated), _kept(refresh_token, rotated)),
+        (_told(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
+    )
+
+
+def _repeat(
+    session: Session,
+    salt: bytes,
+    spent: Secret,
+    scopes: tuple[str, ...] | None,
+    user_agent: str | None,
+    now: Instant,
+) -> Decision:
+    """The same pair for the same spent token; nothing changes, so the window cannot slide (READINGS 2)."""
+    if beyond(scopes, session.scopes):
+        return refused(Why.SCOPE_TOO_WIDE)
+    access = successor(salt, ACCESS_LABEL, spent)
+    refresh_token = successor(salt, REFRESH_LABEL, spent)
+    return Decision(
+        _issued(session, access, refresh_token, now),
+        facts=(_told(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
+    )
+
+
+def _replayed(session: Session, why: Why, user_agent: str | None, now: Instant) -> Decision:
+    changes, fact = end(session, why, now, user_agent=user_agent)
+    return refused(why, *changes, facts=(fact,))
+
+
+# --- introspection and revocation
+
+
+def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Reply:
+    """What `client` may know of a token: all of a live one of its own, nothing of any other."""
+    found = _own(secret, client, snapshot)
+    if found is None:
+        return TokenInactive()
+    session, refresh_token = found
+    is_access_token = refresh_token is None
+    expires_at = session.access_expires_at if is_access_token else session.expires_at
+    if (
+        (refresh_token is not None and refresh_token.generation != session.generation)
+        or now >= expires_at
+        or state_of(session, snapshot, now) is not SessionState.ACTIVE
+    ):
+        return TokenInactive()
+    user = None if session.user_id is None else snapshot.user(session.user_id)
+    return TokenActive(
+        client_id=client.client_id,
+        scopes=session.access_scopes if is_access_token else session.scopes,
+        is_access_token=is_access_token,
+        expires_at=expires_at,
+        user_id=None if user is None else user.user_id,
+        username=None if user is None else user.username,
+    )
+
+
+def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+    """End the session a token belongs to, spent ones included (READINGS 7); always the same answer."""
+    found = _own(secret, client, snapshot)
+    if found is None or state_of(found[0], snapshot, now) is not SessionState.ACTIVE:
+        return Decision(Done())
+    changes, fact = end(found[0], Why.REVOKED_BY_CLIENT, now)
+    return Decision(Done(), changes, (fact,))
+
+
+def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Session, RefreshToken | None] | None:
+    """The session of `client` that a token belongs to, with the token where it is a refresh token."""
+    token = None
+    session = snapshot.session_by_access_token(secret.digest)
+    if session is None:
+        token = snapshot.refresh_token(secret.digest)
+        session = None if token is None else snapshot.session(token.session_id)
+    if session is None or session.client_id != client.client_id or session.kind is SessionKind.LOGIN:
+        return None
+    return session, token
+
+
+# --- endings
+
+
+def end(
+    session: Session, why: Why, now: Instant, *, user_agent: str | None = None, actor_id: str | None = None
+) -> tuple[tuple[Change, ...], Fact]:
+    """The end of one session. Its token records stay, so that a replay is still recognised."""
+    ended = revised(session, ended_at=now, ended_why=why, salt=None)
+    return (Update(session, ended),), _told(
+        FactKind.SESSION_ENDED, session, why=why, user_agent=user_agent, actor_id=actor_id
+    )
+
+
+def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
+    """Forget what the present pair was derived with, once no retry may ask for it (READINGS 1)."""
+    if session.salt is None or session.rotated_at is None:
+        return Decision(Done())
+    if now <= later(session.rotated_at, policy.salt_seconds):
+        return Decision(Done())
+    return Decision(
+        Done(), (Update(session, revised(session, salt=None)),), (_told(FactKind.SALT_ERASED, session),)
+    )
+
+
+def _told(
+    kind: FactKind,
+    session: Session,
+    *,
+    why: Why | None = None,
+    user_agent: str | None = None,
+    actor_id: str | None = None,
+) -> Fact:
+    return Fact(
+        kind=kind,
+        actor_id=actor_id,
+        session_id=session.session_id,
+        client_id=session.client_id,
+        user_id=session.user_id,
+        why=why,
+        user_agent=user_agent,
+        earlier_at=session.rotated_at,
+        earlier_user_agent=session.rotated_user_agent,
+    )

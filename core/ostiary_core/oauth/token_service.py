@@ -1,0 +1,103 @@
+"""The operations of `/token`, `/introspect` and `/revoke`, in the order of their checks (READINGS 13).
+
+Nothing before a successful client authentication changes any state.
+"""
+
+from ostiary_core.events import (
+    ClientCredentialsRequested,
+    CodeRedeemed,
+    GrantUnrecognised,
+    IntrospectionRequested,
+    RefreshRequested,
+    RevocationRequested,
+)
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import Decision, refused
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import GrantType, SessionKind
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import code, session
+from ostiary_core.oauth.authentication import authenticate_client, registered_for
+from ostiary_core.oauth.inherited_endings import epochs_now
+from ostiary_core.oauth.scopes import beyond
+
+__all__ = ["introspect", "issue_to_client", "redeem", "refresh", "refuse_grant", "revoke"]
+
+
+def redeem(event: CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """RFC 6749 §4.1.3. A grant that is not registered is refused before the code is looked at."""
+    client = registered_for(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot, now)
+    if isinstance(client, Why):
+        return refused(client)
+    return code.redeem(event, client, snapshot, now, policy)
+
+
+def refresh(event: RefreshRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """RFC 6749 §6."""
+    client = registered_for(GrantType.REFRESH_TOKEN, event.credentials, snapshot, now)
+    if isinstance(client, Why):
+        return refused(client)
+    if event.refresh_token is None:
+        return refused(Why.REFRESH_TOKEN_MISSING)
+    return session.refresh(
+        spent=event.refresh_token,
+        client=client,
+        kind=SessionKind.AUTHORIZATION_CODE,
+        scopes=event.scopes,
+        user_agent=event.user_agent,
+        entropy=event.entropy,
+        arrival=event.arrival,
+        snapshot=snapshot,
+        now=now,
+        policy=policy,
+    )
+
+
+def issue_to_client(event: ClientCredentialsRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """RFC 6749 §4.4: a session that represents no user and has no refresh token (READINGS 11)."""
+    client = registered_for(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot, now)
+    if isinstance(client, Why):
+        return refused(client)
+    if not client.scopes:
+        return refused(Why.NO_SCOPE_REGISTERED)
+    if beyond(event.scopes, client.scopes):
+        return refused(Why.SCOPE_UNREGISTERED)
+    _, issued, changes, fact = session.start(
+        kind=SessionKind.CLIENT_CREDENTIALS,
+        client=client,
+        user_id=None,
+        scopes=event.scopes or client.scopes,
+        epochs=epochs_now(None, client, None),
+        user_agent=event.user_agent,
+        source=event.source,
+        entropy=event.entropy,
+        now=now,
+    )
+    return Decision(issued, changes, (fact,))
+
+
+def refuse_grant(event: GrantUnrecognised, snapshot: Snapshot, now: Instant) -> Decision:
+    """A missing or unknown `grant_type`, refused once its client is known to be one."""
+    client = authenticate_client(event.credentials, snapshot, now)
+    return refused(client if isinstance(client, Why) else event.why)
+
+
+def introspect(event: IntrospectionRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """RFC 7662 §2."""
+    client = authenticate_client(event.credentials, snapshot, now)
+    if isinstance(client, Why):
+        return refused(client)
+    if event.token is None:
+        return refused(Why.TOKEN_MISSING)
+    return Decision(session.introspect(event.token, client, snapshot, now))
+
+
+def revoke(event: RevocationRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """RFC 7009 §2."""
+    client = authenticate_client(event.credentials, snapshot, now)
+    if isinstance(client, Why):
+        return refused(client)
+    if event.token is None:
+        return refused(Why.TOKEN_MISSING)
+    return session.revoke(event.token, client, snapshot, now)

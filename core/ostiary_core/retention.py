@@ -1,0 +1,134 @@
+"""What may be forgotten: records that outlived their use, so that a store does not grow for ever.
+
+Rules, all in this file (READINGS 1, 3 and 10):
+
+- A code that was not redeemed goes when it has expired; a used one likewise, unless the setting wants its
+  second use to end the session it made: then it stays for as long as such a session can last.
+- A session goes when it has been dead for the retention time: by its end or by its maximum. Until then each
+  of its tokens is recognised, and a replay is told from a stranger's guess.
+- A refresh token goes when its session has gone; the access token goes with it. An unknown token and a dead
+  one are answered alike.
+- A code in a text message goes when the day is over that it counts for.
+
+A reader might miss: what died by an ending from above (user, client, consent) carries no date of its own and
+goes by its maximum. Nothing that is alive ever lapses, and nothing that lapsed comes back.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
+from ostiary_core.events import RecordLapsed
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import Decision, Delete, Done
+from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import AuthorizationCode, Record, RefreshToken, Session, Table, TextCode
+
+__all__ = ["Lapsed", "Lapses", "lapse", "plain_lapsed", "text_code_seconds", "used_code_seconds"]
+
+_DAY_SECONDS: Final = 24 * 60 * 60
+
+
+class Lapses(StrEnum):
+    """The kinds of things that lapse, each looked for in its own way."""
+
+    CODES = "codes"
+    USED_CODES = "used codes"
+    ENDED_SESSIONS = "ended sessions"
+    SESSIONS = "sessions"
+    TEXT_CODES = "text codes"
+    TOKENS = "tokens"
+
+    @property
+    def table(self) -> Table:
+        """Where they are."""
+        match self:
+            case Lapses.CODES | Lapses.USED_CODES:
+                return Table.CODE
+            case Lapses.ENDED_SESSIONS | Lapses.SESSIONS:
+                return Table.SESSION
+            case Lapses.TEXT_CODES:
+                return Table.TEXT_CODE
+            case Lapses.TOKENS:
+                return Table.REFRESH_TOKEN
+
+
+@dataclass(frozen=True, slots=True)
+class Lapsed:
+    """Identifiers that a store found, and where to look on; None where it has been through."""
+
+    identifiers: tuple[Any, ...]
+    onward: bytes | None = None
+
+
+def used_code_seconds(policy: Policy) -> int:
+    """How old a used code becomes."""
+    if not policy.revoke_on_code_replay:
+        return policy.code_seconds
+    return policy.code_seconds + REFRESH_TOKEN_SECONDS.most
+
+
+def text_code_seconds(policy: Policy) -> int:
+    """How old a count of text messages becomes: the day, and the last code of it."""
+    return _DAY_SECONDS + policy.text_code_seconds
+
+
+def lapse(event: RecordLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """The sweeper's turn at one record: gone, where the rules let it go."""
+    record = snapshot.record(event.key)
+    if record is None or not _has_lapsed(record, snapshot, now, policy):
+        return Decision(Done())
+    return Decision(Done(), (Delete(record),))
+
+
+def _has_lapsed(record: Record, snapshot: Snapshot, now: Instant, policy: Policy) -> bool:
+    match record:
+        case AuthorizationCode(session_id=None):
+            return now >= later(record.issued_at, policy.code_seconds)
+        case AuthorizationCode():
+            return now >= later(record.issued_at, used_code_seconds(policy))
+        case Session():
+            died_at = (
+                record.expires_at if record.ended_at is None else min(record.ended_at, record.expires_at)
+            )
+            return now >= later(died_at, policy.retention_seconds)
+        case RefreshToken():
+            return snapshot.session(record.session_id) is None
+        case TextCode():
+            return now >= later(record.counted_from, text_code_seconds(policy))
+        case _:
+            return False
+
+
+def plain_lapsed(
+    records: Iterable[Record],
+    lapses: Lapses,
+    sessions: Collection[str],
+    now: Instant,
+    policy: Policy,
+    limit: int,
+) -> Lapsed:
+    """The same of a store that has nothing but its records; `sessions` are the identifiers there are."""
+    found = [record.key.id for record in records if _is_one(record, lapses, sessions, now, policy)]
+    return Lapsed(tuple(found[:limit]))
+
+
+def _is_one(record: Record, lapses: Lapses, sessions: Collection[str], now: Instant, policy: Policy) -> bool:
+    match lapses, record:
+        case Lapses.CODES, AuthorizationCode(session_id=None, issued_at=issued_at):
+            return now >= later(issued_at, policy.code_seconds)
+        case Lapses.USED_CODES, AuthorizationCode(session_id=str(), issued_at=issued_at):
+            return now >= later(issued_at, used_code_seconds(policy))
+        case Lapses.ENDED_SESSIONS, Session(ended_at=int(ended_at)):
+            return now >= later(Instant(ended_at), policy.retention_seconds)
+        case Lapses.SESSIONS, Session(ended_at=None, expires_at=expires_at):
+            return now >= later(expires_at, policy.retention_seconds)
+        case Lapses.TEXT_CODES, TextCode(counted_from=counted_from):
+            return now >= later(counted_from, text_code_seconds(policy))
+        case Lapses.TOKENS, RefreshToken(session_id=session_id):
+            return session_id not in sessions
+        case _:
+            return False

@@ -1,0 +1,114 @@
+"""Records and audit entries as text and back, for a store that keeps them whole in one column.
+
+A store that wants a column for each field has the classes themselves to work from. Text is JSON in ASCII,
+so whatever a record holds comes back as it was.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from types import MappingProxyType, UnionType
+from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hints
+
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.records import (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Identifier,
+    Key,
+    Record,
+    RefreshToken,
+    Role,
+    Session,
+    Table,
+    TextCode,
+    User,
+)
+
+__all__ = ["entry_from_text", "identifier_text", "record_from_text", "to_text"]
+
+_RECORDS: Final = (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Identifier,
+    RefreshToken,
+    Role,
+    Session,
+    TextCode,
+    User,
+)
+
+_KINDS: Final[Mapping[Table, tuple[type[Any], Mapping[str, Any]]]] = MappingProxyType(
+    {kind.table: (kind, MappingProxyType(get_type_hints(kind))) for kind in _RECORDS}
+)
+_ENTRY_HINTS: Final = MappingProxyType(get_type_hints(AuditEntry))
+
+
+def to_text(item: Record | AuditEntry) -> str:
+    """Everything an item holds.
+
+    >>> from ostiary_core.model.records import IdentifierKind
+    >>> to_text(Identifier(kind=IdentifierKind.USERNAME, value="anna", user_id="7"))
+    '{"kind":"username","value":"anna","user_id":"7","revision":1}'
+    """
+    content = {field.name: _plain(getattr(item, field.name)) for field in fields(item)}
+    return json.dumps(content, separators=(",", ":"))
+
+
+def record_from_text(table: Table, text: str) -> Record:
+    """The record of `table` that `to_text` made this of."""
+    kind, hints = _KINDS[table]
+    made: Record = _made(kind, hints, text)
+    return made
+
+
+def entry_from_text(text: str) -> AuditEntry:
+    """The audit entry that `to_text` made this of."""
+    made: AuditEntry = _made(AuditEntry, _ENTRY_HINTS, text)
+    return made
+
+
+def identifier_text(key: Key) -> str:
+    """A record's identifier in its table as one text, the same for the same and for no other.
+
+    >>> identifier_text(Key(Table.CONSENT, ("user", "client")))
+    '["user","client"]'
+    """
+    return json.dumps(_plain(key.id), separators=(",", ":"))
+
+
+def _made(kind: type[Any], hints: Mapping[str, Any], text: str) -> Any:
+    return kind(**{name: _value(hints[name], plain) for name, plain in json.loads(text).items()})
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Enum():
+            return value.value
+        case bytes():
+            return value.hex()
+        case tuple():
+            return [_plain(member) for member in value]
+        case _:
+            return value
+
+
+def _value(hint: Any, plain: Any) -> Any:
+    """What `_plain` was given, by the type of its field."""
+    if plain is None:
+        return None
+    if isinstance(hint, NewType):
+        return _value(hint.__supertype__, plain)
+    if get_origin(hint) in (Union, UnionType):
+        (member,) = (member for member in get_args(hint) if member is not type(None))
+        return _value(member, plain)
+    if get_origin(hint) is tuple:
+        return tuple(_value(get_args(hint)[0], member) for member in plain)
+    if hint is bytes:
+        return bytes.fromhex(plain)
+    if issubclass(hint, tuple):
+        return hint(*plain)
+    return hint(plain)

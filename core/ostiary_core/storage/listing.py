@@ -1,0 +1,330 @@
+"""Paged lists as data: what can be listed, how it can be narrowed and sorted, and the port that does it.
+
+A resource declares its fields here once: which sort, which take a range, which filter and how. A store
+builds its statements from these declarations and from nothing that a client sent; the interface checks a
+client's words against the same ones.
+
+- Equal values of a sort are ordered by the item's key, so that pages never overlap.
+- Text is found by containing what was asked for, ASCII letters without regard to case, and sorts by code
+  point: rules that every database can follow.
+- Deleted clients and users are not listed, nor is any session that is not running at the given instant.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, Generic, Protocol, TypeVar
+
+from ostiary_core.history.session_history import SessionLife
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.decision import FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.making import immutable
+from ostiary_core.model.records import Client, Role, SessionKind, User
+
+__all__ = [
+    "AUDIT",
+    "CLIENTS",
+    "CONSENTS",
+    "ONLINE_SESSIONS",
+    "ONLINE_USERS",
+    "ROLES",
+    "USERS",
+    "USES",
+    "FilterValue",
+    "Listing",
+    "ListingStore",
+    "Match",
+    "OnlineSession",
+    "Page",
+    "Range",
+    "RememberedConsent",
+    "Resource",
+    "Sort",
+    "fold_ascii",
+]
+
+T = TypeVar("T")
+
+
+# --- what is listed beside records
+
+
+@immutable(kw_only=True)
+class OnlineSession:
+    """A running session as the online-users monitor shows it; no user for client credentials."""
+
+    session_id: str
+    kind: SessionKind
+    client_id: str
+    user_id: str | None
+    username: str | None
+    name: str | None
+    scopes: tuple[str, ...]
+    source: str
+    user_agent: str | None
+    signed_in_at: Instant
+    last_seen_at: Instant
+    """The last rotation of its pair, or its start."""
+    expires_at: Instant
+
+
+@immutable(kw_only=True)
+class RememberedConsent:
+    """What a user lets a client do unasked, with the client's display name (READINGS 26)."""
+
+    user_id: str
+    client_id: str
+    client_name: str
+    scopes: tuple[str, ...]
+    granted_at: Instant
+
+
+USES: Final = (
+    FactKind.SESSION_STARTED,
+    FactKind.CODE_USED,
+    FactKind.PAIR_ROTATED,
+    FactKind.PAIR_REPEATED,
+)
+"""What an audit entry tells of a client that was used."""
+
+
+# --- declarations
+
+
+class Match(Enum):
+    """How a filter compares."""
+
+    EQUALS = "equals"
+    """The text given, or any of several."""
+    CONTAINS = "contains"
+    """A text that contains the one given."""
+    IS = "is"
+    """Yes or no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One field to sort by."""
+
+    field: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Bounds for a field, both inclusive; None is no bound."""
+
+    field: str
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource(Generic[T]):
+    """Something that can be listed; fields are named as the attributes of its items."""
+
+    name: str
+    item: type[T]
+    key: str
+    """The field that tells two items apart."""
+    sorts: tuple[str, ...]
+    default_sort: Sort
+    ranges: tuple[str, ...] = ()
+    filters: Mapping[str, Match]
+    searched: tuple[str, ...] = ()
+    """The fields that a free search looks into."""
+
+    def __repr__(self) -> str:
+        return f"Resource({self.name})"
+
+
+def _filters(**filters: Match) -> Mapping[str, Match]:
+    return MappingProxyType(filters)
+
+
+CLIENTS: Final = Resource(
+    name="clients",
+    item=Client,
+    key="client_id",
+    sorts=("client_id", "name", "created_at", "updated_at"),
+    default_sort=Sort("client_id"),
+    ranges=("created_at", "updated_at"),
+    filters=_filters(client_id=Match.CONTAINS, name=Match.CONTAINS, enabled=Match.IS, built_in=Match.IS),
+    searched=("client_id", "name"),
+)
+
+USERS: Final = Resource(
+    name="users",
+    item=User,
+    key="user_id",
+    sorts=("username", "name", "created_at", "updated_at"),
+    default_sort=Sort("username"),
+    ranges=("created_at", "updated_at"),
+    filters=_filters(username=Match.CONTAINS, name=Match.CONTAINS, phone=Match.CONTAINS, enabled=Match.IS),
+    searched=("username", "name", "phone"),
+)
+
+ROLES: Final = Resource(
+    name="roles",
+    item=Role,
+    key="role_id",
+    sorts=("role_id", "name"),
+    default_sort=Sort("role_id"),
+    filters=_filters(role_id=Match.CONTAINS, name=Match.CONTAINS, built_in=Match.IS),
+    searched=("role_id", "name"),
+)
+
+
+def _online(name: str) -> Resource[OnlineSession]:
+    times = ("signed_in_at", "last_seen_at", "expires_at")
+    return Resource(
+        name=name,
+        item=OnlineSession,
+        key="session_id",
+        sorts=times,
+        default_sort=Sort("signed_in_at", descending=True),
+        ranges=times,
+        filters=_filters(
+            kind=Match.EQUALS,
+            client_id=Match.EQUALS,
+            user_id=Match.EQUALS,
+            username=Match.CONTAINS,
+            name=Match.CONTAINS,
+        ),
+        searched=("username", "name"),
+    )
+
+
+ONLINE_USERS: Final = _online("online users")
+"""Running sessions that represent a user: what every administrator of the monitor may see."""
+
+ONLINE_SESSIONS: Final = _online("online sessions")
+"""Running sessions of client credentials as well: for a super administrator ("Session (grant)")."""
+
+AUDIT: Final = Resource(
+    name="audit",
+    item=AuditEntry,
+    key="number",
+    sorts=("at",),
+    default_sort=Sort("at", descending=True),
+    ranges=("at",),
+    filters=_filters(
+        kind=Match.EQUALS,
+        client_id=Match.EQUALS,
+        user_id=Match.EQUALS,
+        session_id=Match.EQUALS,
+        trace_id=Match.EQUALS,
+    ),
+)
+
+CONSENTS: Final = Resource(
+    name="consents",
+    item=RememberedConsent,
+    key="client_id",
+    sorts=("granted_at", "client_id"),
+    default_sort=Sort("client_id"),
+    filters=_filters(user_id=Match.EQUALS, client_id=Match.EQUALS),
+)
+"""Remembered consents of one user: always filtered by `user_id`."""
+
+
+# --- the question and the answer
+
+
+def fold_ascii(text: str) -> str:
+    """What is compared where a text contains another.
+
+    >>> fold_ascii("ÄPFEL aus ULM")
+    'Äpfel aus ulm'
+    """
+    return text.translate(_LOWER)
+
+
+_LOWER: Final = MappingProxyType({capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)})
+
+FilterValue = str | bool | tuple[str, ...]
+"""What a field is to be, as its `Match` has it."""
+
+_TAKEN: Final = MappingProxyType({Match.EQUALS: (str, tuple), Match.CONTAINS: (str,), Match.IS: (bool,)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing(Generic[T]):
+    """A page that is asked for. Naming a field that its resource does not declare is a `ValueError`."""
+
+    resource: Resource[T]
+    filters: Mapping[str, FilterValue] = field(default_factory=dict)
+    ranges: tuple[Range, ...] = ()
+    search: str | None = None
+    sort: tuple[Sort, ...] = ()
+    """The resource's own where empty."""
+    page: int = 1
+    page_size: int = 20
+
+    def __post_init__(self) -> None:
+        resource = self.resource
+        for name, value in self.filters.items():
+            match = resource.filters.get(name)
+            if match is None:
+                raise ValueError(f"{resource} has no filter {name!r}; it has {', '.join(resource.filters)}")
+            if not isinstance(value, _TAKEN[match]):
+                raise ValueError(f"the filter {name!r} of {resource} compares by {match.value}: {value!r}")
+        for name in (bounds.field for bounds in self.ranges):
+            if name not in resource.ranges:
+                raise ValueError(f"{resource} has no range {name!r}; it has {', '.join(resource.ranges)}")
+        for name in (sort.field for sort in self.sort):
+            if name not in resource.sorts:
+                raise ValueError(f"{resource} has no sort {name!r}; it has {', '.join(resource.sorts)}")
+        if self.search is not None and not resource.searched:
+            raise ValueError(f"{resource} cannot be searched")
+        if resource is CONSENTS and "user_id" not in self.filters:
+            raise ValueError(f"{resource} are those of one user: filter by 'user_id'")
+        if self.page < 1 or self.page_size < 1:
+            raise ValueError("pages and their sizes count from 1")
+
+    @property
+    def order(self) -> tuple[Sort, ...]:
+        """The sort with the key behind it, in the direction of the last field."""
+        sort = self.sort or (self.resource.default_sort,)
+        if any(each.field == self.resource.key for each in sort):
+            return sort
+        return (*sort, Sort(self.resource.key, sort[-1].descending))
+
+    @property
+    def offset(self) -> int:
+        """How many items come before the page."""
+        return (self.page - 1) * self.page_size
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One page and how many items there are on all of them together."""
+
+    items: tuple[T, ...]
+    total: int
+
+
+class ListingStore(Protocol):
+    """A store that can be looked through."""
+
+    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
+        """The items of one page; none past the last. `now` decides which sessions are running."""
+        ...
+
+    def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+        """The `page_size` items behind `last`, whether or not it is still there; the first ones for None.
+
+        For whoever reads a whole list: what comes or goes meanwhile moves nothing else out of sight, as it
+        does between numbered pages. The page that `listing` names is not looked at.
+        """
+        ...
+
+    def session_life(self, session_id: str) -> SessionLife | None:
+        """One session with everything that happened to it; None where there is no such session."""
+        ...
+
+    def last_used(self, client_ids: Collection[str]) -> Mapping[str, Instant]:
+        """When each of these clients was last given tokens (`USES`); without those that never were."""
+        ...

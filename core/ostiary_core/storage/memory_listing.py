@@ -1,0 +1,174 @@
+"""Listing over records in memory: the rules of `listing` in a few lines, for the reference store.
+
+It looks at everything each time, which is right for embedders, tests and fuzzers; other stores are held to
+give the same pages.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Client, Consent, Place, Record, Session, Table, User, references
+from ostiary_core.oauth.session import SessionState, state_of
+from ostiary_core.storage.listing import (
+    AUDIT,
+    CLIENTS,
+    CONSENTS,
+    ONLINE_SESSIONS,
+    ONLINE_USERS,
+    ROLES,
+    USERS,
+    FilterValue,
+    Listing,
+    Match,
+    OnlineSession,
+    Page,
+    RememberedConsent,
+    Resource,
+    fold_ascii,
+)
+
+__all__ = ["plain_items_after", "plain_page"]
+
+T = TypeVar("T")
+
+
+class Plain(Protocol):
+    """What is listed from."""
+
+    def records(self, table: Table) -> tuple[Record, ...]: ...
+
+    def audit(self) -> tuple[AuditEntry, ...]: ...
+
+
+def plain_page(store: Plain, listing: Listing[T], now: Instant) -> Page[T]:
+    """The page that `listing` asks for."""
+    kept = _in_order(store, listing, now)
+    return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
+
+
+def plain_items_after(store: Plain, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+    """The `page_size` items behind `last`; the first ones for None."""
+    kept = _in_order(store, listing, now)
+    behind = kept if last is None else [item for item in kept if _is_behind(item, last, listing)]
+    return tuple(behind[: listing.page_size])
+
+
+def _in_order(store: Plain, listing: Listing[T], now: Instant) -> list[T]:
+    kept = [item for item in _items(store, listing.resource, now) if _fits(item, listing)]
+    for sort in reversed(listing.order):
+        kept.sort(key=lambda item, name=sort.field: getattr(item, name), reverse=sort.descending)  # type: ignore[misc]
+    return kept
+
+
+def _is_behind(item: object, last: object, listing: Listing[T]) -> bool:
+    for sort in listing.order:
+        held, of_last = getattr(item, sort.field), getattr(last, sort.field)
+        if held != of_last:
+            return bool(held < of_last if sort.descending else held > of_last)
+    return False
+
+
+# --- what there is
+
+
+def _items(store: Plain, resource: Resource[T], now: Instant) -> list[T]:
+    found: Iterable[object]
+    if resource is CLIENTS:
+        found = (client for client in _clients(store) if client.deleted_at is None)
+    elif resource is USERS:
+        found = (user for user in _users(store) if user.deleted_at is None)
+    elif resource is ROLES:
+        found = store.records(Table.ROLE)
+    elif resource is ONLINE_USERS or resource is ONLINE_SESSIONS:
+        found = _online(store, now, of_users_only=resource is ONLINE_USERS)
+    elif resource is AUDIT:
+        found = store.audit()
+    elif resource is CONSENTS:
+        found = _consents(store)
+    else:
+        raise ValueError(f"{resource} is not one of the declared resources")
+    return [item for item in found if isinstance(item, resource.item)]
+
+
+def _clients(store: Plain) -> list[Client]:
+    return [record for record in store.records(Table.CLIENT) if isinstance(record, Client)]
+
+
+def _users(store: Plain) -> list[User]:
+    return [record for record in store.records(Table.USER) if isinstance(record, User)]
+
+
+def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[OnlineSession]:
+    standing: dict[Place, Record | None] = {
+        record.key: record
+        for table in (Table.CONSENT, Table.USER, Table.CLIENT)
+        for record in store.records(table)
+    }
+    for session in store.records(Table.SESSION):
+        if not isinstance(session, Session) or (of_users_only and session.user_id is None):
+            continue
+        needed: dict[Place, Record | None] = {key: standing.get(key) for key in references(session)}
+        snapshot = Snapshot(needed)
+        if state_of(session, snapshot, now) is not SessionState.ACTIVE:
+            continue
+        user = None if session.user_id is None else snapshot.user(session.user_id)
+        yield OnlineSession(
+            session_id=session.session_id,
+            kind=session.kind,
+            client_id=session.client_id,
+            user_id=session.user_id,
+            username=None if user is None else user.username,
+            name=None if user is None else user.name,
+            scopes=session.scopes,
+            source=session.source,
+            user_agent=session.user_agent,
+            signed_in_at=session.started_at,
+            last_seen_at=session.started_at if session.rotated_at is None else session.rotated_at,
+            expires_at=session.expires_at,
+        )
+
+
+def _consents(store: Plain) -> Iterable[RememberedConsent]:
+    names = {client.client_id: client.name for client in _clients(store) if client.deleted_at is None}
+    for consent in store.records(Table.CONSENT):
+        if isinstance(consent, Consent) and consent.scopes and consent.client_id in names:
+            yield RememberedConsent(
+                user_id=consent.user_id,
+                client_id=consent.client_id,
+                client_name=names[consent.client_id],
+                scopes=consent.scopes,
+                granted_at=consent.granted_at,
+            )
+
+
+# --- what fits
+
+
+def _fits(item: object, listing: Listing[T]) -> bool:
+    return (
+        all(
+            _matches(getattr(item, name), value, listing.resource.filters[name])
+            for name, value in listing.filters.items()
+        )
+        and all(
+            (bounds.start is None or getattr(item, bounds.field) >= bounds.start)
+            and (bounds.end is None or getattr(item, bounds.field) <= bounds.end)
+            for bounds in listing.ranges
+        )
+        and (
+            not listing.search
+            or any(
+                _matches(getattr(item, name), listing.search, Match.CONTAINS)
+                for name in listing.resource.searched
+            )
+        )
+    )
+
+
+def _matches(held: object, wanted: FilterValue, match: Match) -> bool:
+    if match is Match.CONTAINS:
+        return isinstance(held, str) and isinstance(wanted, str) and fold_ascii(wanted) in fold_ascii(held)
+    return held in wanted if isinstance(wanted, tuple) else held == wanted

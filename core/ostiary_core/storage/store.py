@@ -1,0 +1,238 @@
+"""The port that storage implements, and the reference implementation on plain dicts.
+
+A store does one thing: it takes a turn, atomically. It loads what the events need, hands it to the rules,
+writes all changes guarded by the revisions they replace, and gives the decisions back. Either all of a
+turn is kept or nothing of it.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol, TypeVar
+
+from ostiary_core.decide import keys, take_turn
+from ostiary_core.events import Event
+from ostiary_core.history.session_history import EndingSought, SessionLife, ending_from_above, life_keys
+from ostiary_core.loading.keys import Keys
+from ostiary_core.loading.snapshot import load
+from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
+from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.records import Identifier, Key, Record, Session, Table
+from ostiary_core.retention import Lapsed, Lapses, plain_lapsed
+from ostiary_core.storage.listing import USES, Listing, Page
+from ostiary_core.storage.memory_listing import plain_items_after, plain_page
+
+__all__ = ["LostRace", "MemoryStore", "Store", "net_changes", "retry_lost_races"]
+
+T = TypeVar("T")
+
+
+_MOST_ATTEMPTS: Final = 20
+"""How often a turn is taken at most while another writer is quicker each time."""
+
+
+class LostRace(RuntimeError):
+    """A guarded write did not find the record that it was decided on: decide the turn again.
+
+    That shows in another revision, or in none; where a record was deleted and made again in between, only the
+    store can tell (`Store`).
+    """
+
+
+def retry_lost_races(take_turn: Callable[[], T]) -> T:
+    """What `take_turn` gives, called once more while another writer was quicker. Raises `LostRace` where one
+    always is."""
+    for _ in range(_MOST_ATTEMPTS - 1):
+        try:
+            return take_turn()
+        except LostRace:
+            continue
+    return take_turn()
+
+
+class Store(Protocol):
+    """Where records live. `turn` is atomic, and its decisions are durable when it returns.
+
+    What a turn reads must be of one moment, and no record that it writes may have been written by another
+    turn since. The revisions alone do not tell: a role or a text code that is deleted in one turn and made
+    again in a later one is at revision 1 again, and a write decided on the earlier one would pass its guard.
+    So a store takes one turn at a time, or takes each in a transaction that is serializable, or that has a
+    snapshot of its own and loses where somebody else has written since (`REPEATABLE READ` of PostgreSQL;
+    `READ COMMITTED` is too little).
+    """
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """Decide `events` in order at `now` and keep what they change; all of it or, raising, nothing.
+
+        `origins` has one for each event, None where there was no request, or none at all: where the
+        audit entries of the turn came from. They are kept together with the changes.
+        """
+        ...
+
+
+def net_changes(decisions: Iterable[Decision]) -> list[Change]:
+    """One write a record for everything a turn did to it, in the order in which each was first touched.
+
+    A record that was made and unmade inside the turn is not written at all, nor is one that was unmade and
+    made again as it was. Made again otherwise, it is an update of what stood, one revision on: a new record
+    counts from 1, and a revision that stood once must not come to stand for something else.
+    """
+    touched: dict[Key, list[Change]] = {}
+    for decision in decisions:
+        for change in decision.changes:
+            touched.setdefault(_key(change), []).append(change)
+    nets = (changes[0] if len(changes) == 1 else _together(changes) for changes in touched.values())
+    return [net for net in nets if net is not None]
+
+
+def _together(changes: Sequence[Change]) -> Change | None:
+    """Several changes of one record in their order as one; None for what came and went, or went and came."""
+    before, _ = _ends(changes[0])
+    _, after = _ends(changes[-1])
+    if before is None:
+        return None if after is None else Insert(after)
+    if after is None:
+        return Delete(before)
+    if any(isinstance(change, Insert) for change in changes):
+        if replace(after, revision=before.revision) == before:
+            return None
+        # Whoever frees a name does so without having read it: `Identifier` has no second revision.
+        if not isinstance(after, Identifier):
+            after = replace(after, revision=before.revision + 1)
+    return Update(before, after)
+
+
+def _ends(change: Change) -> tuple[Record | None, Record | None]:
+    """What stood before a change and what stands after it."""
+    match change:
+        case Insert(after):
+            return None, after
+        case Update(before, after):
+            return before, after
+        case Delete(before):
+            return before, None
+
+
+def _key(change: Change) -> Key:
+    return change.record.key if isinstance(change, Insert) else change.before.key
+
+
+class MemoryStore:
+    """The reference store: plain dicts, one caller at a time. For embedders, tests and fuzzers."""
+
+    def __init__(self, policy: Policy = SPECIFICATION) -> None:
+        self.policy = policy
+        self._tables: dict[Table, dict[Any, Record]] = {table: {} for table in Table}
+        self._audit: list[AuditEntry] = []
+        self._entries_kept = 0
+
+    def turn(
+        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
+    ) -> list[Decision]:
+        """Decide `events` in order at `now` and keep what they change."""
+        snapshot = load((keys(event) for event in events), self.fetch)
+        decisions = take_turn(events, snapshot, now, self.policy)
+        entries = audit_entries(decisions, origins, now)
+        self.write(net_changes(decisions))
+        for entry in entries:
+            self._entries_kept += 1
+            self._audit.append(replace(entry, number=self._entries_kept))
+        return decisions
+
+    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+        """The records of `table` under `identifiers`, those that there are."""
+        rows = self._tables[table]
+        return [rows[identifier] for identifier in identifiers if identifier in rows]
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Make all changes, or raise `LostRace` and make none."""
+        for change in changes:
+            before, after = _ends(change)
+            key = _key(change)
+            standing = self._tables[key.table].get(key.id)
+            if (standing and standing.revision) != (before and before.revision):
+                raise LostRace(f"a record of table {key.table.name} is not at the revision it was read at")
+            if isinstance(after, Session) and self._holds_token_of_another(after):
+                raise LostRace("an access token is that of another session")
+        for change in changes:
+            before, after = _ends(change)
+            key = _key(change)
+            if isinstance(before, Session):
+                del self._tables[Table.ACCESS_TOKEN][before.access_digest]
+            if isinstance(after, Session):
+                self._tables[Table.ACCESS_TOKEN][after.access_digest] = after
+            if after is None:
+                del self._tables[key.table][key.id]
+            else:
+                self._tables[key.table][key.id] = after
+
+    def _holds_token_of_another(self, session: Session) -> bool:
+        holder = self._tables[Table.ACCESS_TOKEN].get(session.access_digest)
+        return holder is not None and holder.key != session.key
+
+    def records(self, table: Table) -> tuple[Record, ...]:
+        """Everything in one table, for whoever inspects the store as a whole."""
+        return tuple(self._tables[table].values())
+
+    def audit(self) -> tuple[AuditEntry, ...]:
+        """The whole audit trail, the oldest first."""
+        return tuple(self._audit)
+
+    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
+        """The items of one page; none past the last. `now` decides which sessions are running."""
+        return plain_page(self, listing, now)
+
+    def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+        """The `page_size` items behind `last`; the first ones for None."""
+        return plain_items_after(self, listing, last, now)
+
+    def session_life(self, session_id: str) -> SessionLife | None:
+        """One session with everything that happened to it; None where there is no such session."""
+        snapshot = load((Keys(life_keys(session_id)),), self.fetch)
+        session = snapshot.session(session_id)
+        if session is None:
+            return None
+        return SessionLife(
+            session=session,
+            snapshot=snapshot,
+            entries=tuple(entry for entry in self._audit if entry.session_id == session_id),
+            ending_from_above=ending_from_above(session, snapshot, self._ending),
+        )
+
+    def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
+        """When each of these clients was last given tokens; without those that never were."""
+        # Not the last ones kept: a clock may have been set back.
+        return {
+            entry.client_id: entry.at
+            for entry in sorted(self._audit, key=lambda entry: entry.at)
+            if entry.kind in USES and entry.client_id is not None and entry.client_id in client_ids
+        }
+
+    def lapsed(self, lapses: Lapses, after: bytes, now: Instant, limit: int) -> Lapsed:
+        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        sessions = self._tables[Table.SESSION]
+        records = self.records(lapses.table)
+        return plain_lapsed(records, lapses, sessions, now, self.policy, limit)
+
+    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
+        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+        before = now - older_than_seconds * SECOND_MS
+        due = [entry for entry in self._audit if entry.at < before]
+        due.sort(key=lambda entry: entry.at)
+        gone = {entry.number for entry in due[:limit]}
+        self._audit = [entry for entry in self._audit if entry.number not in gone]
+        return len(gone)
+
+    def _ending(self, sought: EndingSought) -> AuditEntry | None:
+        endings = [
+            entry
+            for entry in self._audit
+            if entry.kind in sought.kinds
+            and entry.at >= sought.since
+            and sought.user_id in (None, entry.user_id)
+            and sought.client_id in (None, entry.client_id)
+        ]
+        return endings[-1 - sought.newer] if len(endings) > sought.newer else None

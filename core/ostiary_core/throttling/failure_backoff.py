@@ -1,0 +1,113 @@
+"""Who failed how often lately, for any number of callers in bounded memory: what guesses are slowed down by.
+
+So many failures cost nothing; each further one doubles the wait until the next try, from one second to one
+minute. One failure is forgotten a minute, so no wait outlives its cause for long.
+"""
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Final
+from zlib import crc32
+
+from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Monotonic, seconds_until
+
+__all__ = ["Standing", "Standings", "address_of"]
+
+_LONGEST_WAIT_SECONDS: Final = 60
+_MOST_DOUBLINGS: Final = _LONGEST_WAIT_SECONDS.bit_length()
+"""Enough for the longest wait; more failures would only take longer to forget."""
+_SHARED_COUNTERS: Final = 4_096
+
+
+@dataclass(slots=True)
+class Standing:
+    """What one caller has against it."""
+
+    failures: int
+    drained_at: Monotonic
+    """Up to when failures were forgotten."""
+    last_at: Monotonic
+    """From when a wait is counted."""
+
+    def drain(self, now: Monotonic) -> None:
+        """Forget one failure for each whole minute."""
+        minutes = (now - self.drained_at) // MINUTE_MS
+        self.failures = max(0, self.failures - minutes)
+        self.drained_at = Monotonic(self.drained_at + minutes * MINUTE_MS)
+
+
+class Standings:
+    """The standings of one process.
+
+    Past `most`, further callers share a fixed number of counters, which can slow a stranger down too early
+    and never lets one through too often.
+    """
+
+    def __init__(self, *, free_failures: int, most: int) -> None:
+        self._free_failures = free_failures
+        self._most = most
+        self._standings: dict[tuple[str, ...], Standing] = {}
+        self._shared: dict[int, Standing] = {}
+        self._cleared_at = Monotonic(0)
+
+    def of(self, caller: tuple[str, ...], now: Monotonic) -> Standing:
+        """What stands against a caller now."""
+        standing = self._standings.get(caller)
+        if standing is None:
+            standing = self._begun(caller, now)
+        standing.drain(now)
+        return standing
+
+    def seconds_to_wait(self, standing: Standing, now: Monotonic) -> int:
+        """The whole seconds until the next try, for `Retry-After`; 0 where there is nothing to wait for."""
+        over = standing.failures - self._free_failures
+        if over < 0:
+            return 0
+        wait_seconds = min(1 << over, _LONGEST_WAIT_SECONDS)
+        return seconds_until(standing.last_at + wait_seconds * SECOND_MS - now)
+
+    def count(self, standing: Standing) -> None:
+        """One failure more."""
+        standing.failures = min(standing.failures + 1, self._free_failures + _MOST_DOUBLINGS)
+
+    def __len__(self) -> int:
+        """How many callers have a standing of their own."""
+        return len(self._standings)
+
+    def _begun(self, caller: tuple[str, ...], now: Monotonic) -> Standing:
+        if len(self._standings) >= self._most:
+            self._clear(now)
+        fresh = Standing(failures=0, drained_at=now, last_at=now)
+        if len(self._standings) < self._most:
+            return self._standings.setdefault(caller, fresh)
+        slot = crc32("\x00".join(caller).encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS
+        return self._shared.setdefault(slot, fresh)
+
+    def _clear(self, now: Monotonic) -> None:
+        """Forget the callers with nothing against them; once a minute, as it looks at all of them."""
+        if now < self._cleared_at + MINUTE_MS:
+            return
+        self._cleared_at = now
+        for standing in self._standings.values():
+            standing.drain(now)
+        self._standings = {caller: each for caller, each in self._standings.items() if each.failures}
+
+
+def address_of(source: str) -> str:
+    """What counts as one address, for every limit (READINGS 39): an IPv6 address as its /64, all of which one
+    subscriber commands, one that an IPv4 address was mapped into as that, anything else as itself.
+
+    >>> address_of("2001:db8:1:2:aaaa::1") == address_of("2001:db8:1:2:bbbb::2")
+    True
+    >>> address_of("203.0.113.7"), address_of("local")
+    ('203.0.113.7', 'local')
+    """
+    if ":" not in source:  # most of them: to read one would cost every request
+        return source
+    try:
+        address = ipaddress.IPv6Address(source)
+    except ValueError:
+        return source
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{int(address) >> 64:x}/64"

@@ -1,0 +1,80 @@
+"""Rate limits: fixed one-minute windows, counted per operation and source address ("Limits", READINGS 39)."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+from zlib import crc32
+
+from ostiary_core.model.instant import MINUTE_MS, Monotonic, seconds_until
+from ostiary_core.throttling.failure_backoff import address_of
+
+__all__ = ["LIMITS", "Operation", "RateWindows"]
+
+
+class Operation(StrEnum):
+    """What is counted, each on its own."""
+
+    AUTHORIZE_CHECK = "GET /api/oauth2/authorize"
+    AUTHORIZE_DECIDE = "POST /api/oauth2/authorize"
+    TOKEN = "POST /api/oauth2/token"
+    INTROSPECT = "POST /api/oauth2/introspect"
+    REVOKE = "POST /api/oauth2/revoke"
+    SIGN_IN = "POST /api/auth/login"
+    TEXT_CODE = "POST /api/auth/sms-code"
+    RESET_PASSWORD = "POST /api/auth/reset-password"
+
+
+LIMITS: Final[Mapping[Operation, int]] = MappingProxyType(
+    {
+        Operation.AUTHORIZE_CHECK: 120,
+        Operation.AUTHORIZE_DECIDE: 120,
+        Operation.TOKEN: 600,
+        Operation.INTROSPECT: 1_200,
+        Operation.REVOKE: 1_200,
+        Operation.SIGN_IN: 120,
+        Operation.TEXT_CODE: 20,
+        Operation.RESET_PASSWORD: 20,
+    }
+)
+"""Requests a minute from one source. The last three are this project's own, the rest the specification's."""
+
+_SHARED_COUNTERS: Final = 4_096
+
+
+class RateWindows:
+    """The counters of one process (READINGS 30). The caller brings the time and keeps the object.
+
+    Memory is bounded whatever the number of sources: past `most_sources` in one minute, further sources
+    share a fixed number of counters. That can refuse a stranger too early, never let one through too often.
+    """
+
+    def __init__(self, *, scale: float = 1.0, most_sources: int = 100_000) -> None:
+        self._limits = {operation: max(1, int(limit * scale)) for operation, limit in LIMITS.items()}
+        self._most_sources = most_sources
+        self._minute = -1
+        self._counts: dict[tuple[Operation, str], int] = {}
+        self._shared: dict[tuple[Operation, int], int] = {}
+
+    def admit(self, operation: Operation, source: str, now: Monotonic) -> int:
+        """0 where the request is within the limit, which it then counts against; else the whole
+        seconds until the window ends, for `Retry-After`."""
+        minute = now // MINUTE_MS
+        if minute != self._minute:
+            self._minute = minute
+            self._counts.clear()
+            self._shared.clear()
+        limit = self._limits[operation]
+        address = address_of(source)
+        key = (operation, address)
+        count = self._counts.get(key)
+        if count is None and len(self._counts) >= self._most_sources:
+            slot = (operation, crc32(address.encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS)
+            count = self._shared.get(slot, 0)
+            self._shared[slot] = min(count + 1, limit)
+        else:
+            count = count or 0
+            self._counts[key] = min(count + 1, limit)
+        if count < limit:
+            return 0
+        return seconds_until((minute + 1) * MINUTE_MS - now)

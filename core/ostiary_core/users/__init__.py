@@ -1,0 +1,1 @@
+"""The rules of accounts, roles and running sessions, as their owners and as administrators handle them."""

@@ -1,0 +1,277 @@
+"""The account as its owner uses it: signing in and out, and the password.
+
+Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
+
+- A login session is a session of the built-in client `console`, with the same rotation and safe retry.
+- A password change ends every session and unredeemed code of the user; the login session in which it was
+  made lives on, under the new epoch.
+- Five wrong current passwords within fifteen minutes end everything, those that were to allow a new telephone
+  number among them (READINGS 41).
+- Failed sign-ins slow an account down, doubling from one second; they never end anything.
+"""
+
+import hmac
+
+from ostiary_core.events import (
+    AccountRequested,
+    LoginRefreshed,
+    Operator,
+    OwnSessionEnded,
+    PasswordChanged,
+    PasswordHashRequested,
+    PhoneChanged,
+    SignedIn,
+    SignedOut,
+    SignInAttempted,
+)
+from ostiary_core.loading.keys import BACKEND_CLIENT
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
+    AccountKnown,
+    Change,
+    Decision,
+    Done,
+    Fact,
+    FactKind,
+    LoginIssued,
+    PasswordOnFile,
+    Refused,
+    TokensIssued,
+    Update,
+    refused,
+)
+from ostiary_core.model.identifiers import username_key
+from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import SessionKind, User, revised
+from ostiary_core.model.secret import digest_of
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import session
+from ostiary_core.oauth.authentication import (
+    Person,
+    allowed,
+    permissions_of,
+    person,
+    person_free_to_act,
+    roles_of,
+)
+from ostiary_core.oauth.inherited_endings import epochs_now, user_ended
+
+__all__ = [
+    "all_ended",
+    "change_password",
+    "end_own_session",
+    "ended_but_here",
+    "known_account",
+    "password_on_file",
+    "refresh_login",
+    "refuse_wrong_password",
+    "sign_in",
+    "sign_out",
+]
+
+
+# --- signing in
+
+
+def password_on_file(event: PasswordHashRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """The hash to verify a password against, for the runtime's own eyes."""
+    match event.of:
+        case str(username):
+            user = _user_named(username, snapshot)
+            return Decision(PasswordOnFile(None if user is None else user.password_hash))
+        case SignedIn() as caller:
+            who = person(caller, snapshot, now)
+            return refused(who) if isinstance(who, Why) else Decision(PasswordOnFile(who.user.password_hash))
+
+
+def sign_in(event: SignInAttempted, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """A login session, or the same refusal for every wrong name, password and disabled account."""
+    user = _user_named(event.username, snapshot)
+    client = snapshot.client(BACKEND_CLIENT)
+    if user is None or client is None:
+        return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
+    wait_seconds = policy.seconds_to_sign_in(user.failed_sign_ins, user.last_failed_sign_in_at, now)
+    if wait_seconds:
+        return Decision(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait_seconds))
+    if event.password_matches and not _is_on_file(event.verified_against, user):
+        return refused(Why.CREDENTIAL_MOVED_ON)
+    if not event.password_matches or not user.enabled:
+        failed = revised(user, failed_sign_ins=user.failed_sign_ins + 1, last_failed_sign_in_at=now)
+        fact = Fact(kind=FactKind.SIGN_IN_FAILED, user_id=user.user_id, user_agent=event.user_agent)
+        return refused(Why.SIGN_IN_WRONG, Update(user, failed), facts=(fact,))
+    _, tokens, writes, fact = session.start(
+        kind=SessionKind.LOGIN,
+        client=client,
+        user_id=user.user_id,
+        scopes=(),
+        epochs=epochs_now(user, client, None),
+        user_agent=event.user_agent,
+        source=event.source,
+        entropy=event.entropy,
+        now=now,
+    )
+    forgiven: tuple[Change, ...] = ()
+    if user.failed_sign_ins:
+        forgiven = (Update(user, revised(user, failed_sign_ins=0, last_failed_sign_in_at=None)),)
+    return Decision(_login(tokens, user), (*forgiven, *writes), (fact,))
+
+
+def refresh_login(event: LoginRefreshed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """The next pair of a login session, by the same rotation as any other (READINGS 25)."""
+    token = snapshot.refresh_token(event.refresh_token.digest)
+    held = None if token is None else snapshot.session(token.session_id)
+    if held is None or held.kind is not SessionKind.LOGIN or held.user_id is None:
+        return refused(Why.NOT_SIGNED_IN)
+    client, user = snapshot.client(held.client_id), snapshot.user(held.user_id)
+    if client is None or user is None:
+        return refused(Why.NOT_SIGNED_IN)
+    decision = session.refresh(
+        spent=event.refresh_token,
+        client=client,
+        kind=SessionKind.LOGIN,
+        scopes=None,
+        user_agent=event.user_agent,
+        entropy=event.entropy,
+        arrival=event.arrival,
+        snapshot=snapshot,
+        now=now,
+        policy=policy,
+    )
+    if isinstance(decision.reply, TokensIssued):
+        return Decision(_login(decision.reply, user), decision.changes, decision.facts)
+    if decision.reply == Refused(Why.ARRIVAL_UNKNOWN):
+        return decision
+    return Decision(Refused(Why.NOT_SIGNED_IN), decision.changes, decision.facts)
+
+
+def sign_out(event: SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
+    """The end of the login session that the token belongs to."""
+    who = person(event.caller, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    changes, fact = session.end(who.session, Why.SIGNED_OUT, now)
+    return Decision(Done(), changes, (fact,))
+
+
+def end_own_session(event: OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
+    """The end of one session of the caller's own, wherever it runs; anybody else's is not found."""
+    who = person_free_to_act(event.caller, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    standing = snapshot.session(event.session_id)
+    if (
+        standing is None
+        or standing.user_id != who.user.user_id
+        or session.state_of(standing, snapshot, now) is not session.SessionState.ACTIVE
+    ):
+        return refused(Why.NOT_FOUND)
+    changes, fact = session.end(standing, Why.SIGNED_OUT, now)
+    return Decision(Done(), changes, (fact,))
+
+
+def known_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """Who is calling, and what they may do; or why they may not do what they mean to."""
+    if event.permission is not None:
+        may = allowed(event.caller, event.permission, snapshot, now)
+        if isinstance(may, Why):
+            return refused(may)
+    if isinstance(event.caller, Operator):
+        everything = tuple(permission.value for permission in Permission)
+        return Decision(AccountKnown(user=None, roles=(), permissions=everything, session_id=None))
+    who = person(event.caller, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    return Decision(
+        AccountKnown(
+            user=who.user,
+            roles=roles_of(who.user, snapshot),
+            permissions=permissions_of(who.user, snapshot),
+            session_id=who.session.session_id,
+        )
+    )
+
+
+# --- the password and the telephone
+
+
+def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """A new password for a user who knows the current one."""
+    who = person(event.caller, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    wrong = refuse_wrong_password(event, who, now, policy)
+    if wrong is not None:
+        return wrong
+    return ended_but_here(
+        who,
+        Why.PASSWORD_CHANGED,
+        user_ended(
+            who.user,
+            Why.PASSWORD_CHANGED,
+            now,
+            password_hash=event.new_password_hash,
+            must_change_password=False,
+        ),
+        FactKind.PASSWORD_SET,
+    )
+
+
+def refuse_wrong_password(
+    event: PasswordChanged | PhoneChanged, who: Person, now: Instant, policy: Policy
+) -> Decision | None:
+    """One more wrong entry, whatever it was meant to allow; the last one that is let pass ends everything the
+    user has open (READINGS 24). None where the current password was entered."""
+    user = who.user
+    if not _is_on_file(event.verified_against, user):
+        return refused(Why.CREDENTIAL_MOVED_ON)
+    if event.password_matches:
+        return None
+    counted = tuple(
+        at for at in user.wrong_passwords_at if now < later(at, policy.wrong_password_window_seconds)
+    )
+    wrong = Fact(kind=FactKind.CURRENT_PASSWORD_WRONG, user_id=user.user_id)
+    if len(counted) + 1 < policy.wrong_passwords_until_ending:
+        return refused(
+            Why.CURRENT_PASSWORD_WRONG,
+            Update(user, revised(user, wrong_passwords_at=(*counted, now))),
+            facts=(wrong,),
+        )
+    why = Why.CURRENT_PASSWORD_WRONG_REPEATEDLY
+    return refused(why, Update(user, user_ended(user, why, now)), facts=(wrong, all_ended(user, why)))
+
+
+# --- shared
+
+
+def _user_named(username: str, snapshot: Snapshot) -> User | None:
+    identifier = snapshot.identifier(username_key(username))
+    user = None if identifier is None else snapshot.user(identifier.user_id)
+    return None if user is None or user.deleted_at is not None else user
+
+
+def _is_on_file(verified_against: str | None, user: User) -> bool:
+    """Whether a password was verified against the hash that still stands."""
+    if verified_against is None or user.password_hash is None:
+        return False
+    return hmac.compare_digest(digest_of(verified_against), digest_of(user.password_hash))
+
+
+def _login(tokens: TokensIssued, user: User) -> LoginIssued:
+    return LoginIssued(tokens=tokens, user_id=user.user_id, must_change_password=user.must_change_password)
+
+
+def all_ended(user: User, why: Why) -> Fact:
+    """The fact that everything a user had open has ended."""
+    return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, why=why)
+
+
+def ended_but_here(who: Person, why: Why, changed: User, kind: FactKind) -> Decision:
+    """Everything of the user ends, but the login session that made the change moves to the new epoch."""
+    kept = revised(who.session, epochs=who.session.epochs._replace(user=changed.epoch))
+    return Decision(
+        Done(),
+        (Update(who.user, changed), Update(who.session, kept)),
+        (Fact(kind=kind, user_id=changed.user_id, why=why), all_ended(changed, why)),
+    )

@@ -1,0 +1,172 @@
+"""Roles: named sets of permissions, registered, changed and deleted by administrators.
+
+Rules, all in this file (API, "People"):
+
+- A role's identifier is its code, and a code stays what it is.
+- The built-in role `super_admin` holds every permission and cannot be changed.
+- A role that somebody holds cannot be deleted.
+- Nobody puts more into a role than they hold themselves, nor changes one that allows more (READINGS 40). To
+  delete one reaches nobody, as nobody holds it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ostiary_core.events import (
+    Caller,
+    Operator,
+    RoleChanged,
+    RoleDeleted,
+    RoleImported,
+    RoleRegistered,
+    RoleRequested,
+)
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
+    Decision,
+    Delete,
+    Done,
+    Fact,
+    FactKind,
+    FieldFault,
+    FieldRule,
+    Insert,
+    Refused,
+    RoleKnown,
+    Update,
+    refused,
+)
+from ostiary_core.model.edit_conflicts import asked_of, pass_over_row
+from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.identifiers import RESERVED
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.records import Role, revised
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.authentication import Person, actor_id_of, allowed, exceeds
+
+__all__ = ["change", "delete", "import_row", "permissions_in", "register", "show"]
+
+_CODE: Final = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
+_LONGEST_NAME: Final = 100
+_KNOWN: Final = frozenset({"id", "code", "name", "permissions", "builtIn"})
+_PERMISSIONS: Final = frozenset(permission.value for permission in Permission)
+
+
+@dataclass(frozen=True, slots=True)
+class _RoleFields:
+    code: str
+    name: str
+    permissions: tuple[str, ...]
+
+
+def permissions_in(role: Role) -> tuple[str, ...]:
+    """What a role allows: the built-in one everything, also what a later version brought."""
+    if role.role_id == SUPER_ADMINISTRATOR:
+        return tuple(permission.value for permission in Permission)
+    return role.permissions
+
+
+def show(event: RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """One role."""
+    who = allowed(event.caller, Permission.ROLE_LIST, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    role = snapshot.role(event.role_id)
+    return refused(Why.NOT_FOUND) if role is None else Decision(RoleKnown(role))
+
+
+def register(event: RoleRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+    """A new role."""
+    who = allowed(event.caller, Permission.ROLE_CREATE, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    fields = _read(event.fields, None)
+    if isinstance(fields, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, fields))
+    role = Role(role_id=fields.code, name=fields.name, permissions=fields.permissions)
+    if exceeds((role,), who, snapshot):
+        return refused(Why.PERMISSION_MISSING)
+    if snapshot.role(fields.code) is not None:
+        return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
+    return Decision(RoleKnown(role), (Insert(role),), (_told(FactKind.ROLE_REGISTERED, role, who),))
+
+
+def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
+    """Another name or other permissions; whoever holds the role has them from the next request on."""
+    found = _found(event.caller, Permission.ROLE_UPDATE, event.role_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, role = found
+    asked = asked_of(event.fields, event.shown, lambda given: _read(given, role))
+    if isinstance(asked, tuple):
+        return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
+    fields = _read(asked, role)
+    if isinstance(fields, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, fields))
+    changed = revised(role, name=fields.name, permissions=fields.permissions)
+    if exceeds((role, changed), who, snapshot):
+        return refused(Why.PERMISSION_MISSING)
+    if fields == _read({}, role):
+        return Decision(RoleKnown(role))
+    return Decision(RoleKnown(changed), (Update(role, changed),), (_told(FactKind.ROLE_CHANGED, role, who),))
+
+
+def import_row(event: RoleImported, snapshot: Snapshot, now: Instant) -> Decision:
+    """A row of a sheet: registers the role, or changes the one of that code if that is asked for."""
+    code = event.fields.get("code")
+    standing = snapshot.role(code) if isinstance(code, str) else None
+    if event.replace and standing is not None:
+        as_shown = replace(standing, permissions=permissions_in(standing))
+        is_same = _read(event.fields, as_shown) == _read({}, as_shown)
+        changed = RoleChanged(caller=event.caller, role_id=standing.role_id, fields=event.fields)
+        unchanged = pass_over_row(event.caller, Permission.ROLE_UPDATE, is_same, snapshot, now)
+        return unchanged or change(changed, snapshot, now)
+    return register(RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
+
+
+def delete(event: RoleDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+    """The role is gone; its code is free again."""
+    found = _found(event.caller, Permission.ROLE_DELETE, event.role_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, role = found
+    if role.holders > 0:
+        return refused(Why.STILL_REFERENCED)
+    return Decision(Done(), (Delete(role),), (_told(FactKind.ROLE_DELETED, role, who),))
+
+
+def _found(
+    caller: Caller, permission: Permission, role_id: str, snapshot: Snapshot, now: Instant
+) -> tuple[Person | Operator, Role] | Why:
+    who = allowed(caller, permission, snapshot, now)
+    if isinstance(who, Why):
+        return who
+    role = snapshot.role(role_id)
+    if role is None:
+        return Why.NOT_FOUND
+    return Why.ROLE_PROTECTED if role.built_in else (who, role)
+
+
+def _read(fields: Mapping[str, object], standing: Role | None) -> _RoleFields | tuple[FieldFault, ...]:
+    """The fields of a new role, or of `standing` with some replaced; else every fault."""
+    reader = FieldReader(fields, _KNOWN)
+    code = reader.text("code", None if standing is None else standing.role_id, 64)
+    if standing is not None:
+        reader.unchanged("code", standing.role_id)
+    elif code and _CODE.fullmatch(code) is None:
+        reader.fault("code", FieldRule.ROLE_CODE)
+    elif code in RESERVED:
+        reader.fault("code", FieldRule.RESERVED)
+    name = reader.text("name", None if standing is None else standing.name, _LONGEST_NAME)
+    permissions = reader.texts("permissions", () if standing is None else standing.permissions)
+    for place, permission in enumerate(permissions):
+        if permission not in _PERMISSIONS:
+            reader.fault(f"permissions.{place}", FieldRule.PERMISSION)
+    return reader.faults or _RoleFields(code, name, permissions)
+
+
+def _told(kind: FactKind, role: Role, who: Person | Operator) -> Fact:
+    return Fact(kind=kind, role_id=role.role_id, actor_id=actor_id_of(who))

@@ -1,0 +1,34 @@
+"""Running sessions as an administrator and the sweeper treat them: forced out, swept."""
+
+from ostiary_core.events import GraceLapsed, SessionForcedOut
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import Decision, Done, refused
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import SessionKind
+from ostiary_core.model.why import Why
+from ostiary_core.oauth import session
+from ostiary_core.oauth.authentication import actor_id_of, allowed, is_super_administrator
+
+__all__ = ["force_out_session", "lapse_grace"]
+
+
+def force_out_session(event: SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+    """One session ends; one of client credentials only for a super administrator ("Session (grant)")."""
+    who = allowed(event.caller, Permission.ONLINE_KILL, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    standing = snapshot.session(event.session_id)
+    if standing is None or session.state_of(standing, snapshot, now) is not session.SessionState.ACTIVE:
+        return refused(Why.NOT_FOUND)
+    if standing.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
+        return refused(Why.NOT_FOUND)
+    changes, fact = session.end(standing, Why.SESSION_FORCED_OUT, now, actor_id=actor_id_of(who))
+    return Decision(Done(), changes, (fact,))
+
+
+def lapse_grace(event: GraceLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """The sweeper's turn at one session."""
+    standing = snapshot.session(event.session_id)
+    return Decision(Done()) if standing is None else session.erase_salt(standing, now, policy)

@@ -1,0 +1,205 @@
+"""The telephone of an account: the codes sent to it, a new number, and the password it can recover.
+
+Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
+
+- A code is six digits, good for ten minutes, five tries and one use. There is one a number and purpose.
+- Whoever asks for one cannot tell from the answer whether the number is known. A number is sent one code a
+  minute and ten a day, so that nobody's telephone is flooded and guessing leads nowhere.
+- An account asks for twenty codes a day, whatever the numbers (READINGS 43). What counts is that it asked,
+  and not whether one was sent: so this alone may be told.
+- A wrong code leaves its trace whether or not one stands or the number is known, so that all of them cost
+  the same write.
+- A new number asks for the current password, which is looked at before the code: a wrong one counts, whatever
+  the code, and spends none (READINGS 41).
+- It ends every session and unredeemed code of the user; the login session in which it was taken lives on.
+  Recovery ends everything.
+"""
+
+import hmac
+
+from ostiary_core.events import PasswordResetByTextMessage, PhoneChanged, TextCodeRequested
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
+    Change,
+    Decision,
+    Delete,
+    Done,
+    Fact,
+    FactKind,
+    FieldFault,
+    FieldRule,
+    Insert,
+    Refused,
+    TextCodeDrawn,
+    Update,
+    refused,
+)
+from ostiary_core.model.identifiers import is_phone, phone_identifier, phone_key, text_code_key
+from ostiary_core.model.instant import SECOND_MS, Instant, later
+from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.records import TextCode, TextCodePurpose, User, revised
+from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.authentication import person_free_to_act
+from ostiary_core.oauth.inherited_endings import user_ended
+from ostiary_core.users.own_account import all_ended, ended_but_here, refuse_wrong_password
+
+__all__ = [
+    "change_phone",
+    "request_text_code",
+    "reset_password_by_text_message",
+    "seconds_to_text_code",
+]
+
+_DAY_SECONDS = 24 * 60 * 60
+
+
+def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """A code to send, or none; outside, both look the same (API, `sms-code`)."""
+    if not is_phone(event.phone):
+        return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),)))
+    known = snapshot.identifier(phone_key(event.phone))
+    addressee = None if known is None else snapshot.user(known.user_id)
+    count: tuple[Change, ...] = ()
+    if event.purpose is TextCodePurpose.CHANGE_PHONE:
+        caller = event.caller
+        who = Why.NOT_SIGNED_IN if caller is None else person_free_to_act(caller, snapshot, now)
+        if isinstance(who, Why):
+            return refused(who)
+        wait_seconds = seconds_to_text_code(who.user, now, policy)
+        if wait_seconds:
+            return Decision(Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds))
+        addressee = revised(who.user, text_codes_asked_at=(*_find_recent_requests(who.user, now), now))
+        count = (Update(who.user, addressee),)
+    if (known is None) is (event.purpose is TextCodePurpose.RESET_PASSWORD):
+        return Decision(TextCodeDrawn(None), count)
+    standing = snapshot.text_code(text_code_key(event.purpose, event.phone))
+    if standing is not None and _is_pausing(standing, now, policy):
+        return Decision(TextCodeDrawn(None), count)
+    secret = draw_text_code(event.entropy)
+    digest = _digest(event.purpose, event.phone, secret)
+    fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=None if addressee is None else addressee.user_id)
+    change = _drawn(event, digest, standing, now)
+    return Decision(TextCodeDrawn(secret, addressee), (*count, change), (fact,))
+
+
+def seconds_to_text_code(user: User, now: Instant, policy: Policy = SPECIFICATION) -> int:
+    """The whole seconds until an account may ask for one more code to a new number; 0 where it may now."""
+    asked_at = _find_recent_requests(user, now)
+    if len(asked_at) < policy.text_codes_asked_a_day:
+        return 0
+    wait_ms = later(asked_at[-policy.text_codes_asked_a_day], _DAY_SECONDS) - now
+    return -(-wait_ms // SECOND_MS)
+
+
+def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
+    """The requests that still count; none from more than a day ahead, as the clock was set back since."""
+    return tuple(
+        at
+        for at in user.text_codes_asked_at
+        if now < later(at, _DAY_SECONDS) and at <= later(now, _DAY_SECONDS)
+    )
+
+
+def _is_pausing(standing: TextCode, now: Instant, policy: Policy) -> bool:
+    """Whether this number was sent a code a moment ago, or too many today."""
+    if now < later(standing.issued_at, policy.text_code_pause_seconds):
+        return True
+    return standing.drawn >= policy.text_codes_a_day and now < later(standing.counted_from, _DAY_SECONDS)
+
+
+def _drawn(event: TextCodeRequested, digest: Digest, standing: TextCode | None, now: Instant) -> Change:
+    if standing is None:
+        return Insert(
+            TextCode(purpose=event.purpose, phone=event.phone, digest=digest, issued_at=now, counted_from=now)
+        )
+    if now < later(standing.counted_from, _DAY_SECONDS):
+        drawn, counted_from = standing.drawn + 1, standing.counted_from
+    else:
+        drawn, counted_from = 1, now
+    again = revised(
+        standing, digest=digest, issued_at=now, wrong_tries=0, drawn=drawn, counted_from=counted_from
+    )
+    return Update(standing, again)
+
+
+def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """A new number for a user who holds the telephone and knows the current password."""
+    who = person_free_to_act(event.caller, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    wrong = refuse_wrong_password(event, who, now, policy)
+    if wrong is not None:
+        return wrong
+    spent = _spend(TextCodePurpose.CHANGE_PHONE, event.phone, event.code, snapshot, now, policy)
+    if not isinstance(spent, TextCode):
+        return _wrong(who.user.user_id, *spent)
+    if snapshot.identifier(phone_key(event.phone)) is not None:
+        return refused(Why.ALREADY_TAKEN)
+    user = who.user
+    freed: tuple[Change, ...] = ()
+    if user.phone is not None:
+        freed = (Delete(phone_identifier(user.phone, user.user_id)),)
+    changed = ended_but_here(
+        who,
+        Why.PHONE_CHANGED,
+        user_ended(user, Why.PHONE_CHANGED, now, phone=event.phone),
+        FactKind.PHONE_SET,
+    )
+    taken = Insert(phone_identifier(event.phone, user.user_id))
+    return Decision(changed.reply, (Delete(spent), *freed, taken, *changed.changes), changed.facts)
+
+
+def reset_password_by_text_message(
+    event: PasswordResetByTextMessage, snapshot: Snapshot, now: Instant, policy: Policy
+) -> Decision:
+    """A new password for whoever holds the telephone; everything the user had open ends."""
+    known = snapshot.identifier(phone_key(event.phone))
+    user = None if known is None else snapshot.user(known.user_id)
+    spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, snapshot, now, policy)
+    if not isinstance(spent, TextCode):
+        return _wrong(None if user is None else user.user_id, *spent)
+    if user is None or not user.enabled or user.deleted_at is not None:
+        return _wrong(None if user is None else user.user_id, Delete(spent))
+    why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
+    reset = user_ended(
+        user,
+        why,
+        now,
+        password_hash=event.new_password_hash,
+        must_change_password=False,
+        failed_sign_ins=0,
+        last_failed_sign_in_at=None,
+    )
+    return Decision(
+        Done(),
+        (Delete(spent), Update(user, reset)),
+        (Fact(kind=FactKind.PASSWORD_SET, user_id=user.user_id, why=why), all_ended(user, why)),
+    )
+
+
+def _spend(
+    purpose: TextCodePurpose, phone: str, code: Secret, snapshot: Snapshot, now: Instant, policy: Policy
+) -> TextCode | tuple[Change, ...]:
+    """The outstanding code, when it was entered rightly and in time; else what a wrong try changes."""
+    standing = snapshot.text_code(text_code_key(purpose, phone))
+    if (
+        standing is None
+        or standing.wrong_tries >= policy.text_code_tries
+        or now >= later(standing.issued_at, policy.text_code_seconds)
+    ):
+        return ()
+    if not hmac.compare_digest(standing.digest, _digest(purpose, phone, code)):
+        return (Update(standing, revised(standing, wrong_tries=standing.wrong_tries + 1)),)
+    return standing
+
+
+def _wrong(user_id: str | None, *changes: Change) -> Decision:
+    """A code that opens nothing."""
+    fact = Fact(kind=FactKind.TEXT_CODE_WRONG, user_id=user_id)
+    return refused(Why.TEXT_CODE_WRONG, *changes, facts=(fact,))
+
+
+def _digest(purpose: TextCodePurpose, phone: str, code: Secret) -> Digest:
+    """The digest is of all three, so that equal codes look different in the store."""
+    return digest_of(f"{purpose.value}:{phone}:{code.reveal()}")

@@ -1,0 +1,363 @@
+"""Accounts as an administrator handles them: registered, changed, disabled, deleted, reset, forced out.
+
+Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
+
+- Disabling, deleting, resetting the password, giving another telephone number and forcing out end every
+  session and unredeemed code of the user, login sessions included; enabling brings none back.
+- There is always an enabled super administrator: the role counts its enabled holders.
+- Nobody reaches above themselves (READINGS 40): a role goes only to and from users by someone with its
+  permissions, and whoever has one is changed in nothing by anybody who lacks them.
+- A deleted user's names are free again; the identifier is never used twice.
+"""
+
+from typing import Any
+
+from ostiary_core.events import (
+    Caller,
+    Operator,
+    PasswordResetByAdministrator,
+    UserChanged,
+    UserDeleted,
+    UserDisabled,
+    UserEnabled,
+    UserForcedOut,
+    UserImported,
+    UserRegistered,
+    UserRequested,
+)
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
+    Change,
+    Decision,
+    Delete,
+    Done,
+    Fact,
+    FactKind,
+    FieldFault,
+    FieldRule,
+    Insert,
+    Refused,
+    Update,
+    UserKnown,
+    refused,
+)
+from ostiary_core.model.edit_conflicts import asked_of, pass_over_row
+from ostiary_core.model.identifiers import names_of, username_key
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.records import Role, User, revised
+from ostiary_core.model.secret import draw_id
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.authentication import Person, actor_id_of, allowed, exceeds, roles_named, roles_of
+from ostiary_core.oauth.inherited_endings import user_ended
+from ostiary_core.users.user_fields import UserFields, read_user_fields
+
+__all__ = [
+    "change",
+    "delete",
+    "disable",
+    "enable",
+    "force_out",
+    "import_row",
+    "register",
+    "reset_password",
+    "show",
+]
+
+
+def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """One account."""
+    who = allowed(event.caller, Permission.USER_LIST, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    user = snapshot.user(event.user_id)
+    if user is None or user.deleted_at is not None:
+        return refused(Why.NOT_FOUND)
+    return Decision(UserKnown(user))
+
+
+def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+    """A new account."""
+    who = allowed(event.caller, Permission.USER_CREATE, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    fields = _read(event.fields, None, event.faults, snapshot)
+    if isinstance(fields, Refused):
+        return Decision(fields)
+    if exceeds(roles_named(fields.role_ids, snapshot), who, snapshot):
+        return refused(Why.PERMISSION_MISSING)
+    user = User(
+        user_id=draw_id(event.entropy, "user"),
+        username=fields.username,
+        name=fields.name,
+        phone=fields.phone,
+        locale=fields.locale,
+        timezone=fields.timezone,
+        password_hash=event.password_hash,
+        must_change_password=fields.must_change_password,
+        role_ids=fields.role_ids,
+        enabled=fields.enabled,
+        created_at=now,
+        updated_at=now,
+    )
+    taken = _taken(None, user, snapshot)
+    if taken:
+        return Decision(Refused(Why.ALREADY_TAKEN, taken))
+    return Decision(
+        UserKnown(user),
+        (
+            Insert(user),
+            *(Insert(name) for name in names_of(user)),
+            *_recounted(None, user, snapshot),
+        ),
+        (_told(FactKind.USER_REGISTERED, user, who),),
+    )
+
+
+def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
+    """Other values for an account; another telephone number ends what the user has open, and what stands
+    already changes nothing."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    asked = asked_of(event.fields, event.shown, lambda given: read_user_fields(given, user, ()))
+    if isinstance(asked, tuple):
+        return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
+    faults = tuple(fault for fault in event.faults if fault.path in asked)
+    fields = _read(asked, user, faults, snapshot)
+    if isinstance(fields, Refused):
+        return Decision(fields)
+    if fields == read_user_fields({}, user, ()):
+        return Decision(UserKnown(user))
+    moved = set(user.role_ids) ^ set(fields.role_ids)
+    if exceeds(roles_named(moved, snapshot), who, snapshot):
+        return refused(Why.PERMISSION_MISSING)
+    if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
+        return refused(Why.LAST_ADMINISTRATOR)
+    chosen: dict[str, Any] = {
+        "username": fields.username,
+        "name": fields.name,
+        "phone": fields.phone,
+        "locale": fields.locale,
+        "timezone": fields.timezone,
+        "must_change_password": fields.must_change_password,
+        "role_ids": fields.role_ids,
+    }
+    facts = [_told(FactKind.USER_CHANGED, user, who)]
+    if fields.phone == user.phone:
+        changed = revised(user, updated_at=now, **chosen)
+    else:
+        changed = user_ended(user, Why.PHONE_CHANGED, now, **chosen)
+        facts.append(_ended(user, who, Why.PHONE_CHANGED))
+    taken = _taken(user, changed, snapshot)
+    if taken:
+        return Decision(Refused(Why.ALREADY_TAKEN, taken))
+    return Decision(
+        UserKnown(changed),
+        (Update(user, changed), *_renamed(user, changed), *_recounted(user, changed, snapshot)),
+        tuple(facts),
+    )
+
+
+def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decision:
+    """A row of a sheet: registers the account, or changes the one of that name if that is asked for."""
+    username = event.fields.get("username")
+    standing = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
+    if event.replace and standing is not None:
+        user = snapshot.user(standing.user_id)
+        is_same = (
+            user is not None
+            and event.password_hash is None
+            and (read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user, ()))
+        )
+        unchanged = pass_over_row(event.caller, Permission.USER_UPDATE, is_same, snapshot, now)
+        if unchanged is not None:
+            return unchanged
+        if event.password_hash is not None:
+            return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("password", FieldRule.IMMUTABLE),)))
+        changed = UserChanged(
+            caller=event.caller, user_id=standing.user_id, fields=event.fields, faults=event.faults
+        )
+        return change(changed, snapshot, now)
+    new = UserRegistered(
+        caller=event.caller,
+        fields=event.fields,
+        password_hash=event.password_hash,
+        faults=event.faults,
+        entropy=event.entropy,
+    )
+    return register(new, snapshot, now)
+
+
+def enable(event: UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
+    """The account may sign in again."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    if user.enabled:
+        return Decision(UserKnown(user))
+    enabled = revised(user, enabled=True, updated_at=now)
+    return Decision(
+        UserKnown(enabled),
+        (Update(user, enabled), *_recounted(user, enabled, snapshot)),
+        (_told(FactKind.USER_ENABLED, user, who),),
+    )
+
+
+def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
+    """The account may no longer sign in; all it had open ends."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    if not user.enabled:
+        return Decision(UserKnown(user))
+    if _is_last_administrator(user, snapshot):
+        return refused(Why.LAST_ADMINISTRATOR)
+    disabled = user_ended(user, Why.USER_DISABLED, now, enabled=False)
+    return Decision(
+        UserKnown(disabled),
+        (Update(user, disabled), *_recounted(user, disabled, snapshot)),
+        (_told(FactKind.USER_DISABLED, user, who), _ended(user, who, Why.USER_DISABLED)),
+    )
+
+
+def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+    """The account is gone and all it had open ends; its record stays as the owner of what it did."""
+    found = _found(event.caller, Permission.USER_DELETE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    if _is_last_administrator(user, snapshot):
+        return refused(Why.LAST_ADMINISTRATOR)
+    deleted = user_ended(user, Why.USER_DELETED, now, enabled=False, deleted_at=now)
+    return Decision(
+        Done(),
+        (
+            Update(user, deleted),
+            *(Delete(name) for name in names_of(user)),
+            *_recounted(user, None, snapshot),
+        ),
+        (_told(FactKind.USER_DELETED, user, who), _ended(user, who, Why.USER_DELETED)),
+    )
+
+
+def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now: Instant) -> Decision:
+    """A new password, to be changed at the next sign-in; all the user had open ends."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
+    reset = user_ended(
+        user,
+        why,
+        now,
+        password_hash=event.new_password_hash,
+        must_change_password=True,
+        failed_sign_ins=0,
+        last_failed_sign_in_at=None,
+    )
+    return Decision(
+        Done(),
+        (Update(user, reset),),
+        (_told(FactKind.PASSWORD_SET, user, who, why), _ended(user, who, why)),
+    )
+
+
+def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+    """All sessions and unredeemed codes of the user end."""
+    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    if isinstance(found, Why):
+        return refused(found)
+    who, user = found
+    ended = user_ended(user, Why.USER_FORCED_OUT, now)
+    return Decision(Done(), (Update(user, ended),), (_ended(user, who, Why.USER_FORCED_OUT),))
+
+
+# --- shared
+
+
+def _read(
+    given: Any, standing: User | None, outside: tuple[FieldFault, ...], snapshot: Snapshot
+) -> UserFields | Refused:
+    """The fields, and every role that they name exists; else every bad field."""
+    fields = read_user_fields(given, standing, outside)
+    if isinstance(fields, tuple):
+        return Refused(Why.FIELDS_INVALID, fields)
+    faults = tuple(
+        FieldFault(f"roleIds.{place}", FieldRule.ROLE)
+        for place, role_id in enumerate(fields.role_ids)
+        if snapshot.role(role_id) is None
+    )
+    return Refused(Why.FIELDS_INVALID, faults) if faults else fields
+
+
+def _found(
+    caller: Caller, permission: Permission, user_id: str, snapshot: Snapshot, now: Instant
+) -> tuple[Person | Operator, User] | Why:
+    """The account an allowed caller may act on; one who holds more than the caller is out of reach."""
+    who = allowed(caller, permission, snapshot, now)
+    if isinstance(who, Why):
+        return who
+    user = snapshot.user(user_id)
+    if user is None or user.deleted_at is not None:
+        return Why.NOT_FOUND
+    # Whoever sets a password or a telephone number of an account can sign in as it.
+    return Why.PERMISSION_MISSING if exceeds(roles_of(user, snapshot), who, snapshot) else (who, user)
+
+
+def _taken(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
+    """The names that `after` takes and that are somebody else's. A name that stays is not looked up."""
+    kept = () if before is None else names_of(before)
+    return tuple(
+        FieldFault(name.kind.value, Why.ALREADY_TAKEN)
+        for name in names_of(after)
+        if name not in kept and snapshot.identifier(name.key) is not None
+    )
+
+
+def _renamed(before: User, after: User) -> tuple[Change, ...]:
+    """The names that are given up, and those that are taken."""
+    old, new = names_of(before), names_of(after)
+    return (
+        *(Delete(name) for name in old if name not in new),
+        *(Insert(name) for name in new if name not in old),
+    )
+
+
+def _recounted(before: User | None, after: User | None, snapshot: Snapshot) -> tuple[Change, ...]:
+    """The roles whose number of holders moves when `after` stands in place of `before`."""
+    changes = []
+    ids = dict.fromkeys((*(before.role_ids if before else ()), *(after.role_ids if after else ())))
+    for role in roles_named(ids, snapshot):
+        held, holds = _holds(before, role), _holds(after, role)
+        counted = revised(
+            role,
+            holders=role.holders + holds - held,
+            enabled_holders=role.enabled_holders
+            + (holds and after is not None and after.enabled)
+            - (held and before is not None and before.enabled),
+        )
+        if (counted.holders, counted.enabled_holders) != (role.holders, role.enabled_holders):
+            changes.append(Update(role, counted))
+    return tuple(changes)
+
+
+def _holds(user: User | None, role: Role) -> bool:
+    return user is not None and role.role_id in user.role_ids
+
+
+def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
+    role = snapshot.role(SUPER_ADMINISTRATOR) if SUPER_ADMINISTRATOR in user.role_ids else None
+    return user.enabled and role is not None and role.enabled_holders <= 1
+
+
+def _told(kind: FactKind, user: User, who: Person | Operator, why: Why | None = None) -> Fact:
+    return Fact(kind=kind, user_id=user.user_id, actor_id=actor_id_of(who), why=why)
+
+
+def _ended(user: User, who: Person | Operator, why: Why) -> Fact:
+    return _told(FactKind.USER_SESSIONS_ENDED, user, who, why)

@@ -1,0 +1,1 @@
+"""What tells of the server: metrics, traces, the log. It changes no answer."""

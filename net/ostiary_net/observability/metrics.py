@@ -1,0 +1,193 @@
+"""What a process counts of its own work, and how Prometheus reads it.
+
+Everything is counted in the event loop, by one thread, in plain dicts, so that it needs no lock and costs a
+request next to nothing. Labels are names of events, facts, reasons and operations, all of them enumerated in
+the core; nothing that a client sent is ever one (docs/decisions/0016-metrics.md).
+"""
+
+import re
+import resource
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Final
+
+from ostiary_core.events import Event
+from ostiary_core.model.decision import BatchRefused, Decision, Fact, FactKind, Refused
+from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import LIMITS, Operation
+
+__all__ = ["CONTENT_TYPE", "Histogram", "Metrics", "operation_name", "outcome_of"]
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_TURN_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_TURN_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_RETRY_SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 5, 10, 15, 20, 25, 30)
+
+_OK: Final = "ok"
+_FAILED: Final = "failed"
+_BATCH_REFUSED: Final = "batch_refused"
+
+Labels = Mapping[str, str]
+Sample = tuple[Labels, float]
+
+
+def outcome_of(decision: Decision) -> Why | str:
+    """How it went, in one word: `ok`, or why not."""
+    reply = decision.reply
+    if isinstance(reply, Refused):
+        return reply.why
+    return _BATCH_REFUSED if isinstance(reply, BatchRefused) else _OK
+
+
+def operation_name(event: type[Event]) -> str:
+    """
+    >>> from ostiary_core.events import RefreshRequested
+    >>> operation_name(RefreshRequested)
+    'refresh_requested'
+    """
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event.__name__).lower()
+
+
+class Histogram:
+    """How often something was at most as large as each bound."""
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """One more."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value
+
+
+class Metrics:
+    """The counters of one process."""
+
+    def __init__(self) -> None:
+        self._requests: dict[tuple[type[Event], Why | str], int] = {}
+        self._facts: dict[tuple[FactKind, Why | None], int] = {}
+        self._limited: dict[Operation, int] = dict.fromkeys(LIMITS, 0)
+        self._swept: dict[str, int] = {}
+        self._retries = Histogram(_RETRY_SECONDS)
+        self._turn_sizes = {name: Histogram(_TURN_SIZES) for name in ("write", "read")}
+        self._turn_seconds = {name: Histogram(_TURN_SECONDS) for name in ("write", "read")}
+        self._gauges: dict[str, tuple[str, Callable[[], Iterable[Sample]]]] = {}
+        self._started_at = time.time()
+
+    # --- what is counted
+
+    def decided(self, event: Event, decision: Decision, now: Callable[[], Instant]) -> None:
+        """An event was decided; its facts are what the audit trail is told."""
+        self._add(event, outcome_of(decision))
+        for fact in decision.facts:
+            self._told(fact, now)
+
+    def failed(self, event: Event) -> None:
+        """An event whose turn could not be taken."""
+        self._add(event, _FAILED)
+
+    def rate_limited(self, operation: Operation) -> None:
+        """A request over the limit of its source."""
+        self._limited[operation] += 1
+
+    def turn_taken(self, queue: str, events: int, seconds: float) -> None:
+        """A turn of the writing or the reading queue, from when it was taken up until it was kept."""
+        self._turn_sizes[queue].observe(events)
+        self._turn_seconds[queue].observe(seconds)
+
+    def swept(self, what: str, number: int) -> None:
+        """Records that the sweeper has cleared away."""
+        self._swept[what] = self._swept.get(what, 0) + number
+
+    def gauge(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
+        """Something that is looked at whenever it is asked for."""
+        self._gauges[name] = (says, samples)
+
+    def _add(self, event: Event, outcome: Why | str) -> None:
+        key = (type(event), outcome)
+        self._requests[key] = self._requests.get(key, 0) + 1
+
+    def _told(self, fact: Fact, now: Callable[[], Instant]) -> None:
+        key = (fact.kind, fact.why)
+        self._facts[key] = self._facts.get(key, 0) + 1
+        if fact.kind is FactKind.PAIR_REPEATED and fact.earlier_at is not None:
+            # A database's clock may be a little ahead of this machine's.
+            self._retries.observe(max(0, now() - fact.earlier_at) / SECOND_MS)
+
+    # --- how it is read
+
+    def exposition(self) -> str:
+        """All of it in Prometheus' text format 0.0.4."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        requests = [
+            ({"operation": operation_name(kind), "outcome": str(outcome)}, number)
+            for (kind, outcome), number in self._requests.items()
+        ]
+        yield from _counter("ostiary_requests_total", "Requests decided, by operation and outcome.", requests)
+        facts = [
+            ({"fact": kind.value, "why": "" if why is None else why.value}, number)
+            for (kind, why), number in self._facts.items()
+        ]
+        yield from _counter("ostiary_facts_total", "What happened: endings and replays by reason.", facts)
+        limited = [({"operation": operation.name.lower()}, n) for operation, n in self._limited.items()]
+        yield from _counter("ostiary_rate_limited_total", "Requests over a rate limit.", limited)
+        swept = [({"what": what}, number) for what, number in self._swept.items()]
+        yield from _counter("ostiary_swept_total", "Records cleared away by the sweeper.", swept)
+        yield from _histogram(
+            "ostiary_retry_delay_seconds",
+            "How long after its first use a spent token came again in time.",
+            {"": self._retries},
+        )
+        yield from _histogram("ostiary_turn_events", "Events a turn.", self._turn_sizes)
+        yield from _histogram("ostiary_turn_seconds", "How long a turn took.", self._turn_seconds)
+        for name, (says, samples) in self._gauges.items():
+            yield from _family(name, says, "gauge", samples())
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        cpu_seconds = used.ru_utime + used.ru_stime
+        yield from _counter("process_cpu_seconds_total", "Time on the processor.", [({}, cpu_seconds)])
+        started: list[Sample] = [({}, self._started_at)]
+        yield from _family("process_start_time_seconds", "When the process began.", "gauge", started)
+        built: list[Sample] = [({"version": version("ostiary")}, 1)]
+        yield from _family("ostiary_build_info", "The release that runs.", "gauge", built)
+
+
+def _counter(name: str, says: str, samples: Iterable[Sample]) -> Iterator[str]:
+    return _family(name, says, "counter", samples)
+
+
+def _family(name: str, says: str, kind: str, samples: Iterable[Sample]) -> Iterator[str]:
+    yield f"# HELP {name} {says}"
+    yield f"# TYPE {name} {kind}"
+    for labels, value in samples:
+        yield f"{name}{_labels(labels)} {value:.17g}"
+
+
+def _histogram(name: str, says: str, histograms: Mapping[str, Histogram]) -> Iterator[str]:
+    """One for each queue; the one without a name has no such label."""
+    yield f"# HELP {name} {says}"
+    yield f"# TYPE {name} histogram"
+    for queue, histogram in histograms.items():
+        labels = {"queue": queue} if queue else {}
+        so_far = 0
+        for bound, count in zip((*histogram.bounds, None), histogram.counts, strict=True):
+            so_far += count
+            least = "+Inf" if bound is None else f"{bound:g}"
+            yield f"{name}_bucket{_labels({**labels, 'le': least})} {so_far}"
+        yield f"{name}_sum{_labels(labels)} {histogram.total:.17g}"
+        yield f"{name}_count{_labels(labels)} {so_far}"
+
+
+def _labels(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{value}"' for name, value in labels.items()) + "}"

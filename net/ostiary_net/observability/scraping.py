@@ -1,0 +1,89 @@
+"""`GET /metrics` on an address of its own, for Prometheus and nobody else.
+
+Each worker process of `ostiary serve` has a port of its own: the one that was named and those right after
+it. What each counts is its own, and whoever scrapes them adds up.
+"""
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Final
+
+import h11
+import trio
+
+from ostiary_net.front_door.lifeline import WORKER
+from ostiary_net.front_door.listening import AddressError, listening
+from ostiary_net.observability.metrics import CONTENT_TYPE, Metrics
+
+__all__ = ["metrics_listeners", "serve_metrics"]
+
+_PATIENCE_SECONDS: Final = 10.0
+_MOST_BYTES: Final = 16 * 1024
+
+
+@contextmanager
+def metrics_listeners(
+    bind: str | None, environment: Mapping[str, str] = os.environ
+) -> Iterator[list[socket.socket]]:
+    """The sockets of this process, none where there is no address. Raises `AddressError`."""
+    if bind is None:
+        yield []
+        return
+    host, _, port = bind.rpartition(":")
+    number = int(port) and int(port) + int(environment.get(WORKER, "0"))
+    if number > 65_535:
+        raise AddressError(f"cannot listen on {host}:{number}: there is no such port")
+    with listening(f"{host}:{number}") as listeners:
+        yield listeners
+
+
+async def serve_metrics(listeners: list[socket.socket], metrics: Metrics) -> None:
+    """Answer on `listeners` for ever."""
+    streams = [trio.SocketListener(trio.socket.from_stdlib_socket(each.dup())) for each in listeners]
+    await trio.serve_listeners(partial(_answer, metrics), streams)
+
+
+async def _answer(metrics: Metrics, stream: trio.SocketStream) -> None:
+    """One request a connection; whoever dawdles or breaks off is let go."""
+    async with stream:
+        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_MOST_BYTES)
+        with trio.move_on_after(_PATIENCE_SECONDS):
+            try:
+                request = await _request(connection, stream)
+                status, content_type, body = _content(request, metrics)
+                fields = [
+                    ("Content-Type", content_type),
+                    ("Content-Length", str(len(body))),
+                    ("Connection", "close"),
+                    ("X-Content-Type-Options", "nosniff"),
+                ]
+                is_head = request is not None and request.method == b"HEAD"
+                data = connection.send(h11.Response(status_code=status, headers=fields)) or b""
+                if not is_head:
+                    data += connection.send(h11.Data(data=body)) or b""
+                await stream.send_all(data)
+            except (h11.ProtocolError, trio.BrokenResourceError, trio.ClosedResourceError):
+                return
+
+
+async def _request(connection: h11.Connection, stream: trio.SocketStream) -> h11.Request | None:
+    """The request; None where the connection ends without one."""
+    while True:
+        event = connection.next_event()
+        if isinstance(event, h11.Request):
+            return event
+        if event is not h11.NEED_DATA:
+            raise h11.RemoteProtocolError("no request")
+        connection.receive_data(bytes(await stream.receive_some(_MOST_BYTES)))
+
+
+def _content(request: h11.Request | None, metrics: Metrics) -> tuple[int, str, bytes]:
+    plain = "text/plain; charset=utf-8"
+    if request is None or request.target.partition(b"?")[0] != b"/metrics":
+        return 404, plain, b"Only /metrics is here.\n"
+    if request.method not in (b"GET", b"HEAD"):
+        return 405, plain, b"Only GET is understood.\n"
+    return 200, CONTENT_TYPE, metrics.exposition().encode()

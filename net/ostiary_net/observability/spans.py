@@ -1,0 +1,164 @@
+"""Traces as OpenTelemetry has them: a span for each request and one for its turn, sent by OTLP over HTTP.
+
+A span says which route, which operation, how it ended and how long it took, and under which id log and audit
+trail have the request. It never holds what a caller sent: no path, query, header field or body, and so no
+token, code or secret. Of the caller only the ids in `traceparent` are read (W3C Trace Context): where they
+are valid, a span belongs to the caller's trace. The id under which the log has a request is always our own,
+so that no caller chooses it; where there is no caller's trace, it is the id of the trace as well.
+
+Sending is the SDK's, in a thread of its own: a collector that is slow or away costs spans and no request.
+"""
+
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Final
+
+import trio
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.trace import Span, SpanKind, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import AnyValue
+
+from ostiary_core.events import Event
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision
+from ostiary_net.observability.metrics import operation_name, outcome_of
+from ostiary_net.observability.tracing import TracedRequest
+
+__all__ = ["Spans", "open_spans"]
+
+_METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
+_OTHER_METHOD: Final = "_OTHER"
+"""Of a method that is not one of HTTP's own: what a caller made up is in no span."""
+_LONGEST_TRACEPARENT: Final = 128
+"""A later version of it may be longer than the 55 characters of this one."""
+_LAST_SPANS_SECONDS: Final = 5.0
+"""How long a stop waits for the last spans to be sent."""
+
+
+@asynccontextmanager
+async def open_spans(endpoint: str) -> AsyncIterator["Spans"]:
+    """Spans that are sent to `endpoint` for as long as the block runs, and then the last of them.
+
+    The SDK reads its own variables for everything else: OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER, ...
+    """
+    ids = _Ids()
+    provider = TracerProvider(resource=_resource(), id_generator=ids, shutdown_on_exit=False)
+    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    try:
+        yield Spans(provider, ids)
+    finally:
+        with trio.move_on_after(_LAST_SPANS_SECONDS, shield=True):
+            await trio.to_thread.run_sync(provider.shutdown, abandon_on_cancel=True)
+
+
+def _resource() -> Resource:
+    """Who sends the spans; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before what is said here."""
+    said: dict[str, AnyValue] = {
+        "service.name": "ostiary",
+        "service.version": version("ostiary"),
+        "process.pid": os.getpid(),
+    }
+    return Resource.create({**said, **OTELResourceDetector().detect().attributes})
+
+
+class _Ids(RandomIdGenerator):
+    """Ids as usual, but for the trace that begins with a request: it has the id of the request."""
+
+    def __init__(self) -> None:
+        self.next_trace_id = 0
+
+    def generate_trace_id(self) -> int:
+        return self.next_trace_id or super().generate_trace_id()
+
+
+class Spans:
+    """The spans of one process (`tracing.Tracing`). Everything happens in the event loop."""
+
+    def __init__(self, provider: TracerProvider, ids: _Ids) -> None:
+        self._tracer = provider.get_tracer("ostiary", version("ostiary"))
+        self._ids = ids
+        self._propagator = TraceContextTextMapPropagator()
+        self._running: dict[str, Span] = {}
+
+    def begin_request(
+        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
+    ) -> TracedRequest:
+        """A request that was just read, until `end`."""
+        method = method if method in _METHODS else _OTHER_METHOD
+        self._ids.next_trace_id = int(trace_id, 16)
+        span = self._tracer.start_span(
+            method,
+            context=self._callers_context(fields),
+            kind=SpanKind.SERVER,
+            attributes={"http.request.method": method, "ostiary.trace_id": trace_id},
+        )
+        self._running[trace_id] = span
+
+        def end() -> None:
+            del self._running[trace_id]
+            span.end()
+
+        return _Traced(method, span, end)
+
+    def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
+        """What a request asked for, decided and kept."""
+        self._told(origin, event, str(outcome_of(decision)))
+
+    def failed(self, origin: Origin, event: Event) -> None:
+        """What a request asked for, in a turn that could not be taken."""
+        self._told(origin, event, "failed")
+
+    def turn_taken(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
+        """A span of the turn in the trace of each request that shared it."""
+        ended = time.time_ns()
+        attributes: dict[str, AnyValue] = {"ostiary.turn.queue": queue, "ostiary.turn.events": len(origins)}
+        for origin in origins:
+            span = None if origin is None else self._running.get(origin.trace_id)
+            if span is not None and span.is_recording():
+                self._tracer.start_span(
+                    f"turn {queue}",
+                    context=set_span_in_context(span, Context()),
+                    attributes=attributes,
+                    start_time=ended - round(seconds * 1e9),
+                ).end(ended)
+
+    def _told(self, origin: Origin, event: Event, outcome: str) -> None:
+        """A request that asks for several things, as some pages do, has the last of them in its span."""
+        span = self._running.get(origin.trace_id)
+        if span is not None:
+            span.set_attribute("ostiary.operation", operation_name(type(event)))
+            span.set_attribute("ostiary.outcome", outcome)
+
+    def _callers_context(self, fields: Sequence[tuple[bytes, bytes]]) -> Context:
+        """The caller's span, where it names one as it should (W3C Trace Context §3.2)."""
+        parents = [value for name, value in fields if name == b"traceparent"]
+        if len(parents) != 1 or len(parents[0]) > _LONGEST_TRACEPARENT:
+            return Context()
+        return self._propagator.extract({"traceparent": parents[0].decode("latin-1")}, context=Context())
+
+
+class _Traced:
+    """A request and its span."""
+
+    def __init__(self, method: str, span: Span, end: Callable[[], None]) -> None:
+        self._method = method
+        self._span = span
+        self.end = end
+
+    def note_answer(self, status: int, route: str | None) -> None:
+        self._span.set_attribute("http.response.status_code", status)
+        if route is not None:
+            self._span.set_attribute("http.route", route)
+            self._span.update_name(f"{self._method} {route}")
+        if status >= 500:
+            self._span.set_status(StatusCode.ERROR)

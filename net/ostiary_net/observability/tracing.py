@@ -1,0 +1,49 @@
+"""Traces, when somebody asked for them: what the doors, the service and the turns tell, and under which id.
+
+Nothing here knows OpenTelemetry; `spans` does, and is imported only where it is asked for. Where it is not, a
+request costs one look at None more in each of the three places.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ostiary_core.events import Event
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision
+
+__all__ = ["TracedRequest", "Tracing"]
+
+
+class TracedRequest(Protocol):
+    """A request on its way."""
+
+    def note_answer(self, status: int, route: str | None) -> None:
+        """Its answer has begun. `route` is one of ours, never what the caller wrote; None for no route."""
+        ...
+
+    def end(self) -> None:
+        """It was answered, or is given up."""
+        ...
+
+
+class Tracing(Protocol):
+    """Keeps a span for each request."""
+
+    def begin_request(
+        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
+    ) -> TracedRequest:
+        """A request that was just read, until its `end`, by the id that log, audit trail and answer have; its
+        header fields are in lower case."""
+        ...
+
+    def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
+        """What a request asked for, decided and kept."""
+        ...
+
+    def failed(self, origin: Origin, event: Event) -> None:
+        """What a request asked for, in a turn that could not be taken."""
+        ...
+
+    def turn_taken(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
+        """A turn that has just been kept, and the requests that shared it."""
+        ...

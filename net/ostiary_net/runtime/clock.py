@@ -1,0 +1,58 @@
+"""The time, read in one place and handed to the rules: what the wall shows, and what nobody can set."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from ostiary_core.model.instant import Instant, Monotonic
+
+__all__ = ["Clock", "SystemClock"]
+
+_NANOSECONDS_A_MILLISECOND = 1_000_000
+
+
+def _nanoseconds_since_start() -> int:
+    """Of the machine's, while it was suspended too, where the system counts that."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class Clock(Protocol):
+    """Where the time comes from; a simulation hands in its own."""
+
+    def now(self) -> Instant:
+        """The present, never earlier than what was given before: for what is stored."""
+        ...
+
+    def monotonic(self) -> Monotonic:
+        """The same on a clock that cannot be set: for what one process remembers (READINGS 42)."""
+        ...
+
+
+class SystemClock:
+    """The wall clock, which may stand still but never goes back within a process.
+
+    When the machine's clock is set back, this one waits for it: a window that was open would otherwise
+    open a second time. What must not stand still with it goes by `monotonic`. Threads may share it.
+    """
+
+    def __init__(
+        self,
+        read_nanoseconds: Callable[[], int] = time.time_ns,
+        read_monotonic_nanoseconds: Callable[[], int] = _nanoseconds_since_start,
+    ) -> None:
+        self._read_nanoseconds = read_nanoseconds
+        self._read_monotonic_nanoseconds = read_monotonic_nanoseconds
+        self._latest = Instant(0)
+        self._lock = threading.Lock()
+
+    def now(self) -> Instant:
+        """Milliseconds since 1970-01-01T00:00:00Z."""
+        with self._lock:
+            present = Instant(self._read_nanoseconds() // _NANOSECONDS_A_MILLISECOND)
+            self._latest = max(self._latest, present)
+            return self._latest
+
+    def monotonic(self) -> Monotonic:
+        """Milliseconds since some moment before the process began."""
+        return Monotonic(self._read_monotonic_nanoseconds() // _NANOSECONDS_A_MILLISECOND)

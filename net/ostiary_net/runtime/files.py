@@ -1,0 +1,100 @@
+"""Uploaded files on disk: written whole or not at all, under names that only this room makes up.
+
+A name is a digest of the content under a key drawn for the upload. The content alone would give everybody
+who uploads one picture the same file, which then could never be removed while another might still refer to
+it, and anybody could ask whether somebody here has a picture they know. So every upload has a file of its
+own, and whoever lets go of it removes it.
+"""
+
+import hmac
+import os
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import structlog
+import trio
+
+from ostiary_net.runtime.entropy import EntropySource
+from ostiary_net.runtime.threads import RunSync
+
+__all__ = ["Files"]
+
+_log = structlog.get_logger("ostiary")
+
+T = TypeVar("T")
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}\.[a-z]{1,8}", re.ASCII)
+_AT_A_TIME: Final = 4
+
+
+class Files:
+    """The files of one folder, which is made when the first one comes."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        entropy_source: EntropySource,
+        run_sync: RunSync | None = None,
+    ) -> None:
+        thread: Any = trio.to_thread.run_sync
+        self.folder = folder
+        self._entropy_source = entropy_source
+        self._run_sync: RunSync = run_sync or thread
+        self._limiter = trio.CapacityLimiter(_AT_A_TIME)
+
+    async def keep(self, content: bytes, ending: str) -> str:
+        """Store `content`, on disk when this returns; its name. Raises `OSError`."""
+        digest = hmac.digest(self._entropy_source.draw(), content, "sha256").hex()
+        name = f"{digest}.{ending}"
+        await self._run(partial(_write, self.folder, name, content))
+        return name
+
+    async def read(self, name: str) -> bytes | None:
+        """The content; None for every name that no file has. No other name reaches the disk."""
+        if _NAME.fullmatch(name) is None:
+            return None
+        return await self._run(partial(_read, self.folder / name))
+
+    async def remove(self, name: str) -> None:
+        """Remove a file, if there is one of that name. A disk that keeps it is told to the log: whoever let
+        go of the file has done so in any case."""
+        if _NAME.fullmatch(name) is None:
+            return
+        try:
+            await self._run(partial((self.folder / name).unlink, missing_ok=True))
+        except OSError as error:
+            _log.warning("file not removed", file=name, cause=type(error).__name__)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await self._run_sync(work, limiter=self._limiter)
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    """Beside its place first, and flushed: no name leads to half a file, not even after a power cut."""
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{name}"
+    try:
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(folder / name)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

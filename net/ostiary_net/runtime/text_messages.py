@@ -1,0 +1,273 @@
+"""Text messages on their way out: behind the request that asked for them, to a gateway or an outbox file.
+
+Whoever asks for a code must not learn from the time of the answer whether the number is known. So all that
+depends on it (deciding, writing, sending) is an errand: it is put on a bounded queue, and a few tasks run
+errands while the answer is already under way.
+
+- A gateway is an HTTP service. What it does not accept for a reason that may pass is posted again a few
+  times, each time later, under the same `Idempotency-Key`, so that nobody gets one message twice.
+- Without one, messages are lines of a file on this machine, and the errand is run before the answer: there
+  is nobody to hide from, and whoever reads the file finds the line there.
+
+No code, token or number is ever logged: a message that could not be sent is told by its trace id.
+"""
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import httpx
+import structlog
+import trio
+
+from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.model.records import TextCodePurpose
+from ostiary_core.model.secret import Secret
+from ostiary_net.runtime.entropy import EntropySource
+from ostiary_net.runtime.threads import RunSync
+
+__all__ = [
+    "Delivery",
+    "Errand",
+    "Gateway",
+    "NotDelivered",
+    "Outbox",
+    "TextMessage",
+    "TextMessages",
+    "open_gateway",
+    "open_text_messages",
+]
+
+_log = structlog.get_logger("ostiary")
+
+_MOST_WAITING: Final = 256
+_ERRANDS_AT_A_TIME: Final = 4
+_CLOSING_SECONDS: Final = 5.0
+
+_ATTEMPTS: Final = 4
+_FIRST_PAUSE_SECONDS: Final = 0.5
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+_ATTEMPT_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextMessage:
+    """One message with a code in it; its printed form shows neither."""
+
+    phone: str = field(repr=False)
+    purpose: TextCodePurpose
+    code: Secret
+    text: str = field(repr=False)
+    """What the telephone shows, the code in it."""
+    at: Instant
+
+
+class NotDelivered(Exception):
+    """A message was not accepted; `cause` says why in words that are safe to log."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+class Delivery(Protocol):
+    """Where messages go."""
+
+    is_local: bool
+    """Whether a message is delivered on this machine, at once."""
+
+    async def deliver(self, message: TextMessage) -> None:
+        """Hand one message over; raises `NotDelivered`."""
+        ...
+
+
+# --- the gateway
+
+
+class Gateway:
+    """An HTTP service that takes `{phone, purpose, text}` as JSON; any 2xx is a yes (READINGS 28)."""
+
+    is_local = False
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        url: str,
+        token: Secret | None,
+        entropy_source: EntropySource,
+        *,
+        attempt_seconds: float = _ATTEMPT_SECONDS,
+        pause: Callable[[float], Awaitable[None]] = trio.sleep,
+    ) -> None:
+        self._client = client
+        self._url = url
+        self._token = token
+        self._entropy_source = entropy_source
+        self._attempt_seconds = attempt_seconds
+        self._pause = pause
+
+    async def deliver(self, message: TextMessage) -> None:
+        """Post it until it is accepted, refused for good, or tried often enough."""
+        headers = {"Idempotency-Key": self._entropy_source.draw()[:16].hex()}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token.reveal()}"
+        content = {"phone": message.phone, "purpose": message.purpose.value, "text": message.text}
+        cause, pause_seconds = "", _FIRST_PAUSE_SECONDS
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                await self._pause(pause_seconds)
+                pause_seconds = _FIRST_PAUSE_SECONDS * 2**attempt
+            # Only names leave this block: an error of the client may quote the request.
+            try:
+                with trio.fail_after(self._attempt_seconds):
+                    status, retry_after = await self._posted(headers, content)
+            except trio.TooSlowError:
+                cause = "no answer in time"
+                continue
+            except httpx.TransportError as error:
+                cause = type(error).__name__
+                continue
+            if 200 <= status < 300:
+                return
+            cause = f"status {status}"
+            if status != 429 and status < 500:
+                raise NotDelivered(cause)
+            pause_seconds = max(pause_seconds, retry_after)
+        raise NotDelivered(f"{cause}, after {_ATTEMPTS} attempts")
+
+    async def _posted(self, headers: dict[str, str], content: dict[str, str]) -> tuple[int, float]:
+        """The status, and how many seconds the gateway asks to be left alone. Its body is not read."""
+        async with self._client.stream("POST", self._url, headers=headers, json=content) as response:
+            asked = response.headers.get("Retry-After", "")
+            seconds = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 0.0
+            return response.status_code, min(seconds, _LONGEST_PAUSE_SECONDS)
+
+
+@asynccontextmanager
+async def open_gateway(
+    url: str, token: Secret | None, entropy_source: EntropySource
+) -> AsyncIterator[Gateway]:
+    """The gateway at `url`, with connections of its own. Redirects are not followed: a token goes to nobody
+    else."""
+    async with httpx.AsyncClient(timeout=_ATTEMPT_SECONDS, follow_redirects=False) as client:
+        yield Gateway(client, url, token, entropy_source)
+
+
+# --- the outbox
+
+
+class Outbox:
+    """A file of this machine with one JSON object a line, for its owner's eyes only."""
+
+    is_local = True
+
+    def __init__(self, path: Path, run_sync: RunSync | None = None) -> None:
+        thread: Any = trio.to_thread.run_sync
+        self.path = path
+        self._run_sync: RunSync = run_sync or thread
+        self._limiter = trio.CapacityLimiter(1)
+
+    async def deliver(self, message: TextMessage) -> None:
+        """Append its line."""
+        entry = {
+            "phone": message.phone,
+            "purpose": message.purpose.value,
+            "code": message.code.reveal(),
+            "text": message.text,
+            "at": iso_time(message.at),
+        }
+        line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        try:
+            await self._run_sync(partial(_append, self.path, line), limiter=self._limiter)
+        except OSError as error:
+            raise NotDelivered(type(error).__name__) from None
+
+
+def _append(path: Path, line: bytes) -> None:
+    """One write at the end of the file, so that lines of several processes do not mix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)
+        if os.write(descriptor, line) != len(line):
+            raise OSError("the disk is full")
+    finally:
+        os.close(descriptor)
+
+
+# --- errands
+
+
+Errand = Callable[[], Awaitable[TextMessage | None]]
+"""Finds out what is to be sent, if anything."""
+
+
+class TextMessages:
+    """Runs errands, a few at a time, and hands over the messages they bring."""
+
+    def __init__(self, delivery: Delivery, *, most_waiting: int = _MOST_WAITING) -> None:
+        self._delivery = delivery
+        self._unfinished = 0
+        self._enter, self._leave = trio.open_memory_channel[tuple[Errand, str]](most_waiting)
+
+    async def send(self, errand: Errand, trace_id: str) -> None:
+        """Have `errand` run and its message delivered; the caller learns nothing of how it went."""
+        if self._delivery.is_local:
+            await self._run(errand, trace_id)
+            return
+        try:
+            self._enter.send_nowait((errand, trace_id))
+        except (trio.WouldBlock, trio.ClosedResourceError):
+            _log.error("text message not sent", trace_id=trace_id, cause="too many are waiting")
+        else:
+            self._unfinished += 1
+
+    async def run(self) -> None:
+        """Run errands until `close` was called and none waits."""
+        async with trio.open_nursery() as nursery:
+            for _ in range(_ERRANDS_AT_A_TIME):
+                nursery.start_soon(self._run_all)
+
+    def close(self) -> None:
+        """Take no more errands."""
+        self._enter.close()
+
+    def unfinished(self) -> int:
+        """How many errands wait or are being run."""
+        return self._unfinished
+
+    async def _run_all(self) -> None:
+        async for errand, trace_id in self._leave:
+            await self._run(errand, trace_id)
+            self._unfinished -= 1
+
+    async def _run(self, errand: Errand, trace_id: str) -> None:
+        """One errand; whatever goes wrong is told to the log and to nobody else."""
+        try:
+            message = await errand()
+            if message is not None:
+                await self._delivery.deliver(message)
+        except NotDelivered as failed:
+            _log.error("text message not sent", trace_id=trace_id, cause=failed.cause)
+        except Exception as error:
+            _log.error("text message not sent", trace_id=trace_id, cause=type(error).__name__)
+
+
+@asynccontextmanager
+async def open_text_messages(delivery: Delivery) -> AsyncIterator[TextMessages]:
+    """Text messages for as long as the block runs; on leaving it, those that wait have a moment left."""
+    messages = TextMessages(delivery)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(messages.run)
+        try:
+            yield messages
+        finally:
+            messages.close()
+            nursery.cancel_scope.deadline = trio.current_time() + _CLOSING_SECONDS
+    if messages.unfinished():
+        _log.error("text messages not sent", cause="the server stopped", messages=messages.unfinished())

@@ -1,0 +1,241 @@
+"""Records as rows: a column for each field, worked out once from the classes themselves.
+
+Text, numbers and digests are as they are, enumerations go by value, lists as JSON, and a named tuple (the
+epochs) as one column for each of its fields. Every SQL store uses the same columns; the schemas are
+written out in the migrations, because those must stay as they were, and tests compare both.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from functools import lru_cache, partial
+from itertools import compress
+from operator import attrgetter, ne
+from types import UnionType
+from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_origin, get_type_hints
+
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.records import (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Identifier,
+    Record,
+    RefreshToken,
+    Role,
+    Session,
+    Table,
+    TextCode,
+    User,
+)
+
+__all__ = ["ENTRIES", "TABLES", "Row", "SQLValue", "Stored", "Translation", "has_utf8", "translation"]
+
+SQLValue = str | bytes | int | None
+Row = Sequence[SQLValue]
+
+
+class Stored(NamedTuple):
+    """A kind of record, the name of its table, and the columns of its key."""
+
+    record: type[Record]
+    name: str
+    key: tuple[str, ...]
+
+
+TABLES: Final[Mapping[Table, Stored]] = {
+    Table.IDENTIFIER: Stored(Identifier, "identifiers", ("kind", "value")),
+    Table.REFRESH_TOKEN: Stored(RefreshToken, "refresh_tokens", ("digest",)),
+    Table.TEXT_CODE: Stored(TextCode, "text_codes", ("purpose", "phone")),
+    Table.CODE: Stored(AuthorizationCode, "codes", ("digest",)),
+    Table.SESSION: Stored(Session, "sessions", ("session_id",)),
+    Table.CONSENT: Stored(Consent, "consents", ("user_id", "client_id")),
+    Table.USER: Stored(User, "users", ("user_id",)),
+    Table.ROLE: Stored(Role, "roles", ("role_id",)),
+    Table.CLIENT: Stored(Client, "clients", ("client_id",)),
+}
+"""Every table, by the name it has in the core."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """The columns of a class, and both ways between its objects and their rows."""
+
+    columns: tuple[str, ...]
+    to_row: Callable[[Any], list[SQLValue]]
+    difference: Callable[[Any, Any], tuple[tuple[int, ...], list[SQLValue]]]
+    """In which places the row of a second object differs from that of a first, and what it has there."""
+    from_row: Callable[[Row], Any]
+    from_row_at: Callable[[int], Callable[[Row], Any]]
+    """The same for rows in which the columns begin further behind."""
+
+
+class _Column(NamedTuple):
+    """A column, the attribute it is filled from, and how its values become SQL and come back."""
+
+    name: str
+    attribute: str
+    encode: Callable[[Any], SQLValue] | None = None
+    decode: Callable[[Any], Any] | None = None
+
+
+class _Group(NamedTuple):
+    """Neighbouring columns that make one field together."""
+
+    first: int
+    end: int
+    make: Callable[..., Any]
+
+
+def translation(kind: type[Any]) -> Translation:
+    """How the objects of a dataclass lie in rows."""
+    annotations = get_type_hints(kind)
+    names = tuple(field.name for field in fields(kind))
+    columns: list[_Column] = []
+    groups: list[_Group] = []
+    for name in names:
+        own = _columns_of(name, annotations[name])
+        if len(own) > 1:
+            groups.append(_Group(len(columns), len(columns) + len(own), annotations[name]))
+        columns += own
+    from_row_at = partial(_object_maker, kind, names, columns, groups)
+    return Translation(
+        tuple(column.name for column in columns),
+        _row_maker(columns),
+        _difference_maker(columns),
+        from_row_at(0),
+        from_row_at,
+    )
+
+
+# --- one value
+
+
+def has_utf8(value: object) -> bool:
+    """Whether each text in a value, or in a key of several, has UTF-8: half a surrogate pair has none."""
+    try:
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, str):
+                part.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _to_json(values: tuple[str | int, ...]) -> str:
+    """Escaped to ASCII, so that any text whatever comes back as it was."""
+    return json.dumps(values, separators=(",", ":"))
+
+
+@lru_cache(maxsize=4096)
+def _from_json(make: Callable[[Any], Any], text: str) -> tuple[Any, ...]:
+    return tuple(make(value) for value in json.loads(text))
+
+
+def _plain(kind: Any) -> Any:
+    """What a type is underneath: `Digest` is bytes, `Why | None` is `Why`."""
+    if isinstance(kind, NewType):
+        return _plain(kind.__supertype__)
+    if get_origin(kind) in (Union, UnionType):
+        (member,) = (member for member in get_args(kind) if member is not type(None))
+        return _plain(member)
+    return kind
+
+
+def _columns_of(name: str, annotation: Any) -> tuple[_Column, ...]:
+    """The columns of one field."""
+    kind = _plain(annotation)
+    if kind in (str, bytes, int):
+        return (_Column(name, name),)
+    if kind is bool:
+        return (_Column(name, name, decode=bool),)
+    if get_origin(kind) is tuple:
+        item, ellipsis = get_args(kind)
+        assert ellipsis is ..., f"{name}: only tuples of any length are stored as JSON"
+        return (_Column(name, name, _to_json, partial(_from_json, _plain(item))),)
+    if issubclass(kind, Enum):
+        # Looked up: `Enum.value` is a function of Python.
+        values: dict[Any, SQLValue] = {None: None, **{member: member.value for member in kind}}
+        members: dict[Any, Any] = {None: None, **{member.value: member for member in kind}}
+        return (_Column(name, name, values.__getitem__, members.__getitem__),)
+    if issubclass(kind, tuple):
+        singular = name.removesuffix("s")
+        return tuple(
+            _Column(f"{part}_{singular}", f"{name}.{part}") for part in cast("type[NamedTuple]", kind)._fields
+        )
+    raise TypeError(f"field {name} has a type that no column is known for; teach _columns_of about it")
+
+
+# --- one row
+
+
+def _row_maker(columns: Sequence[_Column]) -> Callable[[Any], list[SQLValue]]:
+    values_of = attrgetter(*(column.attribute for column in columns))
+    encoders = [(number, column.encode) for number, column in enumerate(columns) if column.encode]
+
+    def to_row(item: Any) -> list[SQLValue]:
+        values = list(values_of(item))
+        for number, encode in encoders:
+            values[number] = encode(values[number])
+        return values
+
+    return to_row
+
+
+def _difference_maker(
+    columns: Sequence[_Column],
+) -> Callable[[Any, Any], tuple[tuple[int, ...], list[SQLValue]]]:
+    """Values are compared before they become SQL, so that only those that changed have to."""
+    values_of = attrgetter(*(column.attribute for column in columns))
+    encoders = [column.encode for column in columns]
+    places = range(len(columns))
+
+    def difference(before: Any, after: Any) -> tuple[tuple[int, ...], list[SQLValue]]:
+        values = values_of(after)
+        changed = tuple(compress(places, map(ne, values_of(before), values)))
+        return changed, [
+            values[place] if (encode := encoders[place]) is None else encode(values[place])
+            for place in changed
+        ]
+
+    return difference
+
+
+def _object_maker(
+    kind: type[Any], names: Sequence[str], columns: Sequence[_Column], groups: Sequence[_Group], first: int
+) -> Callable[[Row], Any]:
+    """A function written out for the class, whose columns begin at `first`:
+
+        made = new(kind); made.client_id = row[0]; made.enabled = decode_1(row[1]) ...
+
+    Measured: a session in 0.8 us; in a loop over its fields 1.4, and a refresh makes three records or more.
+    """
+    known: dict[str, Any] = {"kind": kind, "new": object.__new__}
+    grouped = {group.first: group for group in groups}
+    lines = ["made = new(kind)"]
+    place = 0
+    for name in names:
+        group = grouped.get(place)
+        decode = columns[place].decode
+        if group is not None:
+            known[f"make_{place}"] = group.make
+            values = ", ".join(f"row[{first + number}]" for number in range(group.first, group.end))
+            lines.append(f"made.{name} = make_{place}({values})")
+            place = group.end
+            continue
+        if decode is None:
+            lines.append(f"made.{name} = row[{first + place}]")
+        else:
+            known[f"decode_{place}"] = decode
+            lines.append(f"made.{name} = decode_{place}(row[{first + place}])")
+        place += 1
+    lines.append("return made")
+    # What goes into its text are the names of the class's own fields.
+    exec("def from_row(row):\n    " + "\n    ".join(lines), known)  # noqa: S102
+    return cast("Callable[[Row], Any]", known["from_row"])
+
+
+ENTRIES: Final = translation(AuditEntry)
+"""The columns of the audit trail; the first is the number, which the database gives."""

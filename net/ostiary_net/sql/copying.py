@@ -1,0 +1,69 @@
+"""From a SQLite file to a PostgreSQL database: every record and every entry as it is, counted afterwards."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import apsw
+
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import RECORD_TABLES
+from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.sql.columns import ENTRIES, TABLES
+from ostiary_net.sql.store import ALL_ENTRIES, ALL_RECORDS
+from ostiary_net.sqlite.connections import connect_reader
+from ostiary_net.sqlite.rows import LAYOUTS
+from ostiary_net.sqlite.schema import examine
+
+__all__ = ["CopyError", "copy_records"]
+
+T = TypeVar("T")
+
+_A_BATCH: Final = 500
+
+
+class CopyError(RuntimeError):
+    """The copy was not begun, or is not whole; the text is for an operator."""
+
+
+def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int], None]) -> dict[str, int]:
+    """Copy everything; how many rows each table has. `tell` hears of each table when it is through.
+
+    The target must hold nothing, or `CopyError` is raised; so it is where the counts differ afterwards.
+    Nothing may write to the source meanwhile: what it writes then is not in the copy.
+    """
+    filled = [name for name, number in target.counts().items() if number]
+    if filled:
+        raise CopyError(f"the target is not empty: there are rows in {', '.join(filled)}")
+    reading = connect_reader(source)
+    try:
+        examine(reading)
+        reading.execute("BEGIN")
+        for table in RECORD_TABLES:
+            layout = LAYOUTS[table]
+            rows = map(layout.translation.from_row, reading.execute(ALL_RECORDS[table]))
+            for batch in _batches(rows):
+                target.write([Insert(record) for record in batch])
+            tell(layout.name, _count(reading, layout.name))
+        for entries in _batches(map(ENTRIES.from_row, reading.execute(ALL_ENTRIES))):
+            target.keep_entries(entries)
+        tell("audit", _count(reading, "audit"))
+        there = {name: _count(reading, name) for name in (*(each.name for each in TABLES.values()), "audit")}
+    finally:
+        reading.close(force=True)
+    arrived = target.counts()
+    if arrived != there:
+        differing = [f"{name}: {number} and {arrived[name]}" for name, number in there.items()]
+        raise CopyError(f"the copy is not whole ({'; '.join(differing)}); empty the target and begin again")
+    return arrived
+
+
+def _batches(rows: Iterator[T]) -> Iterator[list[T]]:
+    while batch := list(islice(rows, _A_BATCH)):
+        yield batch
+
+
+def _count(connection: apsw.Connection, name: str) -> int:
+    rows: list[Any] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()  # noqa: S608 (one of ours)
+    return int(rows[0][0])

@@ -1,0 +1,106 @@
+"""Where each resource that can be listed lies in the tables of an SQL store.
+
+The fields are those that `ostiary_core.storage.listing` declares. Text in the statements comes from here
+alone; what a client asks for is bound.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ostiary_core.storage.listing import (
+    AUDIT,
+    CLIENTS,
+    CONSENTS,
+    ONLINE_SESSIONS,
+    ONLINE_USERS,
+    ROLES,
+    USERS,
+    Resource,
+)
+from ostiary_net.sql.columns import Translation, translation
+
+__all__ = ["SOURCES", "Source"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The tables of a resource, which of their rows are its items, and where its fields come from."""
+
+    tables: str
+    """For a database without statistics, `[[name]]` is the index to count by when nothing narrows the list,
+    and `((name))` the one to see by whether an item stands."""
+    standing: str
+    """What holds of every item."""
+    of_the_present: bool = False
+    """Whether `standing` binds the present instant, once."""
+    expressions: Mapping[str, str] = field(default_factory=dict)
+    """Of the fields that are not columns of their own name."""
+    item: Translation
+
+    def expression(self, field: str) -> str:
+        """What a field is in SQL."""
+        return self.expressions.get(field, field)
+
+
+def _source(resource: Resource[Any], tables: str, standing: str, **expressions: str) -> Source:
+    return Source(
+        tables=tables,
+        standing=standing,
+        of_the_present="?" in standing,
+        expressions=expressions,
+        item=translation(resource.item),
+    )
+
+
+# A session runs as `session.state_of` has it: by its own record and by its client, user and consent. SQLite
+# takes the tables of a CROSS JOIN in this order: from the sessions, in the order of one of their indexes; not
+# of the one by expiry for this condition's sake, as nearly every session meets it: hence the sum.
+_RUNNING: Final = """
+    s.ended_at IS NULL AND s.expires_at + 0 > ?
+    AND c.client_id = s.client_id AND c.enabled AND c.deleted_at IS NULL AND c.epoch = s.client_epoch
+    AND (s.user_id IS NULL OR (
+        u.enabled AND u.deleted_at IS NULL AND u.epoch = s.user_epoch
+        AND (s.kind = 'login' OR COALESCE(k.epoch, 0) = s.consent_epoch)
+    ))
+"""
+_SESSIONS: Final = """
+    sessions s [[sessions_by_user]] CROSS JOIN clients c
+    LEFT JOIN users u ((users_standing)) ON u.user_id = s.user_id
+    LEFT JOIN consents k ON k.user_id = s.user_id AND k.client_id = s.client_id
+"""
+
+
+def _online(resource: Resource[Any], standing: str) -> Source:
+    own = ("session_id", "kind", "client_id", "user_id", "scopes", "source", "user_agent", "expires_at")
+    return _source(
+        resource,
+        _SESSIONS,
+        standing,
+        username="u.username",
+        name="u.name",
+        signed_in_at="s.started_at",
+        last_seen_at="COALESCE(s.rotated_at, s.started_at)",
+        **{column: f"s.{column}" for column in own},
+    )
+
+
+SOURCES: Final[Mapping[str, Source]] = {
+    CLIENTS.name: _source(CLIENTS, "clients", "deleted_at IS NULL"),
+    USERS.name: _source(USERS, "users", "deleted_at IS NULL"),
+    ROLES.name: _source(ROLES, "roles", "1 = 1"),
+    ONLINE_SESSIONS.name: _online(ONLINE_SESSIONS, _RUNNING),
+    ONLINE_USERS.name: _online(ONLINE_USERS, f"{_RUNNING} AND s.user_id IS NOT NULL"),
+    AUDIT.name: _source(AUDIT, "audit", "1 = 1"),
+    CONSENTS.name: _source(
+        CONSENTS,
+        "consents k CROSS JOIN clients c",
+        "c.client_id = k.client_id AND c.deleted_at IS NULL AND k.scopes <> '[]'",
+        user_id="k.user_id",
+        client_id="k.client_id",
+        client_name="c.name",
+        scopes="k.scopes",
+        granted_at="k.granted_at",
+    ),
+}
+"""Every resource, by its name."""

@@ -1,0 +1,2 @@
+"""Where events meet a store: the queue, the turn, and the service that all doors share. No SQL and no
+HTTP."""

@@ -1,0 +1,103 @@
+"""What a process remembers of the secrets that clients presented: which were wrong, and when which was right.
+
+When a secret was last right, and how often one of a client was wrong, is written down now and then, beside
+all requests: not with each of them, as an introspection must not wait for a disk; and not read from the audit
+trail, as neither introspections nor refusals are in it.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+import structlog
+import trio
+
+from ostiary_core.events import ClientSecretUsed, ProfileRequested, WrongSecretsCounted
+from ostiary_core.http.token_service import TokenServiceEvent
+from ostiary_core.model.decision import Decision, Refused
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.secret import Digest
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.authentication import is_authenticated
+from ostiary_net.turns.turns import TurnFailed, Turns
+
+__all__ = ["Authentications", "keep_uses", "keep_uses_once"]
+
+_log = structlog.get_logger("ostiary")
+
+Asking = TokenServiceEvent | ProfileRequested
+"""What the four operations ask; user-info has no client's secret in it."""
+
+Noted = ClientSecretUsed | WrongSecretsCounted
+"""What is written down of them."""
+
+_AT_ONCE: Final = 100
+"""Events that may share a turn: few enough that a request in the same one does not notice."""
+
+
+class Authentications:
+    """The authentications of one process, by registered clients: no stranger fills its memory."""
+
+    def __init__(self) -> None:
+        self._uses: dict[tuple[str, Digest], Instant] = {}
+        self._wrong: dict[str, tuple[int, Instant]] = {}
+
+    def note(self, event: Asking, decision: Decision, now: Instant) -> None:
+        """Remember whether the secret of a request was right; once for each decision."""
+        if isinstance(event, ProfileRequested):
+            return
+        credentials, reply = event.credentials, decision.reply
+        if is_authenticated(reply):
+            self._uses[credentials.client_id, credentials.secret.digest] = now
+        elif isinstance(reply, Refused) and reply.why is Why.CLIENT_SECRET_WRONG:
+            times, _ = self._wrong.get(credentials.client_id, (0, now))
+            self._wrong[credentials.client_id] = times + 1, now
+
+    def take_events(self) -> list[Noted]:
+        """What there is to write down since this was asked before: the last use of every secret that was
+        right, and how often a wrong one of each client came."""
+        uses, self._uses = self._uses, {}
+        wrong, self._wrong = self._wrong, {}
+        return [
+            *(
+                ClientSecretUsed(client_id=client_id, digest=digest, used_at=used_at)
+                for (client_id, digest), used_at in uses.items()
+            ),
+            *(
+                WrongSecretsCounted(client_id=client_id, times=times, last_at=last_at)
+                for client_id, (times, last_at) in wrong.items()
+            ),
+        ]
+
+
+async def keep_uses(authentications: Authentications, turns: Turns, every_seconds: float) -> None:
+    """Write them down for ever. What fails is lost: the next use tells more."""
+    while True:
+        await trio.sleep(every_seconds)
+        try:
+            await keep_uses_once(authentications, turns)
+        except TurnFailed as failure:
+            _log.error("uses of secrets not kept", cause=type(failure.__cause__ or failure).__name__)
+
+
+async def keep_uses_once(authentications: Authentications, turns: Turns) -> None:
+    """Write down what there is, some at a time. Raises `TurnFailed`."""
+    events = authentications.take_events()
+    for start in range(0, len(events), _AT_ONCE):
+        await _keep(events[start : start + _AT_ONCE], turns)
+
+
+async def _keep(events: Iterable[Noted], turns: Turns) -> None:
+    failures: list[TurnFailed] = []
+    async with trio.open_nursery() as nursery:
+        for event in events:
+            nursery.start_soon(partial(_told, turns, event, failures))
+    if failures:
+        raise failures[0]
+
+
+async def _told(turns: Turns, event: Noted, failures: list[TurnFailed]) -> None:
+    try:
+        await turns.decide(event)
+    except TurnFailed as failure:
+        failures.append(failure)

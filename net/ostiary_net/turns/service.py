@@ -1,0 +1,211 @@
+"""One place where events meet the rules: decide, count, and answer the four operations.
+
+All doors call it, so a request is counted, decided and answered in one way.
+"""
+
+import traceback
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import structlog
+
+from ostiary_core.events import Event
+from ostiary_core.http.answer import Answer
+from ostiary_core.http.endpoint import PendingRequest, Request, TokenEndpoint
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.http.sender import Fields, user_agent_of
+from ostiary_core.http.token_service import MINTING, PATHS
+from ostiary_core.model.arrival import Arrival, arrival_at
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.secret import Entropy
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_core.throttling.sign_in_throttle import Guesses, UnknownNames
+from ostiary_net.observability.metrics import Metrics
+from ostiary_net.observability.observing import observe
+from ostiary_net.observability.request_log import tell_refused
+from ostiary_net.observability.tracing import Tracing
+from ostiary_net.runtime.clock import Clock
+from ostiary_net.runtime.departures import HasLeft
+from ostiary_net.runtime.entropy import EntropySource, draw_trace_id
+from ostiary_net.runtime.pauses import Pauses
+from ostiary_net.turns.authentications import Authentications
+from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.turn_queue import Told, Waiting
+from ostiary_net.turns.turns import Question, TurnFailed, Turns
+
+__all__ = ["Service", "fault_in", "where_raised"]
+
+_log = structlog.get_logger("ostiary")
+
+T = TypeVar("T")
+
+_UNUSED: Final = Entropy(b"")
+"""To draw costs a call of the system: not for what mints nothing."""
+
+
+def fault_in(error: BaseException) -> BaseException:
+    """What went wrong, where nurseries have wrapped the one error there was."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        [error] = error.exceptions
+    return error
+
+
+def where_raised(error: BaseException) -> list[str]:
+    """The last frames of an error, innermost first. Its own text is left out: it may quote a client."""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The rules with a store, a clock and a random source: all that a front door needs."""
+
+    turns: Turns
+    clock: Clock
+    entropy_source: EntropySource
+    endpoint: TokenEndpoint = field(default_factory=TokenEndpoint)
+    guesses: Guesses = field(default_factory=Guesses)
+    unknown_names: UnknownNames = field(default_factory=UnknownNames)
+    authentications: Authentications = field(default_factory=Authentications)
+    metrics: Metrics = field(default_factory=Metrics)
+    tracing: Tracing | None = None
+    pauses: Pauses | None = None
+
+    def entropy(self) -> Entropy:
+        """32 bytes for one event."""
+        return self.entropy_source.draw()
+
+    def trace_id(self) -> str:
+        """A fresh identifier of a request: its door draws it, once, and hands it on."""
+        return draw_trace_id(self.entropy_source, self.clock.now())
+
+    def origin(self, headers: Fields, source: str, trace_id: str) -> Origin:
+        """Where a request came from, and what log, audit trail and answer have it under."""
+        return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
+
+    def arrival(self) -> Arrival:
+        """When a request arrived that is read now (READINGS 46)."""
+        return self._arrival_at(self.clock.now())
+
+    def _arrival_at(self, now: Instant) -> Arrival:
+        return arrival_at(now) if self.pauses is None else self.pauses.arrival(now)
+
+    def seconds_to_wait(self, operation: Operation, source: str) -> int:
+        """0 where the source is within its limit, against which this request counts."""
+        seconds = self.endpoint.rate_windows.admit(operation, source, self.clock.monotonic())
+        if seconds:
+            self.metrics.rate_limited(operation)
+        return seconds
+
+    async def decide(self, event: Event, origin: Origin) -> Decision:
+        """The decision, durable; its facts are in the audit trail, in the log and in the metrics.
+
+        Raises `TurnFailed` when the turn could not be taken; the log then holds the trace id.
+        """
+        try:
+            decision = await self.turns.decide(event, origin)
+        except TurnFailed as failure_:
+            self._failed(event, origin, failure_)
+            raise
+        self._decided(event, origin, decision)
+        return decision
+
+    def _decided(self, event: Event, origin: Origin, decision: Decision) -> None:
+        observe(self.metrics.decided, event, decision, self.clock.now)
+        if self.tracing is not None:
+            observe(self.tracing.decided, origin, event, decision)
+
+    def _failed(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
+        observe(self.metrics.failed, event)
+        if self.tracing is not None:
+            observe(self.tracing.failed, origin, event)
+        observe(_tell_failure, "turn failed", failure_, origin, type(event).__name__)
+
+    async def look(self, question: Question[T], origin: Origin) -> T:
+        """What a question finds in the lists. Raises `TurnFailed`, which the log then knows of."""
+        try:
+            return await self.turns.look(question)
+        except TurnFailed as failure_:
+            _tell_failure("looking failed", failure_, origin, "a list")
+            raise
+
+    async def look_through(self, question: Question[T], origin: Origin) -> T:
+        """The same for a question that reads whole lists. Raises `TurnFailed`, as `look` does."""
+        try:
+            return await self.turns.look_through(question)
+        except TurnFailed as failure_:
+            _tell_failure("looking failed", failure_, origin, "a whole list")
+            raise
+
+    async def answer(self, request: Request, trace_id: str) -> Answer:
+        """The answer to a request for one of the four operations, whole."""
+        pending = self.receive(request, trace_id)
+        if isinstance(pending, Answer):
+            return pending
+        try:
+            decision = await self.turns.decide(
+                pending.event, pending.origin, may_be_stale=pending.may_be_stale
+            )
+        except TurnFailed as failure_:
+            return self.fail(pending, failure_)
+        return self.finish(pending, decision)
+
+    def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
+        """What has to be decided for a request, or the answer to one for which there is nothing to decide."""
+        now = self.clock.now()
+        pending = self.endpoint.receive(
+            request,
+            now=now,
+            monotonic=self.clock.monotonic(),
+            entropy=self.entropy() if request.path in MINTING else _UNUSED,
+            trace_id=trace_id,
+            arrival=self._arrival_at(now),
+        )
+        if isinstance(pending, Answer):
+            self._note_refusal(request, pending, trace_id)
+        return pending
+
+    def _note_refusal(self, request: Request, answer: Answer, trace_id: str) -> None:
+        """Whoever quotes the trace id of an answer is understood; the log has no others ("Errors")."""
+        operation = PATHS.get(request.path)
+        if operation is None:
+            tell_refused(Why.NOT_SIGNED_IN, trace_id, request.source)
+        elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
+            self.metrics.rate_limited(operation)
+            tell_refused(Why.TOO_MANY_REQUESTS, trace_id, request.source)
+
+    def submit(self, pending: PendingRequest, told: Told, has_left: HasLeft | None) -> Waiting:
+        """Have a request decided, for whoever has no task to wait in. Raises `TurnFailed`."""
+        return self.turns.submit(
+            pending.event, pending.origin, told, has_left, may_be_stale=pending.may_be_stale
+        )
+
+    def finish(self, pending: PendingRequest, decision: Decision) -> Answer:
+        """The answer once the decision is kept; whether its secret was right is remembered."""
+        self._decided(pending.event, pending.origin, decision)
+        self.authentications.note(pending.event, decision, pending.arrival.latest)
+        return pending.answer(decision)
+
+    def fail(self, pending: PendingRequest, failure_: TurnFailed) -> Answer:
+        """The answer where the turn could not be taken; the log then holds the trace id."""
+        self._failed(pending.event, pending.origin, failure_)
+        return pending.failure()
+
+
+def _tell_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:
+    """The log's line of what could not be done, found by the trace id that the client is given."""
+    cause = failure_.__cause__ or failure_
+    unknown = {}
+    if isinstance(cause, CommitUnknown):
+        unknown, cause = {"kept": "unknown"}, cause.__cause__ or cause
+    _log.error(
+        what,
+        trace_id=origin.trace_id,
+        asked=asked,
+        cause=type(cause).__name__,
+        where=where_raised(cause),
+        **unknown,
+    )

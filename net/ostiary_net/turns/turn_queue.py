@@ -1,0 +1,282 @@
+"""The queue in front of a store: whatever waits while one turn is being committed makes up the next.
+
+So a flush of the disk is shared by everybody who is waiting for one, and nobody waits for company: an event
+that finds the store idle is a turn of its own.
+
+An event that nobody waits for any more when its turn begins is left out; one whose turn has begun is decided,
+and kept, whether or not anybody waits for the answer. Nobody waits for longer than `LONGEST_WAIT_SECONDS`,
+whatever the store does (READINGS 46, 47).
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import outcome
+import trio
+
+from ostiary_core.events import Event
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision
+from ostiary_net.observability.metrics import Metrics
+from ostiary_net.observability.observing import observe
+from ostiary_net.observability.request_log import Telling
+from ostiary_net.observability.tracing import Tracing
+from ostiary_net.runtime.departures import HasLeft
+from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.turn_taking import TakeTurn
+
+__all__ = [
+    "LONGEST_WAIT_SECONDS",
+    "MOST_EVENTS_A_TURN",
+    "Told",
+    "TurnFailed",
+    "TurnQueue",
+    "Waiting",
+    "failed",
+]
+
+MOST_EVENTS_A_TURN: Final = 256
+"""Bounds how long the first of a turn waits for the last of it."""
+
+LONGEST_WAIT_SECONDS: Final = 9.0
+"""From when an event came until its caller is told that nobody knows what becomes of it: a request is
+answered within 10 s."""
+
+_BELIEVED_SECONDS: Final = 1.0
+"""A client may close its side as soon as it has sent its request, and still wait. One that has done so, and
+was not answered for longer than this, is taken to have gone."""
+
+_ALONE_SECONDS: Final = 2.0
+"""How long the events of a turn that failed are taken each alone: a store that makes one wait is not asked
+again for each of them."""
+
+
+class TurnFailed(RuntimeError):
+    """The turn an event was in could not be taken, and nothing of it is known to be kept. The cause is
+    chained."""
+
+    def __init__(self) -> None:
+        super().__init__("the turn could not be taken; nothing of it is known to be kept")
+
+
+class Waiting:
+    """An event, and who is told its decision; nobody once they have gone."""
+
+    __slots__ = ("_believes_after_seconds", "_has_left", "_told", "event", "origin", "since")
+
+    def __init__(
+        self,
+        event: Event,
+        origin: Origin | None,
+        told: "Told",
+        has_left: HasLeft | None = None,
+        *,
+        may_be_stale: bool = False,
+    ) -> None:
+        self.event = event
+        self.origin = origin
+        self.since = trio.current_time()
+        self._told: Told | None = told
+        self._has_left = has_left
+        self._believes_after_seconds = -1.0 if may_be_stale else _BELIEVED_SECONDS
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether nobody waits any more."""
+        return self._told is None
+
+    def is_wanted(self, now: float) -> bool:
+        """Whether anybody still waits at `now`, by the clock of `since`. Any thread may ask."""
+        if self._told is None:
+            return False
+        waited_seconds = now - self.since
+        if waited_seconds <= self._believes_after_seconds or self._has_left is None:
+            return waited_seconds <= LONGEST_WAIT_SECONDS
+        return waited_seconds <= LONGEST_WAIT_SECONDS and not self._has_left()
+
+    def leave(self) -> None:
+        """Nobody waits any more. What has begun is decided and kept all the same."""
+        self._told = None
+
+    def tell(self, result: outcome.Outcome[Decision]) -> None:
+        """This is what became of it."""
+        told, self._told = self._told, None
+        if told is not None:
+            told(result)
+
+
+Told = Callable[[outcome.Outcome[Decision]], None]
+"""Called once where turns are taken, with the decision or `TurnFailed`. It neither waits nor raises."""
+
+
+class TurnQueue:
+    """Waiting events, and one task that takes them as many at a time as there are."""
+
+    def __init__(
+        self,
+        name: str,
+        take_turn: TakeTurn,
+        metrics: Metrics,
+        tracing: Tracing | None,
+        telling: Telling,
+        most_events: int,
+    ) -> None:
+        self._name = name
+        self._take_turn = take_turn
+        self._metrics = metrics
+        self._tracing = tracing
+        self._telling = telling
+        self._most_events = most_events
+        self._waiting: deque[Waiting] = deque()
+        self._arrived = trio.Event()
+        self._watched = trio.Event()
+        self._batch: list[Waiting] = []
+        self._left_out: list[Waiting] = []
+        self._suspects = 0
+        """How many of the next events were in a turn that failed, and are taken each alone."""
+        self._suspected_until = 0.0
+        self._suspicion: Exception | None = None
+        self._clock = trio.lowlevel.current_clock()
+        self._closed = False
+
+    def submit(
+        self,
+        event: Event,
+        origin: Origin | None,
+        told: Told,
+        has_left: HasLeft | None = None,
+        *,
+        may_be_stale: bool = False,
+    ) -> Waiting:
+        """`has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`,
+        as it was found in a socket after the server had stood still."""
+        if self._closed:
+            raise TurnFailed
+        waiting = Waiting(event, origin, told, has_left, may_be_stale=may_be_stale)
+        self._waiting.append(waiting)
+        self._arrived.set()
+        self._watched.set()
+        return waiting
+
+    async def run(self) -> None:
+        """Take turns until closed and empty, and let nobody wait for too long."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._release_overdue)
+            await self._drain()
+            nursery.cancel_scope.cancel()
+
+    async def _drain(self) -> None:
+        """Take turns until closed and empty; whatever ends this lets nobody wait on."""
+        try:
+            while self._waiting or not self._closed:
+                if not self._waiting:
+                    self._arrived = trio.Event()
+                    await self._arrived.wait()
+                    continue
+                await self._turn()
+                # Those who were answered go on first: what they ask next shares the next turn.
+                await trio.lowlevel.checkpoint()
+        finally:
+            self._closed = True
+            self._give_up((*self._batch, *self._waiting))
+            self._waiting.clear()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def close(self) -> None:
+        """Take no more events; `run` ends when those that wait are decided."""
+        self._closed = True
+        self._arrived.set()
+
+    async def _release_overdue(self) -> None:
+        """Tell those who have waited for too long that they need not wait on."""
+        while True:
+            oldest = next((one for one in (*self._batch, *self._waiting) if not one.is_answered), None)
+            if oldest is None:
+                self._watched = trio.Event()
+                await self._watched.wait()
+                continue
+            deadline = oldest.since + LONGEST_WAIT_SECONDS
+            await trio.sleep_until(deadline)
+            now = trio.current_time()
+            self._give_up(
+                one for one in (*self._batch, *self._waiting) if one.since + LONGEST_WAIT_SECONDS <= now
+            )
+
+    def _choose(self) -> tuple[list[Event], list[Origin | None]]:
+        """Those that make up the turn, without whoever nobody waits for any more; asked again, the rest of
+        them.
+
+        A store may ask in its own thread, while nobody else touches the batch.
+        """
+        batch = self._batch
+        if not batch:
+            most_events = 1 if self._suspects else self._most_events
+            while self._waiting and len(batch) < most_events:
+                batch.append(self._waiting.popleft())
+        now = self._clock.current_time()
+        wanted = [one for one in batch if one.is_wanted(now)]
+        if len(wanted) < len(batch):
+            self._left_out += [one for one in batch if one not in wanted]
+        self._batch = wanted
+        return [one.event for one in wanted], [one.origin for one in wanted]
+
+    async def _turn(self) -> None:
+        """Take one turn of those that wait."""
+        if self._suspects and self._clock.current_time() > self._suspected_until:
+            self._give_up([self._waiting.popleft() for _ in range(self._suspects)], self._suspicion)
+            self._suspects = 0
+            return
+        is_alone = self._suspects > 0
+        began, began_at = time.perf_counter(), self._clock.current_time()
+        self._batch, self._left_out = [], []
+        try:
+            decisions = await self._take_turn(self._choose)
+        except Exception as cause:
+            if not self._batch:  # it could not even begin
+                self._choose()
+            self._fail(cause, began_at)
+        else:
+            if decisions:
+                self._answer(decisions, time.perf_counter() - began)
+        if is_alone:
+            self._suspects -= 1
+        self._give_up(self._left_out)
+        self._batch = []
+
+    def _fail(self, cause: Exception, began_at: float) -> None:
+        """Of a turn that failed, take each event alone, so that only the one at fault is told so.
+
+        Not where it may be kept all the same, nor where the store made it wait.
+        """
+        until = began_at + _ALONE_SECONDS
+        if len(self._batch) < 2 or isinstance(cause, CommitUnknown) or self._clock.current_time() > until:
+            self._give_up(self._batch, cause)
+            return
+        self._waiting.extendleft(reversed(self._batch))
+        self._suspects, self._suspected_until, self._suspicion = len(self._batch), until, cause
+
+    def _answer(self, decisions: Sequence[Decision], seconds: float) -> None:
+        """Count, tell the log, and then whoever waits: what is kept is answered, whatever observes it."""
+        origins = [waiting.origin for waiting in self._batch]
+        observe(self._metrics.turn_taken, self._name, len(decisions), seconds)
+        if self._tracing is not None:
+            observe(self._tracing.turn_taken, self._name, origins, seconds)
+        observe(self._telling.told, origins, decisions)
+        for waiting, decision in zip(self._batch, decisions, strict=True):
+            waiting.tell(outcome.Value(decision))
+
+    @staticmethod
+    def _give_up(events: Iterable[Waiting], cause: Exception | None = None) -> None:
+        for waiting in events:
+            waiting.tell(outcome.Error(failed(cause)))
+
+
+def failed(cause: Exception | None) -> TurnFailed:
+    """One exception for each waiting task: a shared one would collect the tracebacks of all."""
+    failure = TurnFailed()
+    failure.__cause__ = cause
+    return failure

@@ -1,0 +1,63 @@
+"""How a turn is taken: whole, in a thread; or in steps, of which only those that wait are a thread's."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import trio
+
+from ostiary_core.model.decision import Decision
+from ostiary_net.observability.observing import observe
+from ostiary_net.runtime.clock import Clock
+from ostiary_net.runtime.threads import RunSync
+from ostiary_net.turns.ports import ChooseEvents, CommitUnknown, InPlaceStore
+
+__all__ = ["TakeTurn", "in_steps", "whole"]
+
+TakeTurn = Callable[[ChooseEvents], Awaitable[list[Decision]]]
+"""Gives the decisions of the events that were chosen last, which are kept; none for no events. Raising, it
+kept nothing, unless it raises `CommitUnknown`."""
+
+
+def whole(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> TakeTurn:
+    """Turns that a store takes from their beginning to their end."""
+    limiter = trio.CapacityLimiter(1)
+
+    async def taken(choose_events: ChooseEvents) -> list[Decision]:
+        events, _ = choose_events()
+        if not events:
+            return []
+        return await run_sync(partial(take, choose_events), limiter=limiter)
+
+    return taken
+
+
+def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync, committed: Callable[[], None]) -> TakeTurn:
+    """Turns that are decided here: a thread waits for other writers, if there are any, and for the disk.
+
+    Whoever comes while others are waited for is part of the turn. `committed` is called after each that was.
+    """
+    limiter = trio.CapacityLimiter(1)
+
+    async def taken(choose_events: ChooseEvents) -> list[Decision]:
+        begun = store.begin_turn_at_once()
+        if begun is None:
+            begun = await run_sync(store.begin_turn, limiter=limiter)
+        try:
+            events, origins = choose_events()
+            if not events:
+                return []
+            turn = begun.open(events, clock.now(), origins)
+        finally:
+            begun.abandon()
+        try:
+            if not turn.is_over:
+                try:
+                    await run_sync(turn.commit, limiter=limiter)
+                except Exception as error:
+                    raise CommitUnknown("the disk did not say that it was kept") from error
+                observe(committed)
+        finally:
+            turn.abandon()
+        return turn.decisions
+
+    return taken

@@ -1,0 +1,1 @@
+"""What is done beside all requests: forgetting, and checkpoints of the log. Nobody waits for it."""

@@ -1,0 +1,264 @@
+"""The sweeper: forgets what a rotation was derived with, once no retry may ask for it (READINGS 1), and
+clears away what has lapsed, so that a store under a constant load stays as large as it is (`lapsing`)."""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final, Protocol
+
+import outcome
+import structlog
+import trio
+
+from ostiary_core.events import GraceLapsed, RecordLapsed
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import Key
+from ostiary_core.retention import Lapsed, Lapses
+from ostiary_net.observability.metrics import Metrics
+from ostiary_net.runtime.clock import Clock
+from ostiary_net.runtime.threads import RunSync
+from ostiary_net.turns.turns import Turns
+
+__all__ = ["ClearedStore", "Clearing", "SweptStore", "sweep", "sweep_once"]
+
+_log = structlog.get_logger("ostiary")
+
+_SESSIONS_A_BATCH: Final = 100
+"""Few enough that a request which shares their turn does not notice."""
+_RECORDS_A_BATCH: Final = 100
+_TOKENS_A_BATCH: Final = 500
+"""That are looked at in one statement; those that go are let go of in batches like all others."""
+_ALL_TOKENS_SECONDS: Final = 7 * 24 * 60 * 60
+"""In which the background goes once through all tokens, however many there are: so what is left of sessions
+that are gone is never more than a week's, and no store is read through for nothing more often than that."""
+_ENTRIES: Final = "audit entries"
+_LEASE: Final = "sweeper"
+
+
+class SweptStore(Protocol):
+    """What the sweeper asks a store."""
+
+    policy: Policy
+
+    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> Sequence[str]:
+        """Sessions that still have a salt though no retry may ask for it, the oldest first."""
+        ...
+
+
+async def sweep(
+    turns: Turns, store: SweptStore, clock: Clock, every_seconds: float, run_sync: RunSync | None = None
+) -> None:
+    """Sweep for ever; a failure is told to the log and tried again next time."""
+    while True:
+        await trio.sleep(every_seconds)
+        try:
+            await sweep_once(turns, store, clock, run_sync)
+        except Exception as error:
+            _log.error("sweep failed", cause=type(error.__cause__ or error).__name__)
+
+
+async def sweep_once(turns: Turns, store: SweptStore, clock: Clock, run_sync: RunSync | None = None) -> int:
+    """Erase every salt that is due, batch by batch; the number of sessions. Raises `TurnFailed`."""
+    thread: Any = trio.to_thread.run_sync
+    limiter = trio.CapacityLimiter(1)
+    swept = 0
+    while True:
+        due = await (run_sync or thread)(
+            partial(store.sessions_past_grace, clock.now(), store.policy.salt_seconds, _SESSIONS_A_BATCH),
+            limiter=limiter,
+        )
+        erased = await _changed(turns, [GraceLapsed(session_id=session_id) for session_id in due])
+        swept += erased
+        # A store whose clock is behind the one that found them erases none yet: they wait for the next time.
+        if len(due) < _SESSIONS_A_BATCH or not erased:
+            return swept
+
+
+async def _changed(turns: Turns, events: Sequence[GraceLapsed | RecordLapsed]) -> int:
+    """Have the rules decide about each, in as few turns as there may be; how many changed something.
+
+    Raises `TurnFailed` once all are through.
+    """
+    told: list[outcome.Outcome[Decision]] = []
+    all_told = trio.Event()
+
+    def tell(result: outcome.Outcome[Decision]) -> None:
+        told.append(result)
+        if len(told) == len(events):
+            all_told.set()
+
+    # Without a task for each: measured, a quarter of all that an erased salt costs.
+    waiting = [turns.submit(event, None, tell) for event in events]
+    try:
+        if waiting:
+            await all_told.wait()
+    finally:
+        for each in waiting:
+            each.leave()
+    return sum(bool(result.unwrap().changes) for result in told)
+
+
+# --- what has lapsed
+
+
+class ClearedStore(SweptStore, Protocol):
+    """What is asked of a store to clear away what has lapsed."""
+
+    def lapsed(self, lapses: Lapses, after: bytes, now: Instant, limit: int) -> Lapsed:
+        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        ...
+
+    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
+        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+        ...
+
+    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
+        """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
+        ...
+
+
+_Batch = Callable[[], Awaitable[tuple[int, bool]]]
+"""Clears some away: how many there were, and whether there are no more."""
+
+
+class Clearing:
+    """Clears away what has lapsed, in small batches, each of which is followed by a rest as long as itself:
+    so it never has more than half of a store that others wait for.
+
+    The rules decide about every record once more, in the turn that deletes it; what is found by then to be
+    needed stays.
+    """
+
+    def __init__(
+        self,
+        turns: Turns,
+        store: ClearedStore,
+        clock: Clock,
+        *,
+        audit_seconds: int = 0,
+        run_sync: RunSync | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        """`audit_seconds` is how long the audit trail is kept; 0 keeps it for ever."""
+        thread: Any = trio.to_thread.run_sync
+        self._turns = turns
+        self._store = store
+        self._clock = clock
+        self._audit_seconds = audit_seconds
+        self._run_sync: RunSync = run_sync or thread
+        self._metrics = metrics or Metrics()
+        self._limiter = trio.CapacityLimiter(1)
+        self._tokens_after = b""
+
+    async def once(self) -> dict[str, int]:
+        """Once through everything; what was cleared away. Raises `TurnFailed`, or what the store raises."""
+        self._tokens_after = b""
+        return await self._cleared(math.inf, share_of_tokens=1.0)
+
+    async def run(self, holder: str, every_seconds: float) -> None:
+        """Clear for ever, on one instance at a time; a failure is told to the log and tried again.
+
+        Anywhere among the tokens is as good a place to begin; at the first of them, the last would never be
+        reached by instances that are replaced every day.
+        """
+        self._tokens_after = sha256(holder.encode()).digest()
+        rest_seconds = every_seconds
+        while True:
+            await trio.sleep(rest_seconds)
+            began = trio.current_time()
+            try:
+                take = partial(self._store.take_lease, _LEASE, holder, 2 * every_seconds, self._clock.now())
+                if await self._run_sync(take, limiter=self._limiter):
+                    share = every_seconds / _ALL_TOKENS_SECONDS
+                    await self._cleared(began + every_seconds, share_of_tokens=share)
+            except Exception as error:
+                _log.error("clearing failed", cause=type(error.__cause__ or error).__name__)
+            rest_seconds = max(0.0, began + every_seconds - trio.current_time())
+
+    async def _cleared(self, until: float, *, share_of_tokens: float) -> dict[str, int]:
+        """What there is of each kind, for half of the time; for the rest of it, a share of all tokens."""
+        kinds = [lapses for lapses in Lapses if lapses is not Lapses.TOKENS]
+        batches: dict[str, _Batch] = {lapses.value: partial(self._some, lapses) for lapses in kinds}
+        cleared = dict.fromkeys((*batches, Lapses.TOKENS.value, _ENTRIES), 0)
+        if self._audit_seconds:
+            batches[_ENTRIES] = self._some_entries
+        for what in cleared:
+            self._count(what, 0)
+        half = (trio.current_time() + until) / 2
+        while batches:
+            for what, clear_some in tuple(batches.items()):
+                began = trio.current_time()
+                number, is_last = await clear_some()
+                self._count(what, number)
+                cleared[what] += number
+                if is_last:
+                    del batches[what]
+                else:
+                    await self._rest(began)
+            if trio.current_time() >= half:
+                break
+        cleared[Lapses.TOKENS.value] = await self._some_tokens(until, share_of_tokens)
+        return cleared
+
+    def _count(self, what: str, number: int) -> None:
+        """At once, as a later batch may fail."""
+        self._metrics.swept(what.replace(" ", "_"), number)
+
+    async def _some(self, lapses: Lapses) -> tuple[int, bool]:
+        """One batch of a kind; how many went, and whether there are no more."""
+        found = await self._found(lapses, b"", _RECORDS_A_BATCH)
+        gone = await self._let_go(lapses, found.identifiers)
+        return gone, not gone or len(found.identifiers) < _RECORDS_A_BATCH
+
+    async def _some_tokens(self, until: float, share: float) -> int:
+        """Go on through the tokens, for one batch at least and for this share of them all at most.
+
+        Digests are spread evenly, so how far one has come among them is how many of them one has seen.
+        """
+        gone, begin = 0, _place(self._tokens_after)
+        while True:
+            began = trio.current_time()
+            found = await self._found(Lapses.TOKENS, self._tokens_after, _TOKENS_A_BATCH)
+            for start in range(0, len(found.identifiers), _RECORDS_A_BATCH):
+                batch = found.identifiers[start : start + _RECORDS_A_BATCH]
+                number = await self._let_go(Lapses.TOKENS, batch)
+                self._count(Lapses.TOKENS.value, number)
+                gone += number
+                await self._rest(began)
+                began = trio.current_time()
+            self._tokens_after = found.onward or b""
+            is_end = found.onward is None and len(found.identifiers) < _TOKENS_A_BATCH
+            is_far_enough = _place(self._tokens_after) - begin >= share
+            if is_end or is_far_enough or trio.current_time() >= until:
+                return gone
+            await self._rest(began)
+
+    async def _some_entries(self) -> tuple[int, bool]:
+        """One batch of the audit trail."""
+        forget = partial(self._store.forget_entries, self._clock.now(), self._audit_seconds, _RECORDS_A_BATCH)
+        number = await self._run_sync(forget, limiter=self._limiter)
+        return number, number < _RECORDS_A_BATCH
+
+    async def _found(self, lapses: Lapses, after: bytes, limit: int) -> Lapsed:
+        find = partial(self._store.lapsed, lapses, after, self._clock.now(), limit)
+        return await self._run_sync(find, limiter=self._limiter)
+
+    async def _let_go(self, lapses: Lapses, identifiers: Sequence[Any]) -> int:
+        return await _changed(
+            self._turns, [RecordLapsed(key=Key(lapses.table, each)) for each in identifiers]
+        )
+
+    async def _rest(self, began: float) -> None:
+        await trio.sleep(trio.current_time() - began)
+
+
+def _place(digest: bytes) -> float:
+    """How far a digest is among all there may be, from 0 to 1.
+
+    >>> _place(b""), _place(bytes.fromhex("c0") + bytes(31))
+    (0.0, 0.75)
+    """
+    return int.from_bytes(digest[:8].ljust(8, b"\x00")) / 2**64
