@@ -42,7 +42,7 @@ class Coverage:
         """Count the rows whose trigger is the passing of time."""
         for machine, table in STATE_TABLES.items():
             for row in table:
-                if row.told is None and not row.refusal and _moved(row, before[machine], after[machine]):
+                if row.fact is None and not row.refusal and _moved(row, before[machine], after[machine]):
                     self.taken[f"{machine}: {row.name}"] += 1
 
 

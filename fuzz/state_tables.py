@@ -27,7 +27,7 @@ class Transition:
     source: str
     trigger: str
     target: str
-    told: FactKind | None = None
+    fact: FactKind | None = None
     why: tuple[Why, ...] = ()
     refusal: tuple[Why, ...] = ()
 
@@ -38,11 +38,11 @@ def taken(table: tuple[Transition, ...], decision: Decision) -> tuple[str, ...]:
     return tuple(
         row.name
         for row in table
-        if (row.told is not None or row.refusal)
+        if (row.fact is not None or row.refusal)
         and (not row.refusal or refusal in row.refusal)
         and (
-            row.told is None
-            or any(fact.kind is row.told and (not row.why or fact.why in row.why) for fact in decision.facts)
+            row.fact is None
+            or any(fact.kind is row.fact and (not row.why or fact.why in row.why) for fact in decision.facts)
         )
     )
 
@@ -55,28 +55,28 @@ def _endings_from_above(whose: str, source: str, target: str) -> tuple[Transitio
             source=source,
             trigger="password, telephone, reset, disabled, deleted, wrong passwords, forced out",
             target=target,
-            told=FactKind.USER_SESSIONS_ENDED,
+            fact=FactKind.USER_SESSIONS_ENDED,
         ),
         Transition(
             name="client disabled",
             source=source,
             trigger="administrator disables the client",
             target=target,
-            told=FactKind.CLIENT_DISABLED,
+            fact=FactKind.CLIENT_DISABLED,
         ),
         Transition(
             name="client deleted",
             source=source,
             trigger="administrator deletes the client",
             target=target,
-            told=FactKind.CLIENT_DELETED,
+            fact=FactKind.CLIENT_DELETED,
         ),
         Transition(
             name="consent withdrawn",
             source=source,
             trigger="user withdraws the client's consent",
             target=target,
-            told=FactKind.CONSENT_WITHDRAWN,
+            fact=FactKind.CONSENT_WITHDRAWN,
         ),
     )
 
@@ -87,21 +87,21 @@ _CODE: Final = (
         source="(none)",
         trigger="user approves, or nobody needs to be asked",
         target="issued",
-        told=FactKind.CODE_ISSUED,
+        fact=FactKind.CODE_ISSUED,
     ),
     Transition(
         name="code redeemed",
         source="issued",
         trigger="valid code, verifier, client, redirect URI",
         target="used",
-        told=FactKind.CODE_USED,
+        fact=FactKind.CODE_USED,
     ),
     Transition(
         name="exchange fails",
         source="issued",
         trigger="wrong verifier, redirect URI or client, or any other failure of the exchange",
         target="void",
-        told=FactKind.CODE_VOIDED,
+        fact=FactKind.CODE_VOIDED,
     ),
     Transition(name="code expires", source="issued", trigger="300 seconds", target="expired"),
     Transition(
@@ -134,21 +134,21 @@ _SESSION: Final = (
         source="(none)",
         trigger="code redeemed, client credentials, sign-in",
         target="active",
-        told=FactKind.SESSION_STARTED,
+        fact=FactKind.SESSION_STARTED,
     ),
     Transition(
         name="pair rotates",
         source="active",
         trigger="current refresh token",
         target="active",
-        told=FactKind.PAIR_ROTATED,
+        fact=FactKind.PAIR_ROTATED,
     ),
     Transition(
         name="scope too wide, rotated all the same",
         source="active",
         trigger="current refresh token, scope beyond the grant",
         target="active",
-        told=FactKind.PAIR_ROTATED,
+        fact=FactKind.PAIR_ROTATED,
         refusal=(Why.SCOPE_TOO_WIDE,),
     ),
     Transition(
@@ -156,14 +156,14 @@ _SESSION: Final = (
         source="active",
         trigger="spent refresh token, in the grace, same User-Agent",
         target="active",
-        told=FactKind.PAIR_REPEATED,
+        fact=FactKind.PAIR_REPEATED,
     ),
     Transition(
         name="replayed after the grace",
         source="active",
         trigger="spent refresh token, too late",
         target="ended",
-        told=FactKind.SESSION_ENDED,
+        fact=FactKind.SESSION_ENDED,
         why=(Why.REPLAYED_AFTER_GRACE,),
     ),
     Transition(
@@ -171,7 +171,7 @@ _SESSION: Final = (
         source="active",
         trigger="spent refresh token, different User-Agent",
         target="ended",
-        told=FactKind.SESSION_ENDED,
+        fact=FactKind.SESSION_ENDED,
         why=(Why.REPLAYED_BY_ANOTHER_USER_AGENT,),
     ),
     Transition(
@@ -179,7 +179,7 @@ _SESSION: Final = (
         source="active",
         trigger="refresh token of an older generation",
         target="ended",
-        told=FactKind.SESSION_ENDED,
+        fact=FactKind.SESSION_ENDED,
         why=(Why.REPLAYED_TWO_GENERATIONS_LATE,),
     ),
     Transition(
@@ -187,7 +187,7 @@ _SESSION: Final = (
         source="active",
         trigger="any token of the session at /revoke",
         target="ended",
-        told=FactKind.SESSION_ENDED,
+        fact=FactKind.SESSION_ENDED,
         why=(Why.REVOKED_BY_CLIENT,),
     ),
     Transition(
@@ -195,7 +195,7 @@ _SESSION: Final = (
         source="active",
         trigger="administrator ends this session",
         target="ended",
-        told=FactKind.SESSION_ENDED,
+        fact=FactKind.SESSION_ENDED,
         why=(Why.SESSION_FORCED_OUT,),
     ),
     Transition(
@@ -203,7 +203,7 @@ _SESSION: Final = (
         source="active",
         trigger="sign-out of a login session",
         target="ended",
-        told=FactKind.SESSION_ENDED,
+        fact=FactKind.SESSION_ENDED,
         why=(Why.SIGNED_OUT,),
     ),
     Transition(
@@ -211,7 +211,7 @@ _SESSION: Final = (
         source="active",
         trigger="its code redeemed again, where the setting asks for it",
         target="ended",
-        told=FactKind.SESSION_ENDED,
+        fact=FactKind.SESSION_ENDED,
         why=(Why.CODE_REPLAYED,),
     ),
     Transition(
@@ -232,13 +232,13 @@ _SESSION: Final = (
         name="maximum duration",
         source="active",
         trigger="time",
-        target="over",
+        target="expired",
     ),
     Transition(
         name="refused at the maximum",
-        source="over",
+        source="expired",
         trigger="current refresh token",
-        target="over",
+        target="expired",
         refusal=(Why.MAXIMUM_REACHED,),
     ),
     *_endings_from_above("sessions", "active", "ended"),
@@ -254,6 +254,6 @@ _SESSION: Final = (
 STATE_TABLES: Final = {"code": _CODE, "session": _SESSION}
 
 DECIDED_ROWS: Final = tuple(
-    f"{name}: {row.name}" for name, table in STATE_TABLES.items() for row in table if row.told or row.refusal
+    f"{name}: {row.name}" for name, table in STATE_TABLES.items() for row in table if row.fact or row.refusal
 )
 """The rows that a decision takes; the others are the passing of time."""

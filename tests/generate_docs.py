@@ -85,7 +85,7 @@ def _machine(title: str, transitions: Iterable[Transition]) -> Iterator[str]:
     yield "| From | Trigger | To | Transition | Told | Refused for |"
     yield "|---|---|---|---|---|---|"
     for row in transitions:
-        told = "" if row.told is None else f"`{row.told.value}`"
+        told = "" if row.fact is None else f"`{row.fact.value}`"
         if row.why:
             told += f" ({', '.join(f'`{why}`' for why in row.why)})"
         refusal = ", ".join(f"`{why}`" for why in row.refusal)

@@ -27,12 +27,12 @@ from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import AuthorizationCode, Record, RefreshToken, Session, Table, TextCode
 
-__all__ = ["Lapsed", "Lapses", "lapse", "plain_lapsed", "text_code_seconds", "used_code_seconds"]
+__all__ = ["Expirable", "ExpiredBatch", "find_expired", "lapse", "text_code_seconds", "used_code_seconds"]
 
 _DAY_SECONDS: Final = 24 * 60 * 60
 
 
-class Lapses(StrEnum):
+class Expirable(StrEnum):
     """The kinds of things that lapse, each looked for in its own way."""
 
     CODES = "codes"
@@ -46,18 +46,18 @@ class Lapses(StrEnum):
     def table(self) -> Table:
         """Where they are."""
         match self:
-            case Lapses.CODES | Lapses.USED_CODES:
+            case Expirable.CODES | Expirable.USED_CODES:
                 return Table.CODE
-            case Lapses.ENDED_SESSIONS | Lapses.SESSIONS:
+            case Expirable.ENDED_SESSIONS | Expirable.SESSIONS:
                 return Table.SESSION
-            case Lapses.TEXT_CODES:
+            case Expirable.TEXT_CODES:
                 return Table.TEXT_CODE
-            case Lapses.TOKENS:
+            case Expirable.TOKENS:
                 return Table.REFRESH_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
-class Lapsed:
+class ExpiredBatch:
     """Identifiers that a store found, and where to look on; None where it has been through."""
 
     identifiers: tuple[Any, ...]
@@ -103,32 +103,34 @@ def _has_lapsed(record: Record, snapshot: Snapshot, now: Instant, policy: Policy
             return False
 
 
-def plain_lapsed(
+def find_expired(
     records: Iterable[Record],
-    lapses: Lapses,
+    lapses: Expirable,
     sessions: Collection[str],
     now: Instant,
     policy: Policy,
     limit: int,
-) -> Lapsed:
+) -> ExpiredBatch:
     """The same of a store that has nothing but its records; `sessions` are the identifiers there are."""
     found = [record.key.id for record in records if _is_one(record, lapses, sessions, now, policy)]
-    return Lapsed(tuple(found[:limit]))
+    return ExpiredBatch(tuple(found[:limit]))
 
 
-def _is_one(record: Record, lapses: Lapses, sessions: Collection[str], now: Instant, policy: Policy) -> bool:
+def _is_one(
+    record: Record, lapses: Expirable, sessions: Collection[str], now: Instant, policy: Policy
+) -> bool:
     match lapses, record:
-        case Lapses.CODES, AuthorizationCode(session_id=None, issued_at=issued_at):
+        case Expirable.CODES, AuthorizationCode(session_id=None, issued_at=issued_at):
             return now >= later(issued_at, policy.code_seconds)
-        case Lapses.USED_CODES, AuthorizationCode(session_id=str(), issued_at=issued_at):
+        case Expirable.USED_CODES, AuthorizationCode(session_id=str(), issued_at=issued_at):
             return now >= later(issued_at, used_code_seconds(policy))
-        case Lapses.ENDED_SESSIONS, Session(ended_at=int(ended_at)):
+        case Expirable.ENDED_SESSIONS, Session(ended_at=int(ended_at)):
             return now >= later(Instant(ended_at), policy.retention_seconds)
-        case Lapses.SESSIONS, Session(ended_at=None, expires_at=expires_at):
+        case Expirable.SESSIONS, Session(ended_at=None, expires_at=expires_at):
             return now >= later(expires_at, policy.retention_seconds)
-        case Lapses.TEXT_CODES, TextCode(counted_from=counted_from):
+        case Expirable.TEXT_CODES, TextCode(counted_from=counted_from):
             return now >= later(counted_from, text_code_seconds(policy))
-        case Lapses.TOKENS, RefreshToken(session_id=session_id):
+        case Expirable.TOKENS, RefreshToken(session_id=session_id):
             return session_id not in sessions
         case _:
             return False

@@ -48,7 +48,7 @@ def blind_to(*which: str) -> Callable[[Original], Original]:
 
 
 def blind_for_codes() -> AbstractContextManager[Any]:
-    return patch.object(code_machine, "ended_from_above", blind_to("user")(endings.ended_from_above))
+    return patch.object(code_machine, "inherited_ending", blind_to("user")(endings.inherited_ending))
 
 
 def not_an_ending(original: Original) -> Original:
@@ -223,17 +223,17 @@ FAULTS: Final = (
     Fault(
         "user-epoch-ignored",
         "endings of a user end nothing",
-        wrapped("inherited_endings", "ended_from_above", blind_to("user")),
+        wrapped("inherited_endings", "inherited_ending", blind_to("user")),
     ),
     Fault(
         "client-epoch-ignored",
         "endings of a client end nothing",
-        wrapped("inherited_endings", "ended_from_above", blind_to("client")),
+        wrapped("inherited_endings", "inherited_ending", blind_to("client")),
     ),
     Fault(
         "consent-epoch-ignored",
         "a withdrawn consent ends nothing",
-        wrapped("inherited_endings", "ended_from_above", blind_to("consent")),
+        wrapped("inherited_endings", "inherited_ending", blind_to("consent")),
     ),
     Fault("codes-outlive-users-ending", "endings of a user spare codes", blind_for_codes),
     Fault(

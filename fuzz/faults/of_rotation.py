@@ -132,7 +132,7 @@ def maximum_extended(original: Original) -> Original:
 def maximum_ignored(original: Original) -> Original:
     def state_of(*asked: Any) -> SessionState:
         state = original(*asked)
-        return SessionState.ACTIVE if state is SessionState.OVER else state
+        return SessionState.ACTIVE if state is SessionState.EXPIRED else state
 
     return state_of
 

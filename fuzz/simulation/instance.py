@@ -25,7 +25,7 @@ from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Decision
 from ostiary_core.throttling.rate_windows import RateWindows
-from ostiary_core.throttling.sign_in_throttle import Guesses
+from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import guard, install_seam
 from ostiary_net.front_door.connection import open_connection
 from ostiary_net.lane import open_lane
@@ -239,7 +239,7 @@ class Instance:
                     clock=self.clock,
                     entropy_source=entropy,
                     endpoint=TokenEndpoint(RateWindows(scale=100)),
-                    guesses=Guesses(scale=self.habits.free_guesses / FREE_GUESSES),
+                    sign_in_throttle=SignInThrottle(scale=self.habits.free_guesses / FREE_GUESSES),
                 )
                 yield Backing(
                     service=WitnessedService.watching(self.witness, service),

@@ -35,7 +35,7 @@ from ostiary_core.model.secret import Entropy, Secret, digest_of
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.runtime.clock import SystemClock
 from ostiary_net.turns.turns import Turns, open_turns
-from ostiary_net.upkeep.sweeping import Clearing
+from ostiary_net.upkeep.sweeping import Purge
 from tests.bench.names import CLIENTS, USERS, client_id, secret_of, token
 from tests.bench.population import clients_and_users
 
@@ -227,7 +227,7 @@ async def _watch_clearing(
             before = _dead(connection)
             async with trio.open_nursery() as nursery:
                 if name == "beside clearing":
-                    nursery.start_soon(Clearing(turns, store, clock).run, "bench", _CLEAR_SECONDS)
+                    nursery.start_soon(Purge(turns, store, clock).run, "bench", _CLEAR_SECONDS)
                 took = await _load(turns, running, seconds)
                 nursery.cancel_scope.cancel()
             for what, times in took.items():

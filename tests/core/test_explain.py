@@ -55,7 +55,7 @@ def told(world: World, kind: str = "authorization_code") -> Explanation:
 
 
 def explained(world: World, session: Session) -> Explanation:
-    life = world.store.session_life(session.session_id)
+    life = world.store.session_history(session.session_id)
     assert life is not None
     return explain(life, world.now)
 
@@ -207,7 +207,7 @@ def test_the_maximum_is_told_with_its_duration_and_at_its_own_time() -> None:
 
     life = told(world)
 
-    assert (life.state, life.why) == (SessionState.OVER, None)
+    assert (life.state, life.why) == (SessionState.EXPIRED, None)
     assert (life.last.kind, life.last.at) == (StepKind.MAXIMUM_REACHED, session.expires_at)
     assert in_words(life)[-1] == ("It reached its maximum duration of 7 d, which refreshing does not extend.")
     assert in_words(life, Language.ZH)[-1] == "已达到最长有效期 7 天，刷新不会延长该期限。"

@@ -1,4 +1,4 @@
-"""Guesses: what waits, how long, what is forgotten, and that nobody can lock anybody out for good."""
+"""SignInThrottle: what waits, how long, what is forgotten, and that nobody can lock anybody out for good."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.model.policy import SPECIFICATION
-from ostiary_core.throttling.sign_in_throttle import Guesses, UnknownNames
+from ostiary_core.throttling.sign_in_throttle import SignInThrottle, UnknownNameThrottle
 
 START = Monotonic(1_800_000_000_123)
 HERE, ELSEWHERE = "203.0.113.7", "198.51.100.5"
@@ -18,12 +18,12 @@ def after(start: Monotonic, seconds: int) -> Monotonic:
     return Monotonic(start + seconds * SECOND_MS)
 
 
-def fail(guesses: Guesses, times: int, now: Monotonic = START, source: str = HERE) -> list[int]:
+def fail(guesses: SignInThrottle, times: int, now: Monotonic = START, source: str = HERE) -> list[int]:
     """Wrong guesses at one instant, each about another account; how long each had to wait."""
     return [guesses.seconds_to_wait(source, f"account {number}", now) for number in range(times)]
 
 
-def failed_out(guesses: Guesses, now: Monotonic = START, source: str = HERE) -> Monotonic:
+def failed_out(guesses: SignInThrottle, now: Monotonic = START, source: str = HERE) -> Monotonic:
     """Guess wrongly, as often as one is let, until the longest wait; when the last was let in."""
     while True:
         wait = guesses.seconds_to_wait(source, "some account", now)
@@ -33,11 +33,11 @@ def failed_out(guesses: Guesses, now: Monotonic = START, source: str = HERE) -> 
 
 
 def test_twenty_failures_of_an_address_cost_nothing() -> None:
-    assert fail(Guesses(), FREE) == [0] * FREE
+    assert fail(SignInThrottle(), FREE) == [0] * FREE
 
 
 def test_each_further_failure_doubles_the_wait_up_to_a_minute() -> None:
-    guesses, now, waits = Guesses(), START, []
+    guesses, now, waits = SignInThrottle(), START, []
     fail(guesses, FREE)
     for _ in range(9):
         waits.append(guesses.seconds_to_wait(HERE, "anna", now))
@@ -48,14 +48,14 @@ def test_each_further_failure_doubles_the_wait_up_to_a_minute() -> None:
 
 
 def test_a_guess_that_has_to_wait_does_not_lengthen_the_wait() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     fail(guesses, FREE)
     assert fail(guesses, 100) == [1] * 100
     assert guesses.seconds_to_wait(HERE, "anna", after(START, 1)) == 0
 
 
 def test_the_wait_is_told_in_whole_seconds_that_suffice() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     fail(guesses, FREE)
     assert guesses.seconds_to_wait(HERE, "anna", Monotonic(START + 1)) == 1
     assert guesses.seconds_to_wait(HERE, "anna", Monotonic(START + 999)) == 1
@@ -63,11 +63,11 @@ def test_the_wait_is_told_in_whole_seconds_that_suffice() -> None:
 
 
 def test_many_at_once_get_no_further_than_many_in_a_row() -> None:
-    assert fail(Guesses(), 500).count(0) == FREE
+    assert fail(SignInThrottle(), 500).count(0) == FREE
 
 
 def test_another_address_does_not_wait() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     fail(guesses, FREE + 5)
     assert fail(guesses, FREE, source=ELSEWHERE) == [0] * FREE
 
@@ -83,20 +83,20 @@ def test_another_address_does_not_wait() -> None:
     ],
 )
 def test_an_address_is_one_subscribers(one: str, other: str, same: bool) -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     fail(guesses, FREE, source=one)
     assert (guesses.seconds_to_wait(other, "anna", START) > 0) is same
 
 
 def test_a_success_is_no_failure() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     for _ in range(10 * FREE):
         assert guesses.seconds_to_wait(HERE, "anna", START) == 0
         guesses.succeeded(HERE, "anna", START)
 
 
 def test_a_crowd_mends_its_own_slips() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     for number in range(500):
         assert guesses.seconds_to_wait(HERE, f"person {number}", START) == 0, "mistyped"
         assert guesses.seconds_to_wait(HERE, f"person {number}", START) == 0
@@ -104,7 +104,7 @@ def test_a_crowd_mends_its_own_slips() -> None:
 
 
 def test_a_guesser_with_an_account_of_their_own_gains_a_single_guess() -> None:
-    guesses, let_in = Guesses(), 0
+    guesses, let_in = SignInThrottle(), 0
     for number in range(1_000):
         if guesses.seconds_to_wait(HERE, f"victim {number}", START) == 0:
             let_in += 1
@@ -114,7 +114,7 @@ def test_a_guesser_with_an_account_of_their_own_gains_a_single_guess() -> None:
 
 
 def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wrong_there() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     assert guesses.seconds_to_wait(HERE, "anna", START) == 0
     guesses.succeeded(HERE, "anna", START)
     now = failed_out(guesses)
@@ -123,7 +123,7 @@ def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wro
 
 
 def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     guesses.seconds_to_wait(HERE, "insider", START)
     guesses.succeeded(HERE, "insider", START)
     now = failed_out(guesses)
@@ -133,7 +133,7 @@ def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
 
 
 def test_being_known_at_one_address_is_nothing_at_another() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     guesses.seconds_to_wait(ELSEWHERE, "anna", START)
     guesses.succeeded(ELSEWHERE, "anna", START)
     fail(guesses, FREE)
@@ -141,13 +141,13 @@ def test_being_known_at_one_address_is_nothing_at_another() -> None:
 
 
 def test_when_the_guessing_stops_the_waits_are_over_in_minutes() -> None:
-    guesses = Guesses()
+    guesses = SignInThrottle()
     now = failed_out(guesses)
     assert fail(guesses, 3, after(now, 30 * 60)) == [0, 0, 0]
 
 
 def test_however_long_the_guessing_lasts_a_stranger_is_let_in_within_a_minute_of_the_last_guess() -> None:
-    guesses, now = Guesses(), START
+    guesses, now = SignInThrottle(), START
     for _ in range(2_000):
         now = after(now, guesses.seconds_to_wait(HERE, "victim", now))
         guesses.seconds_to_wait(HERE, "victim", now)
@@ -155,12 +155,12 @@ def test_however_long_the_guessing_lasts_a_stranger_is_let_in_within_a_minute_of
 
 
 def test_a_scale_multiplies_what_is_free() -> None:
-    assert fail(Guesses(scale=3), 100).count(0) == 3 * FREE
-    assert fail(Guesses(scale=0.001), 100).count(0) == 1
+    assert fail(SignInThrottle(scale=3), 100).count(0) == 3 * FREE
+    assert fail(SignInThrottle(scale=0.001), 100).count(0) == 1
 
 
 def test_memory_is_bounded_and_nobody_gets_more_guesses_by_filling_it() -> None:
-    guesses = Guesses(most_addresses=10, most_acquaintances=10)
+    guesses = SignInThrottle(most_addresses=10, most_acquaintances=10)
     for number in range(50_000):
         guesses.seconds_to_wait(f"2001:db8:{number:x}::1", "anna", START)
         guesses.succeeded(f"198.51.{number % 250}.{number % 199}", f"person {number}", START)
@@ -170,7 +170,7 @@ def test_memory_is_bounded_and_nobody_gets_more_guesses_by_filling_it() -> None:
 
 
 def test_addresses_with_nothing_against_them_make_room() -> None:
-    guesses = Guesses(most_addresses=2)
+    guesses = SignInThrottle(most_addresses=2)
     fail(guesses, 1, source="192.0.2.1")
     fail(guesses, 1, source="192.0.2.2")
     assert fail(guesses, FREE + 1, after(START, 120), source=HERE) == [0] * FREE + [1]
@@ -188,7 +188,7 @@ def test_addresses_with_nothing_against_them_make_room() -> None:
     )
 )
 def test_nobody_ever_waits_longer_than_a_minute(steps: list[tuple[str, str, bool, int]]) -> None:
-    guesses, now = Guesses(), START
+    guesses, now = SignInThrottle(), START
     for source, account, right, pause in steps:
         now = Monotonic(now + pause)
         wait = guesses.seconds_to_wait(source, account, now)
@@ -203,7 +203,7 @@ def test_nobody_ever_waits_longer_than_a_minute(steps: list[tuple[str, str, bool
 
 
 def test_a_name_that_no_account_has_is_slowed_as_an_account_is() -> None:
-    names, now, waits = UnknownNames(), START, []
+    names, now, waits = UnknownNameThrottle(), START, []
     for _ in range(20):
         wait = names.seconds_to_wait("nobody", now)
         waits.append(wait)
@@ -216,7 +216,7 @@ def test_a_name_that_no_account_has_is_slowed_as_an_account_is() -> None:
 
 
 def test_the_name_that_was_not_tried_for_longest_is_forgotten_first() -> None:
-    names = UnknownNames(most_names=2)
+    names = UnknownNameThrottle(most_names=2)
     for name in ("first", "second"):
         for _ in range(5):
             names.seconds_to_wait(name, START)

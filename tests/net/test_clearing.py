@@ -33,13 +33,13 @@ from ostiary_core.model.records import (
     TextCodePurpose,
 )
 from ostiary_core.model.secret import digest_of
-from ostiary_core.retention import Lapses
+from ostiary_core.retention import Expirable
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
-from ostiary_net.upkeep.sweeping import Clearing
+from ostiary_net.upkeep.sweeping import Purge
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 from tests.net.store.stores import DURABLE, KINDS, opened
 
@@ -135,7 +135,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
 
 async def cleared(store: AnyStore, clock: HandClock, audit_days: int = 0) -> dict[str, int]:
     async with open_turns(store, clock, run_inline) as turns:
-        return await Clearing(turns, store, clock, audit_seconds=audit_days * DAY, run_sync=run_inline).once()
+        return await Purge(turns, store, clock, audit_seconds=audit_days * DAY, run_sync=run_inline).once()
 
 
 async def test_a_store_under_a_constant_load_stays_as_large_for_a_year(store: AnyStore) -> None:
@@ -206,8 +206,8 @@ def test_a_used_code_stays_where_its_second_use_must_end_its_session() -> None:
 def clear_by_hand(store: MemoryStore, now: Instant) -> int:
     """All that has lapsed, without a sweeper."""
     gone = 0
-    for lapses in Lapses:
-        found = store.lapsed(lapses, b"", now, 1_000)
+    for lapses in Expirable:
+        found = store.expired(lapses, b"", now, 1_000)
         events = [RecordLapsed(key=Key(lapses.table, each)) for each in found.identifiers]
         decisions = store.turn(events, now)
         gone += sum(bool(decision.changes) for decision in decisions)
@@ -253,7 +253,9 @@ def test_a_store_that_is_cleared_at_every_step_answers_as_one_that_never_is(step
         clear_by_hand(swept.store, clock.now())
 
 
-@given(st.sampled_from([each for each in RECORD_TABLES if each not in {lapses.table for lapses in Lapses}]))
+@given(
+    st.sampled_from([each for each in RECORD_TABLES if each not in {lapses.table for lapses in Expirable}])
+)
 def test_no_record_of_another_kind_ever_lapses(table: Table) -> None:
     clock = HandClock()
     house = House(MemoryStore(), clock)
@@ -274,7 +276,7 @@ async def test_one_instance_clears_and_the_others_leave_it_to_it(
         first, second = Metrics(), Metrics()
         async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
             for name, metrics in (("first", first), ("second", second)):
-                clearing = Clearing(turns, store, clock, run_sync=run_inline, metrics=metrics)
+                clearing = Purge(turns, store, clock, run_sync=run_inline, metrics=metrics)
                 nursery.start_soon(clearing.run, name, 60.0)
                 await trio.sleep(1)
             for number in range(3):
@@ -304,7 +306,7 @@ async def test_the_background_goes_through_all_tokens_in_a_week_and_a_day(
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         orphans(store, 6_000)
         async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-            nursery.start_soon(Clearing(turns, store, clock, run_sync=run_inline).run, "one", DAY)
+            nursery.start_soon(Purge(turns, store, clock, run_sync=run_inline).run, "one", DAY)
             await trio.sleep(3.5 * DAY)
             assert 6_000 * 0.4 < len(store.records(Table.REFRESH_TOKEN)) < 6_000 * 0.8, (
                 "and no sooner than it must"
@@ -323,7 +325,7 @@ async def test_instances_that_are_replaced_every_day_reach_the_tokens_everywhere
         async with open_turns(store, clock, run_inline) as turns:
             for day in range(60):
                 with trio.move_on_after(1.5 * DAY):
-                    await Clearing(turns, store, clock, run_sync=run_inline).run(f"instance {day}", DAY)
+                    await Purge(turns, store, clock, run_sync=run_inline).run(f"instance {day}", DAY)
                 clock.wait(2 * DAY)
         assert len(store.records(Table.REFRESH_TOKEN)) < 60
 
@@ -335,7 +337,7 @@ async def test_the_background_clears_as_much_in_a_minute_as_there_is(autojump_cl
         house.code(f"code {number}")
     clock.wait(300)
     async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-        nursery.start_soon(Clearing(turns, store, clock, run_sync=run_inline).run, "one", 60.0)
+        nursery.start_soon(Purge(turns, store, clock, run_sync=run_inline).run, "one", 60.0)
         await trio.sleep(61)
         assert store.records(Table.CODE) == ()
         nursery.cancel_scope.cancel()
@@ -367,7 +369,7 @@ async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: Mock
     store, clock = Blind(), HandClock()
     with capture_logs() as log:
         async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:
-            nursery.start_soon(Clearing(turns, store, clock, run_sync=run_inline).run, "one", 60.0)
+            nursery.start_soon(Purge(turns, store, clock, run_sync=run_inline).run, "one", 60.0)
             await trio.sleep(121)
             nursery.cancel_scope.cancel()
     assert [(entry["event"], entry["cause"]) for entry in log] == [("clearing failed", "OSError")] * 2
@@ -384,7 +386,7 @@ async def test_what_was_cleared_before_a_failure_is_counted() -> None:
         house.code(f"code {number}")
     clock.wait(300)
     async with open_turns(store, clock, run_inline) as turns:
-        clearing = Clearing(turns, store, clock, audit_seconds=1, run_sync=run_inline, metrics=metrics)
+        clearing = Purge(turns, store, clock, audit_seconds=1, run_sync=run_inline, metrics=metrics)
         with pytest.raises(OSError, match="disk"):
             await clearing.once()
     assert 'ostiary_swept_total{what="codes"} 7' in metrics.exposition()

@@ -12,7 +12,7 @@ import structlog
 from ostiary_core.model.decision import BatchRefused, Decision, Done, Fact, FactKind, Refused
 from ostiary_core.model.why import Why
 from ostiary_net.observability.log_lines import LogLines
-from ostiary_net.observability.request_log import Telling
+from ostiary_net.observability.request_log import RequestLog
 from tests.net.rooms import origin
 
 
@@ -99,7 +99,7 @@ def test_facts_are_told_at_the_level_of_information(
     try:
         told = watched(monkeypatch)
         rotated = Decision(Done(), facts=(Fact(kind=FactKind.PAIR_ROTATED),))
-        Telling().told([origin("one"), None], [rotated, rotated])
+        RequestLog().told([origin("one"), None], [rotated, rotated])
         assert told.writes == written
     finally:
         structlog.configure(wrapper_class=before)
@@ -112,7 +112,7 @@ def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
     no = Refused(Why.NOT_FOUND)
     ended = Decision(no, facts=(Fact(kind=FactKind.SESSION_ENDED),))
     told = watched(monkeypatch)
-    Telling().told(
+    RequestLog().told(
         [origin("one"), origin("two"), origin("three"), None, origin("four")],
         [Decision(no), Decision(BatchRefused(((3, no),))), Decision(Done()), Decision(no), ended],
     )

@@ -18,7 +18,7 @@ from ostiary_core.model.decision import PasswordOnFile, Refused, UserKnown
 from ostiary_core.model.records import Table, User
 from ostiary_core.model.why import Why
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.request_log import Telling
+from ostiary_net.observability.request_log import RequestLog
 from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import CommitUnknown
@@ -348,7 +348,7 @@ async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.Mo
     metrics, tracing = Metrics(), NoSpans()
     monkeypatch.setattr(metrics, "turn_taken", fail)
     monkeypatch.setattr(metrics, "decided", fail)
-    monkeypatch.setattr(Telling, "told", fail)
+    monkeypatch.setattr(RequestLog, "told", fail)
     async with open_turns(PlainStore(), HandClock(), run_inline, metrics, tracing) as turns:
         service = Service(
             turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics, tracing=tracing
@@ -495,7 +495,7 @@ async def test_whatever_ends_the_turns_lets_nobody_wait_on() -> None:
 
 async def test_lists_are_read_beside_the_turns_and_fail_alike() -> None:
     class Lost(PlainStore):
-        def session_life(self, session_id: str) -> None:
+        def session_history(self, session_id: str) -> None:
             raise OSError("disk I/O error")
 
     store, gate = Lost(), Gate()
@@ -503,5 +503,5 @@ async def test_lists_are_read_beside_the_turns_and_fail_alike() -> None:
         nursery.start_soon(partial(turns.decide, registered("anna")))
         gate.open()
         with pytest.raises(TurnFailed) as failed:
-            await turns.session_life("0" * 32)
+            await turns.session_history("0" * 32)
     assert isinstance(failed.value.__cause__, OSError)

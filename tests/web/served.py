@@ -19,7 +19,7 @@ from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import UserKnown
 from ostiary_core.model.records import RECORD_TABLES, Record, Table
 from ostiary_core.throttling.rate_windows import RateWindows
-from ostiary_core.throttling.sign_in_throttle import Guesses
+from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import guard
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.passwords import Passwords
@@ -251,7 +251,7 @@ async def serving(
                     clock=set_by_hand,
                     entropy_source=entropy_source,
                     endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale)),
-                    guesses=Guesses(scale=settings.rate_limit_scale),
+                    sign_in_throttle=SignInThrottle(scale=settings.rate_limit_scale),
                 )
                 files = Files(folder / "files", entropy_source=entropy_source, run_sync=run_inline)
                 yield Backing(

@@ -17,7 +17,7 @@ from ostiary_core.http import TokenEndpoint, token_service
 from ostiary_core.http.envelope import service_failure
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import RateWindows
-from ostiary_core.throttling.sign_in_throttle import Guesses
+from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door.listening import AddressError
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.observability.metrics import Metrics
@@ -31,7 +31,7 @@ from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, op
 from ostiary_net.turns.authentications import Authentications, keep_uses
 from ostiary_net.turns.service import Service, where_raised
 from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
-from ostiary_net.upkeep.sweeping import Clearing, sweep
+from ostiary_net.upkeep.sweeping import Purge, sweep
 from ostiary_web.account import account
 from ostiary_web.api_document.routes import docs
 from ostiary_web.auth import auth
@@ -122,7 +122,7 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
         nursery.start_soon(pauses.watch)
         nursery.start_soon(keep_uses, authentications, turns, _USES_SECONDS)
         nursery.start_soon(sweep, turns, store, clock, _SWEEP_SECONDS)
-        clearing = Clearing(
+        clearing = Purge(
             turns,
             store,
             clock,
@@ -136,7 +136,7 @@ async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
                 clock=clock,
                 entropy_source=entropy_source,
                 endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale)),
-                guesses=Guesses(scale=settings.rate_limit_scale),
+                sign_in_throttle=SignInThrottle(scale=settings.rate_limit_scale),
                 authentications=authentications,
                 metrics=metrics,
                 tracing=tracing,

@@ -54,7 +54,7 @@ async def sign_in(here: Exchange, username: str, password: str) -> LoginIssued |
     is an account of that name (docs/decisions/0012-guesses-by-address.md).
     """
     service, account = here.service, canonical_username(username)
-    wait = service.guesses.seconds_to_wait(here.source, account, service.clock.monotonic())
+    wait = service.sign_in_throttle.seconds_to_wait(here.source, account, service.clock.monotonic())
     if wait:
         return Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait)
     while True:
@@ -62,7 +62,7 @@ async def sign_in(here: Exchange, username: str, password: str) -> LoginIssued |
         password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
         matches = await _passwords().verify(password_hash, password)
         if password_hash is None:
-            wait = service.unknown_names.seconds_to_wait(account, service.clock.monotonic())
+            wait = service.unknown_name_throttle.seconds_to_wait(account, service.clock.monotonic())
             if wait:
                 return Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait)
         decision = await here.decide(
@@ -79,7 +79,7 @@ async def sign_in(here: Exchange, username: str, password: str) -> LoginIssued |
             case Refused(why=Why.CREDENTIAL_MOVED_ON):
                 continue
             case LoginIssued() as issued:
-                service.guesses.succeeded(here.source, account, service.clock.monotonic())
+                service.sign_in_throttle.succeeded(here.source, account, service.clock.monotonic())
                 return issued
             case Refused() as reply:
                 return reply

@@ -21,7 +21,7 @@ from ostiary_core.model.decision import Decision, FieldFault, Refused
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_net.observability.request_log import tell_refused
+from ostiary_net.observability.request_log import log_refusal
 from ostiary_net.runtime.files import Files
 from ostiary_net.turns.service import Service
 from ostiary_web.uploads import left_behind
@@ -94,7 +94,7 @@ class Exchange:
         A fault of ours is no refusal: whoever met it has told the log.
         """
         if MEANINGS[why].status < 500:
-            tell_refused(why, self.trace_id, self.source)
+            log_refusal(why, self.trace_id, self.source)
         return self._failure(why, faults, headers)
 
     def _failure(self, why: Why, faults: Sequence[FieldFault], headers: Headers) -> Response:

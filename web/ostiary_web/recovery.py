@@ -21,7 +21,7 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.telephone import seconds_to_text_code
-from ostiary_net.observability.request_log import tell_refused
+from ostiary_net.observability.request_log import log_refusal
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.text_messages import TextMessage, TextMessages
 from ostiary_web.exchange import Exchange, exchange, limited
@@ -57,7 +57,7 @@ async def send_code_to_new_number(here: Exchange, phone: str, who: SignedIn, use
     """
     wait_seconds = seconds_to_text_code(user, here.service.clock.now())
     if wait_seconds:
-        tell_refused(Why.TEXT_CODES_TOO_FREQUENT, here.trace_id, here.source)
+        log_refusal(Why.TEXT_CODES_TOO_FREQUENT, here.trace_id, here.source)
         return Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds)
     await _send_text_code(here, TextCodePurpose.CHANGE_PHONE, phone, who)
     return None

@@ -39,7 +39,7 @@ from ostiary_core.model.decision import (
     Update,
     refused,
 )
-from ostiary_core.model.edit_conflicts import asked_of, pass_over_row
+from ostiary_core.model.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType, revised
@@ -147,7 +147,7 @@ def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(found, Why):
         return refused(found)
     who, client = found
-    asked = asked_of(event.fields, event.shown, lambda given: read_client_fields(given, client))
+    asked = merge_edits(event.fields, event.shown, lambda given: read_client_fields(given, client))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
     fields = read_client_fields(asked, client)

@@ -73,11 +73,11 @@ def check_store(
         checks += turns.CHECKS_AT_ONCE
     else:
         left_out.append("callers at the same time were not tried: give `at_once`")
-    if all(hasattr(make(), name) for name in ("page", "items_after", "session_life", "last_used")):
+    if all(hasattr(make(), name) for name in ("page", "items_after", "session_history", "last_used")):
         checks += lists.CHECKS
     else:
         left_out.append(
-            "lists were not looked at: the store has no `page`, `items_after`, `session_life` and `last_used`"
+            "lists were not looked at: the store lacks `page`, `items_after`, `session_history`, `last_used`"
         )
     passed, findings = [], []
     for check in checks:

@@ -56,21 +56,21 @@ def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
 
 
 def a_session_has_its_own_life(bench: Bench) -> None:
-    """`session_life` and `last_used` tell what the reference tells."""
+    """`session_history` and `last_used` tell what the reference tells."""
     store, reference, _ = _lived(bench)
     for session in reference.records(Table.SESSION):
         session_id = str(session.key.id)
-        found, expected = store.session_life(session_id), reference.session_life(session_id)
+        found, expected = store.session_history(session_id), reference.session_history(session_id)
         assert expected is not None
         require(found is not None, "a session that is there has no life")
         kinds = [entry.kind for entry in found.entries]
         require(kinds == [entry.kind for entry in expected.entries], "the life of a session lacks entries")
         require(
-            (found.ending_from_above and found.ending_from_above.kind)
-            == (expected.ending_from_above and expected.ending_from_above.kind),
+            (found.find_inherited_ending and found.find_inherited_ending.kind)
+            == (expected.find_inherited_ending and expected.find_inherited_ending.kind),
             "what ended a session from above is not found",
         )
-    require(store.session_life("nobody") is None, "a session that is not there has a life")
+    require(store.session_history("nobody") is None, "a session that is not there has a life")
     used = dict(store.last_used(["app", "other", "nobody"]))
     require(used == reference.last_used(["app", "other", "nobody"]), "when clients were last used is wrong")
 

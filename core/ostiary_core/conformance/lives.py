@@ -27,7 +27,7 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.records import Key, TextCodePurpose
 from ostiary_core.model.secret import Entropy, Secret
-from ostiary_core.retention import Lapses
+from ostiary_core.retention import Expirable
 from ostiary_core.storage.store import MemoryStore, Store
 
 __all__ = ["Backend", "Wave", "a_life", "origin_of", "registration_of"]
@@ -247,8 +247,8 @@ def _somebody_long_ago(here: Backend, store: MemoryStore) -> None:
     here.ask(here.redemption(used), TokensIssued)
     here.code(alice)
     here.wait(40 * 24 * 60 * 60)
-    for lapses in Lapses:
-        for identifier in store.lapsed(lapses, b"", here.now, 100).identifiers:
+    for lapses in Expirable:
+        for identifier in store.expired(lapses, b"", here.now, 100).identifiers:
             here.ask(e.RecordLapsed(key=Key(lapses.table, identifier)), Done)
     here.wait(1)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ostiary_core.history.backtest_run import RECORDED, Retracing, Rules, Went
+from ostiary_core.history.backtest_run import RECORDED, Outcome, Retracing, Rules
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
@@ -99,13 +99,13 @@ def replay(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RE
     )
 
 
-def _is_as_told(was: Went, entry: AuditEntry) -> bool:
+def _is_as_told(was: Outcome, entry: AuditEntry) -> bool:
     if entry.kind is FactKind.SESSION_ENDED:
         return was.why is entry.why
     return was.kind is entry.kind
 
 
-def _difference(entry: AuditEntry, was: Went, would: Went) -> Difference:
+def _difference(entry: AuditEntry, was: Outcome, would: Outcome) -> Difference:
     is_repeated = entry.kind is not FactKind.PAIR_ROTATED and entry.earlier_at is not None
     return Difference(
         session_id=entry.session_id or "",

@@ -38,7 +38,7 @@ from ostiary_core.oauth import session as machine
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.storage.store import MemoryStore
 
-__all__ = ["RECORDED", "Retracing", "Rules", "Went"]
+__all__ = ["RECORDED", "Outcome", "Retracing", "Rules"]
 
 _CLIENT_SECRET: Final = Secret("of no use: a replay authenticates every client")
 _LONGEST_SECONDS: Final = 2_592_000
@@ -54,7 +54,8 @@ _REPLAYS: Final = MappingProxyType(
 
 
 _MADE_IN_A_SESSION: Final = frozenset({Why.PASSWORD_CHANGED, Why.PHONE_CHANGED})
-"""Endings of everything a user has open but for the session in which they were made (`ended_but_here`)."""
+"""Endings of everything a user has open but for the session in which they were made
+(`end_other_sessions`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ RECORDED: Final = Rules()
 
 
 @dataclass(frozen=True, slots=True)
-class Went:
+class Outcome:
     """How one request went: refused, or tokens issued; and whether by rotating or repeating."""
 
     kind: FactKind | None
@@ -104,7 +105,7 @@ class Retracing:
     def __post_init__(self) -> None:
         self._store = MemoryStore(self.rules.policy)
 
-    def take(self, entry: AuditEntry) -> Went | None:
+    def take(self, entry: AuditEntry) -> Outcome | None:
         """Let happen what an entry tells of; how it went, where it was a refresh token presented."""
         match entry.kind:
             case FactKind.SESSION_STARTED:
@@ -154,12 +155,12 @@ class Retracing:
         tokens = [] if issued.refresh_token is None else [issued.refresh_token]
         self.lives[entry.session_id] = _Life(made.session_id, tokens)
 
-    def _present(self, entry: AuditEntry, generations_back: int) -> Went:
+    def _present(self, entry: AuditEntry, generations_back: int) -> Outcome:
         """A refresh token comes, the present one or one so far back."""
         life = None if entry.session_id is None else self.lives.get(entry.session_id)
         session = None if life is None else self._session(life)
         if life is None or session is None or len(life.tokens) <= generations_back:
-            return Went(None, None)
+            return Outcome(None, None)
         token = life.tokens[-1 - generations_back]
         entropy = _entropy(f"refresh {entry.number} {entry.session_id}")
         event: LoginRefreshed | RefreshRequested
@@ -178,14 +179,14 @@ class Retracing:
         [decision] = self._store.turn([event], entry.at)
         return self._noted(decision, entry, life, session)
 
-    def _noted(self, decision: Decision, entry: AuditEntry, life: _Life, before: Session) -> Went:
+    def _noted(self, decision: Decision, entry: AuditEntry, life: _Life, before: Session) -> Outcome:
         kinds = [fact.kind for fact in decision.facts]
         if isinstance(decision.reply, Refused):
             if FactKind.SESSION_ENDED in kinds and entry.session_id is not None:
                 self.ended.add(entry.session_id)
             # A login session's refusal says no more than that nobody is signed in; the fact says why.
             whys = [fact.why for fact in decision.facts if fact.why is not None]
-            return Went(None, whys[0] if whys else decision.reply.why)
+            return Outcome(None, whys[0] if whys else decision.reply.why)
         if FactKind.PAIR_ROTATED in kinds:
             self.early_refreshes += entry.at < before.access_expires_at
             match decision.reply:
@@ -195,7 +196,7 @@ class Retracing:
                     life.tokens.append(token)
                 case _:
                     pass
-        return Went(kinds[0] if kinds else None, None)
+        return Outcome(kinds[0] if kinds else None, None)
 
     def _end(self, entry: AuditEntry) -> None:
         life = None if entry.session_id is None else self.lives.get(entry.session_id)

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from ostiary_core.history.session_history import SessionLife
+from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Session, User
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.inherited_endings import ended_from_above
+from ostiary_core.oauth.inherited_endings import inherited_ending
 from ostiary_core.oauth.session import SessionState
 
 __all__ = ["Explanation", "NearMisses", "Step", "StepKind", "explain", "is_of_a_spent_token"]
@@ -100,7 +100,7 @@ class Explanation:
         return frozenset(step.actor_id for step in self.steps if step.actor_id is not None)
 
 
-def explain(life: SessionLife, now: Instant) -> Explanation:
+def explain(life: SessionHistory, now: Instant) -> Explanation:
     """The life of a session up to `now`."""
     session, snapshot = life.session, life.snapshot
     outcome = _outcome(life, now)
@@ -124,13 +124,13 @@ def explain(life: SessionLife, now: Instant) -> Explanation:
 _STATES = MappingProxyType(
     {
         StepKind.ENDED: SessionState.ENDED,
-        StepKind.MAXIMUM_REACHED: SessionState.OVER,
+        StepKind.MAXIMUM_REACHED: SessionState.EXPIRED,
         StepKind.RUNNING: SessionState.ACTIVE,
     }
 )
 
 
-def _issued(life: SessionLife) -> Step:
+def _issued(life: SessionHistory) -> Step:
     """The beginning, from the record; its entry adds the request it came by."""
     session = life.session
     entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_STARTED), None)
@@ -144,7 +144,7 @@ def _issued(life: SessionLife) -> Step:
     )
 
 
-def _between(life: SessionLife) -> Iterator[Step]:
+def _between(life: SessionHistory) -> Iterator[Step]:
     """What happened between the beginning and the end. A code is redeemed as its session begins."""
     for entry in life.entries:
         match entry.kind:
@@ -173,7 +173,7 @@ def is_of_a_spent_token(entry: AuditEntry) -> bool:
     return entry.kind is FactKind.PAIR_REPEATED or entry.why in _REPLAYS
 
 
-def _outcome(life: SessionLife, now: Instant) -> Step:
+def _outcome(life: SessionHistory, now: Instant) -> Step:
     """How it ended, or how it stands at `now`."""
     session = life.session
     if session.ended_at is not None:
@@ -181,11 +181,11 @@ def _outcome(life: SessionLife, now: Instant) -> Step:
         if entry is None:
             return Step(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
         return _of(entry, StepKind.ENDED)
-    if life.ending_from_above is not None:
-        return _of(life.ending_from_above, StepKind.ENDED)
+    if life.find_inherited_ending is not None:
+        return _of(life.find_inherited_ending, StepKind.ENDED)
     if now >= session.expires_at:
         return Step(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
-    why = ended_from_above(session, life.snapshot)
+    why = inherited_ending(session, life.snapshot)
     if why is not None:
         return Step(kind=StepKind.ENDED, at=None, why=why)
     return Step(kind=StepKind.RUNNING, at=now)

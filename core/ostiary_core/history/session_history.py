@@ -15,19 +15,19 @@ from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.model.records import Key, Session, SessionKind, Table
 
-__all__ = ["EndingSought", "SessionLife", "ending_from_above", "life_keys"]
+__all__ = ["EndingSought", "SessionHistory", "find_inherited_ending", "history_keys"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionLife:
+class SessionHistory:
     """All there is to tell about one session: its record, what it stands on, and its audit entries."""
 
     session: Session
     snapshot: Snapshot
-    """The session with its user, client and consent, for `session.state_of` and `ended_from_above`."""
+    """The session with its user, client and consent, for `session.state_of` and `inherited_ending`."""
     entries: tuple[AuditEntry, ...]
     """The session's own, the oldest first."""
-    ending_from_above: AuditEntry | None
+    find_inherited_ending: AuditEntry | None
     """The entry of the user-, client- or consent-wide ending that took the session with it."""
 
 
@@ -44,12 +44,12 @@ class EndingSought:
     """No entry before this one needs to be looked at."""
 
 
-def life_keys(session_id: str) -> tuple[Key, ...]:
-    """What to load for a `SessionLife`; the rest follows by reference."""
+def history_keys(session_id: str) -> tuple[Key, ...]:
+    """What to load for a `SessionHistory`; the rest follows by reference."""
     return (Key(Table.SESSION, session_id),)
 
 
-def ending_from_above(
+def find_inherited_ending(
     session: Session, snapshot: Snapshot, find: Callable[[EndingSought], AuditEntry | None]
 ) -> AuditEntry | None:
     """The first ending of the session's user, client or consent while it ran; `find` looks for one."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ostiary_core.events import Caller, ClientCredentials, SignedIn
 from ostiary_core.model.identifiers import phone_key, text_code_key, username_key
 from ostiary_core.model.making import immutable
-from ostiary_core.model.records import Place, Table, TextCodePurpose
+from ostiary_core.model.records import RawKey, Table, TextCodePurpose
 from ostiary_core.model.secret import Digest, Secret
 
 __all__ = [
@@ -44,7 +44,7 @@ BUILT_IN_CLIENTS = (BACKEND_CLIENT, "mobile")
 class Keys:
     """Records to load, and the one key that only the records themselves can complete."""
 
-    roots: tuple[Place, ...]
+    roots: tuple[RawKey, ...]
     consent: tuple[Digest, str] | None = None
     """A login token's digest and a client: load what that token's user allowed this client."""
 
@@ -52,17 +52,17 @@ class Keys:
 # --- all that an event needs
 
 
-def roots(*places: Place) -> Keys:
+def roots(*places: RawKey) -> Keys:
     """These records."""
     return Keys(places)
 
 
-def by_client(credentials: ClientCredentials, places: tuple[Place, ...] = ()) -> Keys:
+def by_client(credentials: ClientCredentials, places: tuple[RawKey, ...] = ()) -> Keys:
     """The client that authenticates, and these records."""
     return Keys(((Table.CLIENT, credentials.client_id), *places))
 
 
-def by_caller(caller: Caller | None, *places: Place) -> Keys:
+def by_caller(caller: Caller | None, *places: RawKey) -> Keys:
     """The session of whoever calls, and these records."""
     signed_in = access_token_keys(caller.access_token) if isinstance(caller, SignedIn) else ()
     return Keys((*signed_in, *places))
@@ -79,51 +79,51 @@ def of_consent(caller: SignedIn, client_id: str | None) -> Keys:
 # --- a part of it
 
 
-def client_key(client_id: str) -> Place:
+def client_key(client_id: str) -> RawKey:
     return (Table.CLIENT, client_id)
 
 
-def user_key(user_id: str) -> Place:
+def user_key(user_id: str) -> RawKey:
     return (Table.USER, user_id)
 
 
-def role_key(role_id: str) -> Place:
+def role_key(role_id: str) -> RawKey:
     return (Table.ROLE, role_id)
 
 
-def session_key(session_id: str) -> Place:
+def session_key(session_id: str) -> RawKey:
     return (Table.SESSION, session_id)
 
 
-def refresh_token_keys(token: Secret | None) -> tuple[Place, ...]:
+def refresh_token_keys(token: Secret | None) -> tuple[RawKey, ...]:
     return () if token is None else ((Table.REFRESH_TOKEN, token.digest),)
 
 
-def code_keys(code: Secret | None) -> tuple[Place, ...]:
+def code_keys(code: Secret | None) -> tuple[RawKey, ...]:
     return () if code is None else ((Table.CODE, code.digest),)
 
 
-def access_token_keys(token: Secret) -> tuple[Place, ...]:
+def access_token_keys(token: Secret) -> tuple[RawKey, ...]:
     return ((Table.ACCESS_TOKEN, token.digest),)
 
 
-def token_keys(token: Secret | None) -> tuple[Place, ...]:
+def token_keys(token: Secret | None) -> tuple[RawKey, ...]:
     """Of either kind: whoever asks does not say which it is."""
     return () if token is None else (*access_token_keys(token), *refresh_token_keys(token))
 
 
-def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[Place, ...]:
+def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[RawKey, ...]:
     """Whose number it is, and the code that was sent there."""
     return (phone_key(phone), text_code_key(purpose, phone))
 
 
-def named_keys(table: Table, fields: Mapping[str, object], name: str) -> tuple[Place, ...]:
+def named_keys(table: Table, fields: Mapping[str, object], name: str) -> tuple[RawKey, ...]:
     """The record that a field names, where it names any."""
     value = fields.get(name)
     return ((table, value),) if isinstance(value, str) else ()
 
 
-def account_keys(fields: Mapping[str, object]) -> tuple[Place, ...]:
+def account_keys(fields: Mapping[str, object]) -> tuple[RawKey, ...]:
     """The names that an account takes, and the roles it is given."""
     username, phone, role_ids = fields.get("username"), fields.get("phone"), fields.get("roleIds")
     return (

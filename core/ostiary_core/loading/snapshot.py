@@ -11,7 +11,7 @@ from ostiary_core.model.records import (
     Consent,
     Identifier,
     Key,
-    Place,
+    RawKey,
     Record,
     RefreshToken,
     Role,
@@ -34,7 +34,7 @@ It may give records of later tables with them, to save a question: they are not 
 """
 
 
-_Records = dict[Place, Record | None]
+_Records = dict[RawKey, Record | None]
 
 
 class NotLoaded(LookupError):
@@ -143,12 +143,12 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
     records = loaded._records
     pending: dict[Table, set[Any]] = {}
     for keys in wanted:
-        _await(keys.roots, records, pending)
+        _enqueue(keys.roots, records, pending)
     for table in _TABLES:
         if table is Table.CONSENT:
             for keys in wanted:
                 if keys.consent is not None and (key := _consent_key(*keys.consent, records)) is not None:
-                    _await((key,), records, pending)
+                    _enqueue((key,), records, pending)
         if table not in pending:
             continue
         # What came with an earlier table need not be asked for.
@@ -164,11 +164,11 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
                 # No text is both an access token and a refresh token.
                 records.setdefault((Table.REFRESH_TOKEN, record.access_digest), None)
             if led_to := references(record):
-                _await(led_to, records, pending)
+                _enqueue(led_to, records, pending)
     return loaded
 
 
-def _await(places: Iterable[Place], records: _Records, pending: dict[Table, set[Any]]) -> None:
+def _enqueue(places: Iterable[RawKey], records: _Records, pending: dict[Table, set[Any]]) -> None:
     """Have what is not here yet fetched with its table."""
     for place in places:
         if place not in records:
@@ -176,7 +176,7 @@ def _await(places: Iterable[Place], records: _Records, pending: dict[Table, set[
             pending.setdefault(table, set()).add(identifier)
 
 
-def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> Place | None:
+def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> RawKey | None:
     """Where the consent stands between whoever holds this access token and a client."""
     session = records.get((Table.ACCESS_TOKEN, token_digest))
     if not isinstance(session, Session) or session.user_id is None:

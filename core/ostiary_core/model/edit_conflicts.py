@@ -16,12 +16,12 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import allowed
 
-__all__ = ["asked_of", "pass_over_row"]
+__all__ = ["merge_edits", "pass_over_row"]
 
 Fields = Mapping[str, object]
 
 
-def asked_of(
+def merge_edits(
     fields: Fields, shown: Fields | None, read: Callable[[Fields], object]
 ) -> Fields | tuple[FieldFault, ...]:
     """Those of `fields` that are to be changed; else those that somebody else has changed as well.

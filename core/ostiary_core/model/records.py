@@ -27,7 +27,7 @@ __all__ = [
     "Identifier",
     "IdentifierKind",
     "Key",
-    "Place",
+    "RawKey",
     "Record",
     "RefreshToken",
     "Role",
@@ -69,7 +69,7 @@ class Key(NamedTuple):
     id: bytes | str | tuple[str, str]
 
 
-Place = tuple[Table, Any]
+RawKey = tuple[Table, Any]
 """What a `Key` is without its names: equal to it, and made in a tenth of the time."""
 
 _keyed: Final = tuple.__new__
@@ -378,7 +378,7 @@ def revised(record: R, **changes: Any) -> R:
     return revision
 
 
-def references(record: Record) -> tuple[Place, ...]:
+def references(record: Record) -> tuple[RawKey, ...]:
     """The records that must be loaded wherever `record` is, all of later tables."""
     match record:
         case RefreshToken():
@@ -400,7 +400,7 @@ def references(record: Record) -> tuple[Place, ...]:
             )
 
 
-def _references_of(session: Session) -> tuple[Place, ...]:
+def _references_of(session: Session) -> tuple[RawKey, ...]:
     client = (Client.table, session.client_id)
     if session.user_id is None:
         return (client,)

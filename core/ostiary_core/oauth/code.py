@@ -19,7 +19,7 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, revised
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import pkce, session
-from ostiary_core.oauth.inherited_endings import ended_from_above
+from ostiary_core.oauth.inherited_endings import inherited_ending
 
 __all__ = ["CodeState", "issue", "redeem", "state_of"]
 
@@ -37,14 +37,14 @@ def state_of(code: AuthorizationCode, snapshot: Snapshot, now: Instant, policy: 
     """The state of `code` at `now`; usable while less than 300 s have passed (READINGS 8)."""
     if code.session_id is not None:
         return CodeState.USED
-    if code.voided_why is not None or ended_from_above(code, snapshot) is not None:
+    if code.voided_why is not None or inherited_ending(code, snapshot) is not None:
         return CodeState.VOID
     return CodeState.EXPIRED if now >= later(code.issued_at, policy.code_seconds) else CodeState.ISSUED
 
 
 def issue(code: AuthorizationCode) -> tuple[Change, Fact]:
     """A new code."""
-    return Insert(code), _told(FactKind.CODE_ISSUED, code)
+    return Insert(code), _fact_of(FactKind.CODE_ISSUED, code)
 
 
 def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
@@ -70,7 +70,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
     return Decision(
         issued,
         (Update(code, used), *writes),
-        (_told(FactKind.CODE_USED, used), started),
+        (_fact_of(FactKind.CODE_USED, used), started),
     )
 
 
@@ -128,7 +128,7 @@ def _failed(
     if state is CodeState.VOID:
         return refused(why)
     voided = revised(code, voided_why=why, settled_at=now)
-    return Decision(Refused(why), (Update(code, voided),), (_told(FactKind.CODE_VOIDED, voided),))
+    return Decision(Refused(why), (Update(code, voided),), (_fact_of(FactKind.CODE_VOIDED, voided),))
 
 
 def _presented_again(
@@ -147,7 +147,7 @@ def _presented_again(
     return refused(why, *changes, facts=(fact,))
 
 
-def _told(kind: FactKind, code: AuthorizationCode) -> Fact:
+def _fact_of(kind: FactKind, code: AuthorizationCode) -> Fact:
     return Fact(
         kind=kind,
         client_id=code.client_id,

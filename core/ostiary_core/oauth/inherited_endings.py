@@ -20,7 +20,7 @@ from ostiary_core.model.records import (
 )
 from ostiary_core.model.why import Why
 
-__all__ = ["client_ended", "ended_from_above", "epochs_now", "user_ended"]
+__all__ = ["client_ended", "epochs_now", "inherited_ending", "user_ended"]
 
 
 def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Epochs:
@@ -32,7 +32,7 @@ def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Ep
     )
 
 
-def ended_from_above(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | None:
+def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | None:
     """The ending of user, client or consent that took `born` with it; None while it stands."""
     client = snapshot.client(born.client_id)
     if client is None or client.deleted_at is not None:

@@ -48,7 +48,7 @@ from ostiary_core.model.records import (
 )
 from ostiary_core.model.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.inherited_endings import ended_from_above
+from ostiary_core.oauth.inherited_endings import inherited_ending
 from ostiary_core.oauth.scopes import beyond, narrowed
 
 __all__ = [
@@ -68,7 +68,7 @@ class SessionState(StrEnum):
 
     ACTIVE = "active"
     ENDED = "ended"
-    OVER = "over"
+    EXPIRED = "expired"
     """Its maximum duration is reached."""
 
 
@@ -79,9 +79,9 @@ REFRESH_LABEL = "refresh:"
 
 def state_of(session: Session, snapshot: Snapshot, now: Instant) -> SessionState:
     """The state of `session` at `now`, its user's, client's and consent's endings included."""
-    if session.ended_at is not None or ended_from_above(session, snapshot) is not None:
+    if session.ended_at is not None or inherited_ending(session, snapshot) is not None:
         return SessionState.ENDED
-    return SessionState.OVER if now >= session.expires_at else SessionState.ACTIVE
+    return SessionState.EXPIRED if now >= session.expires_at else SessionState.ACTIVE
 
 
 # --- start
@@ -225,7 +225,7 @@ def _rotate(
     return Decision(
         reply,
         (Update(session, rotated), _kept(refresh_token, rotated)),
-        (_told(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
+        (_fact_of(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
     )
 
 
@@ -244,7 +244,7 @@ def _repeat(
     refresh_token = successor(salt, REFRESH_LABEL, spent)
     return Decision(
         _issued(session, access, refresh_token, now),
-        facts=(_told(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
+        facts=(_fact_of(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
     )
 
 
@@ -310,7 +310,7 @@ def end(
 ) -> tuple[tuple[Change, ...], Fact]:
     """The end of one session. Its token records stay, so that a replay is still recognised."""
     ended = revised(session, ended_at=now, ended_why=why, salt=None)
-    return (Update(session, ended),), _told(
+    return (Update(session, ended),), _fact_of(
         FactKind.SESSION_ENDED, session, why=why, user_agent=user_agent, actor_id=actor_id
     )
 
@@ -322,11 +322,11 @@ def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
     if now <= later(session.rotated_at, policy.salt_seconds):
         return Decision(Done())
     return Decision(
-        Done(), (Update(session, revised(session, salt=None)),), (_told(FactKind.SALT_ERASED, session),)
+        Done(), (Update(session, revised(session, salt=None)),), (_fact_of(FactKind.SALT_ERASED, session),)
     )
 
 
-def _told(
+def _fact_of(
     kind: FactKind,
     session: Session,
     *,

@@ -16,7 +16,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
-from ostiary_core.history.session_history import SessionLife
+from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
@@ -321,7 +321,7 @@ class ListingStore(Protocol):
         """
         ...
 
-    def session_life(self, session_id: str) -> SessionLife | None:
+    def session_history(self, session_id: str) -> SessionHistory | None:
         """One session with everything that happened to it; None where there is no such session."""
         ...
 

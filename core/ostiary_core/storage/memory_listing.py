@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import Client, Consent, Place, Record, Session, Table, User, references
+from ostiary_core.model.records import Client, Consent, RawKey, Record, Session, Table, User, references
 from ostiary_core.oauth.session import SessionState, state_of
 from ostiary_core.storage.listing import (
     AUDIT,
@@ -30,7 +30,7 @@ from ostiary_core.storage.listing import (
     fold_ascii,
 )
 
-__all__ = ["plain_items_after", "plain_page"]
+__all__ = ["items_after_in_memory", "page_in_memory"]
 
 T = TypeVar("T")
 
@@ -43,13 +43,13 @@ class Plain(Protocol):
     def audit(self) -> tuple[AuditEntry, ...]: ...
 
 
-def plain_page(store: Plain, listing: Listing[T], now: Instant) -> Page[T]:
+def page_in_memory(store: Plain, listing: Listing[T], now: Instant) -> Page[T]:
     """The page that `listing` asks for."""
     kept = _in_order(store, listing, now)
     return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
 
 
-def plain_items_after(store: Plain, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
+def items_after_in_memory(store: Plain, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
     """The `page_size` items behind `last`; the first ones for None."""
     kept = _in_order(store, listing, now)
     behind = kept if last is None else [item for item in kept if _is_behind(item, last, listing)]
@@ -102,7 +102,7 @@ def _users(store: Plain) -> list[User]:
 
 
 def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[OnlineSession]:
-    standing: dict[Place, Record | None] = {
+    standing: dict[RawKey, Record | None] = {
         record.key: record
         for table in (Table.CONSENT, Table.USER, Table.CLIENT)
         for record in store.records(table)
@@ -110,7 +110,7 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
     for session in store.records(Table.SESSION):
         if not isinstance(session, Session) or (of_users_only and session.user_id is None):
             continue
-        needed: dict[Place, Record | None] = {key: standing.get(key) for key in references(session)}
+        needed: dict[RawKey, Record | None] = {key: standing.get(key) for key in references(session)}
         snapshot = Snapshot(needed)
         if state_of(session, snapshot, now) is not SessionState.ACTIVE:
             continue

@@ -11,7 +11,12 @@ from typing import Any, Final, Protocol, TypeVar
 
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.events import Event
-from ostiary_core.history.session_history import EndingSought, SessionLife, ending_from_above, life_keys
+from ostiary_core.history.session_history import (
+    EndingSought,
+    SessionHistory,
+    find_inherited_ending,
+    history_keys,
+)
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
@@ -19,9 +24,9 @@ from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Identifier, Key, Record, Session, Table
-from ostiary_core.retention import Lapsed, Lapses, plain_lapsed
+from ostiary_core.retention import Expirable, ExpiredBatch, find_expired
 from ostiary_core.storage.listing import USES, Listing, Page
-from ostiary_core.storage.memory_listing import plain_items_after, plain_page
+from ostiary_core.storage.memory_listing import items_after_in_memory, page_in_memory
 
 __all__ = ["LostRace", "MemoryStore", "Store", "net_changes", "retry_lost_races"]
 
@@ -183,23 +188,23 @@ class MemoryStore:
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         """The items of one page; none past the last. `now` decides which sessions are running."""
-        return plain_page(self, listing, now)
+        return page_in_memory(self, listing, now)
 
     def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
         """The `page_size` items behind `last`; the first ones for None."""
-        return plain_items_after(self, listing, last, now)
+        return items_after_in_memory(self, listing, last, now)
 
-    def session_life(self, session_id: str) -> SessionLife | None:
+    def session_history(self, session_id: str) -> SessionHistory | None:
         """One session with everything that happened to it; None where there is no such session."""
-        snapshot = load((Keys(life_keys(session_id)),), self.fetch)
+        snapshot = load((Keys(history_keys(session_id)),), self.fetch)
         session = snapshot.session(session_id)
         if session is None:
             return None
-        return SessionLife(
+        return SessionHistory(
             session=session,
             snapshot=snapshot,
             entries=tuple(entry for entry in self._audit if entry.session_id == session_id),
-            ending_from_above=ending_from_above(session, snapshot, self._ending),
+            find_inherited_ending=find_inherited_ending(session, snapshot, self._ending),
         )
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
@@ -211,11 +216,11 @@ class MemoryStore:
             if entry.kind in USES and entry.client_id is not None and entry.client_id in client_ids
         }
 
-    def lapsed(self, lapses: Lapses, after: bytes, now: Instant, limit: int) -> Lapsed:
+    def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         sessions = self._tables[Table.SESSION]
         records = self.records(lapses.table)
-        return plain_lapsed(records, lapses, sessions, now, self.policy, limit)
+        return find_expired(records, lapses, sessions, now, self.policy, limit)
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
         """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""

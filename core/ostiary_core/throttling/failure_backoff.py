@@ -11,7 +11,7 @@ from zlib import crc32
 
 from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Monotonic, seconds_until
 
-__all__ = ["Standing", "Standings", "address_of"]
+__all__ = ["FailureBackoff", "Failures", "address_of"]
 
 _LONGEST_WAIT_SECONDS: Final = 60
 _MOST_DOUBLINGS: Final = _LONGEST_WAIT_SECONDS.bit_length()
@@ -20,7 +20,7 @@ _SHARED_COUNTERS: Final = 4_096
 
 
 @dataclass(slots=True)
-class Standing:
+class Failures:
     """What one caller has against it."""
 
     failures: int
@@ -36,7 +36,7 @@ class Standing:
         self.drained_at = Monotonic(self.drained_at + minutes * MINUTE_MS)
 
 
-class Standings:
+class FailureBackoff:
     """The standings of one process.
 
     Past `most`, further callers share a fixed number of counters, which can slow a stranger down too early
@@ -46,11 +46,11 @@ class Standings:
     def __init__(self, *, free_failures: int, most: int) -> None:
         self._free_failures = free_failures
         self._most = most
-        self._standings: dict[tuple[str, ...], Standing] = {}
-        self._shared: dict[int, Standing] = {}
+        self._standings: dict[tuple[str, ...], Failures] = {}
+        self._shared: dict[int, Failures] = {}
         self._cleared_at = Monotonic(0)
 
-    def of(self, caller: tuple[str, ...], now: Monotonic) -> Standing:
+    def of(self, caller: tuple[str, ...], now: Monotonic) -> Failures:
         """What stands against a caller now."""
         standing = self._standings.get(caller)
         if standing is None:
@@ -58,7 +58,7 @@ class Standings:
         standing.drain(now)
         return standing
 
-    def seconds_to_wait(self, standing: Standing, now: Monotonic) -> int:
+    def seconds_to_wait(self, standing: Failures, now: Monotonic) -> int:
         """The whole seconds until the next try, for `Retry-After`; 0 where there is nothing to wait for."""
         over = standing.failures - self._free_failures
         if over < 0:
@@ -66,7 +66,7 @@ class Standings:
         wait_seconds = min(1 << over, _LONGEST_WAIT_SECONDS)
         return seconds_until(standing.last_at + wait_seconds * SECOND_MS - now)
 
-    def count(self, standing: Standing) -> None:
+    def count(self, standing: Failures) -> None:
         """One failure more."""
         standing.failures = min(standing.failures + 1, self._free_failures + _MOST_DOUBLINGS)
 
@@ -74,10 +74,10 @@ class Standings:
         """How many callers have a standing of their own."""
         return len(self._standings)
 
-    def _begun(self, caller: tuple[str, ...], now: Monotonic) -> Standing:
+    def _begun(self, caller: tuple[str, ...], now: Monotonic) -> Failures:
         if len(self._standings) >= self._most:
             self._clear(now)
-        fresh = Standing(failures=0, drained_at=now, last_at=now)
+        fresh = Failures(failures=0, drained_at=now, last_at=now)
         if len(self._standings) < self._most:
             return self._standings.setdefault(caller, fresh)
         slot = crc32("\x00".join(caller).encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS

@@ -18,17 +18,17 @@ from typing import Final
 
 from ostiary_core.model.instant import SECOND_MS, Monotonic, seconds_until
 from ostiary_core.model.policy import SPECIFICATION, Policy
-from ostiary_core.throttling.failure_backoff import Standings, address_of
+from ostiary_core.throttling.failure_backoff import FailureBackoff, address_of
 
-__all__ = ["Guesses", "UnknownNames"]
+__all__ = ["SignInThrottle", "UnknownNameThrottle"]
 
 _FREE_FAILURES: Final = 20
 
 
-class Guesses:
+class SignInThrottle:
     """The guesses of one process. The caller brings the time and keeps the object.
 
-    Memory is bounded: past `most_addresses`, further ones share counters (`Standings`); past
+    Memory is bounded: past `most_addresses`, further ones share counters (`FailureBackoff`); past
     `most_acquaintances`, the account that has not been seen for longest is a stranger again.
     """
 
@@ -36,7 +36,7 @@ class Guesses:
         self, *, scale: float = 1.0, most_addresses: int = 20_000, most_acquaintances: int = 50_000
     ) -> None:
         free_failures = max(1, int(_FREE_FAILURES * scale))
-        self._standings = Standings(free_failures=free_failures, most=most_addresses)
+        self._standings = FailureBackoff(free_failures=free_failures, most=most_addresses)
         self._most_acquaintances = most_acquaintances
         self._acquaintances: dict[tuple[str, str], None] = {}
 
@@ -69,7 +69,7 @@ class Guesses:
             del self._acquaintances[next(iter(self._acquaintances))]
 
 
-class UnknownNames:
+class UnknownNameThrottle:
     """Failed sign-ins under names that no account has, slowed down as an account is; the name that was
     not tried for longest is forgotten first."""
 

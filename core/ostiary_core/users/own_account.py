@@ -61,8 +61,8 @@ from ostiary_core.oauth.inherited_endings import epochs_now, user_ended
 __all__ = [
     "all_ended",
     "change_password",
+    "end_other_sessions",
     "end_own_session",
-    "ended_but_here",
     "known_account",
     "password_on_file",
     "refresh_login",
@@ -204,7 +204,7 @@ def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, po
     wrong = refuse_wrong_password(event, who, now, policy)
     if wrong is not None:
         return wrong
-    return ended_but_here(
+    return end_other_sessions(
         who,
         Why.PASSWORD_CHANGED,
         user_ended(
@@ -267,7 +267,7 @@ def all_ended(user: User, why: Why) -> Fact:
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, why=why)
 
 
-def ended_but_here(who: Person, why: Why, changed: User, kind: FactKind) -> Decision:
+def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind) -> Decision:
     """Everything of the user ends, but the login session that made the change moves to the new epoch."""
     kept = revised(who.session, epochs=who.session.epochs._replace(user=changed.epoch))
     return Decision(

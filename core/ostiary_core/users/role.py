@@ -38,7 +38,7 @@ from ostiary_core.model.decision import (
     Update,
     refused,
 )
-from ostiary_core.model.edit_conflicts import asked_of, pass_over_row
+from ostiary_core.model.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.model.fields import FieldReader
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.instant import Instant
@@ -100,7 +100,7 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(found, Why):
         return refused(found)
     who, role = found
-    asked = asked_of(event.fields, event.shown, lambda given: _read(given, role))
+    asked = merge_edits(event.fields, event.shown, lambda given: _read(given, role))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
     fields = _read(asked, role)

@@ -42,7 +42,7 @@ from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import person_free_to_act
 from ostiary_core.oauth.inherited_endings import user_ended
-from ostiary_core.users.own_account import all_ended, ended_but_here, refuse_wrong_password
+from ostiary_core.users.own_account import all_ended, end_other_sessions, refuse_wrong_password
 
 __all__ = [
     "change_phone",
@@ -140,7 +140,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
     freed: tuple[Change, ...] = ()
     if user.phone is not None:
         freed = (Delete(phone_identifier(user.phone, user.user_id)),)
-    changed = ended_but_here(
+    changed = end_other_sessions(
         who,
         Why.PHONE_CHANGED,
         user_ended(user, Why.PHONE_CHANGED, now, phone=event.phone),

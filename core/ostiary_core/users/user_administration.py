@@ -41,7 +41,7 @@ from ostiary_core.model.decision import (
     UserKnown,
     refused,
 )
-from ostiary_core.model.edit_conflicts import asked_of, pass_over_row
+from ostiary_core.model.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.model.identifiers import names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
@@ -121,7 +121,7 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(found, Why):
         return refused(found)
     who, user = found
-    asked = asked_of(event.fields, event.shown, lambda given: read_user_fields(given, user, ()))
+    asked = merge_edits(event.fields, event.shown, lambda given: read_user_fields(given, user, ()))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
     faults = tuple(fault for fault in event.faults if fault.path in asked)

@@ -12,7 +12,7 @@ from ostiary_net.observability.observing import observe
 from ostiary_net.observability.tracing import TracedRequest
 from ostiary_net.runtime.departures import HasLeft
 from ostiary_net.turns.service import Service, where_raised
-from ostiary_net.turns.turn_queue import TurnFailed, Waiting
+from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed
 
 __all__ = ["LaneExchange"]
 
@@ -30,7 +30,7 @@ class LaneExchange:
         self._deliver = deliver
         self._trace_id = service.trace_id()
         self._pending: PendingRequest
-        self._waiting: Waiting | None = None
+        self._waiting: QueuedEvent | None = None
         self._traced: TracedRequest | None = None
 
     def begin(self, has_left: HasLeft | None) -> Answer | None:

@@ -11,12 +11,12 @@ from ostiary_core.model.decision import BatchRefused, Decision, Fact, Refused
 from ostiary_core.model.why import Why
 from ostiary_net.observability.log_lines import LINES
 
-__all__ = ["Telling", "tell_refused"]
+__all__ = ["RequestLog", "log_refusal"]
 
 _REFUSED = "refused"
 
 
-class Telling:
+class RequestLog:
     """Tells the log of kept decisions."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Telling:
                 LINES.tell("info", entries)
 
 
-def tell_refused(why: Why, trace_id: str, source: str) -> None:
+def log_refusal(why: Why, trace_id: str, source: str) -> None:
     """The line of a request that was refused before there was anything to decide: whoever quotes the trace
     id of its answer is understood ("Errors")."""
     structlog.get_logger("ostiary").info(_REFUSED, trace_id=trace_id, source=source, why=why.value)

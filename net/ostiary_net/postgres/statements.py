@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ostiary_core.model.records import Record, Table
-from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, Stored, Translation, translation
+from ostiary_net.sql.columns import ENTRIES, TABLES, RowCodec, SQLValue, Stored, translation
 
 __all__ = [
     "DELETE",
@@ -27,7 +27,7 @@ class Layout:
     """How the records of one class lie in their table: the statements and the translation."""
 
     name: str
-    translation: Translation
+    translation: RowCodec
     insert: str
     update: str
     """Binds a row and the revision it replaces; the row begins with the new values, the key is behind."""

@@ -30,7 +30,7 @@ from ostiary_core.model.records import (
     User,
 )
 
-__all__ = ["ENTRIES", "TABLES", "Row", "SQLValue", "Stored", "Translation", "has_utf8", "translation"]
+__all__ = ["ENTRIES", "TABLES", "Row", "RowCodec", "SQLValue", "Stored", "has_utf8", "translation"]
 
 SQLValue = str | bytes | int | None
 Row = Sequence[SQLValue]
@@ -59,7 +59,7 @@ TABLES: Final[Mapping[Table, Stored]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Translation:
+class RowCodec:
     """The columns of a class, and both ways between its objects and their rows."""
 
     columns: tuple[str, ...]
@@ -88,7 +88,7 @@ class _Group(NamedTuple):
     make: Callable[..., Any]
 
 
-def translation(kind: type[Any]) -> Translation:
+def translation(kind: type[Any]) -> RowCodec:
     """How the objects of a dataclass lie in rows."""
     annotations = get_type_hints(kind)
     names = tuple(field.name for field in fields(kind))
@@ -100,7 +100,7 @@ def translation(kind: type[Any]) -> Translation:
             groups.append(_Group(len(columns), len(columns) + len(own), annotations[name]))
         columns += own
     from_row_at = partial(_object_maker, kind, names, columns, groups)
-    return Translation(
+    return RowCodec(
         tuple(column.name for column in columns),
         _row_maker(columns),
         _difference_maker(columns),

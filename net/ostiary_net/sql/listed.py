@@ -18,7 +18,7 @@ from ostiary_core.storage.listing import (
     USERS,
     Resource,
 )
-from ostiary_net.sql.columns import Translation, translation
+from ostiary_net.sql.columns import RowCodec, translation
 
 __all__ = ["SOURCES", "Source"]
 
@@ -36,7 +36,7 @@ class Source:
     """Whether `standing` binds the present instant, once."""
     expressions: Mapping[str, str] = field(default_factory=dict)
     """Of the fields that are not columns of their own name."""
-    item: Translation
+    item: RowCodec
 
     def expression(self, field: str) -> str:
         """What a field is in SQL."""

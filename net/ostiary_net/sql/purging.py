@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.policy import Policy
-from ostiary_core.retention import Lapsed, Lapses, text_code_seconds, used_code_seconds
+from ostiary_core.retention import Expirable, ExpiredBatch, text_code_seconds, used_code_seconds
 from ostiary_net.sql.paging import Execute
 
-__all__ = ["forget_entries", "read_lapsed", "take_lease"]
+__all__ = ["forget_entries", "read_expired", "take_lease"]
 
 
 class _Sought(NamedTuple):
@@ -21,23 +21,23 @@ class _Sought(NamedTuple):
 
 
 _SOUGHT: Final = {
-    Lapses.CODES: _Sought(
+    Expirable.CODES: _Sought(
         "SELECT digest FROM codes WHERE session_id IS NULL AND issued_at <= ? ORDER BY issued_at",
         lambda policy: policy.code_seconds,
     ),
-    Lapses.USED_CODES: _Sought(
+    Expirable.USED_CODES: _Sought(
         "SELECT digest FROM codes WHERE session_id IS NOT NULL AND issued_at <= ? ORDER BY issued_at",
         used_code_seconds,
     ),
-    Lapses.ENDED_SESSIONS: _Sought(
+    Expirable.ENDED_SESSIONS: _Sought(
         "SELECT session_id FROM sessions WHERE ended_at <= ? ORDER BY ended_at",
         lambda policy: policy.retention_seconds,
     ),
-    Lapses.SESSIONS: _Sought(
+    Expirable.SESSIONS: _Sought(
         "SELECT session_id FROM sessions WHERE ended_at IS NULL AND expires_at <= ? ORDER BY expires_at",
         lambda policy: policy.retention_seconds,
     ),
-    Lapses.TEXT_CODES: _Sought(
+    Expirable.TEXT_CODES: _Sought(
         "SELECT purpose, phone FROM text_codes WHERE counted_from <= ? ORDER BY counted_from",
         text_code_seconds,
     ),
@@ -50,22 +50,22 @@ _TOKENS: Final = (
 )
 
 
-def read_lapsed(
-    execute: Execute, lapses: Lapses, after: bytes, now: Instant, policy: Policy, limit: int
-) -> Lapsed:
+def read_expired(
+    execute: Execute, lapses: Expirable, after: bytes, now: Instant, policy: Policy, limit: int
+) -> ExpiredBatch:
     """Up to `limit` identifiers of one kind that the rules may let go of at `now`, the oldest first.
 
     Refresh tokens have no index by session, as it would cost every rotation a write: they are gone through by
     their key, from `after` on.
     """
-    if lapses is Lapses.TOKENS:
+    if lapses is Expirable.TOKENS:
         rows = execute(_TOKENS, (after, limit))
         orphans = tuple(digest for digest, session_id in rows if session_id is None)
-        return Lapsed(orphans, rows[-1][0] if len(rows) == limit else None)
+        return ExpiredBatch(orphans, rows[-1][0] if len(rows) == limit else None)
     sought = _SOUGHT[lapses]
     before = now - sought.seconds(policy) * SECOND_MS
     found = execute(f"{sought.statement} LIMIT ?", (before, limit))
-    return Lapsed(tuple(tuple(row) if len(row) > 1 else row[0] for row in found))
+    return ExpiredBatch(tuple(tuple(row) if len(row) > 1 else row[0] for row in found))
 
 
 def forget_entries(execute: Execute, before: Instant, limit: int, tables: Sequence[str] = ("audit",)) -> int:

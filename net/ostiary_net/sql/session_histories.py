@@ -2,26 +2,31 @@
 
 from typing import Final
 
-from ostiary_core.history.session_history import EndingSought, SessionLife, ending_from_above, life_keys
+from ostiary_core.history.session_history import (
+    EndingSought,
+    SessionHistory,
+    find_inherited_ending,
+    history_keys,
+)
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import Fetch, load
 from ostiary_core.model.audit import AuditEntry
 from ostiary_net.sql.columns import ENTRIES, SQLValue
 from ostiary_net.sql.paging import Execute
 
-__all__ = ["read_life"]
+__all__ = ["read_session_history"]
 
 _SELECTED: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM"
 
 
-def read_life(
+def read_session_history(
     session_id: str, fetch: Fetch, execute: Execute, entries_of_a_session: str = "audit"
-) -> SessionLife | None:
+) -> SessionHistory | None:
     """One session with everything that happened to it, by statements of one transaction.
 
     `entries_of_a_session` is where the audit trail is searched by session.
     """
-    snapshot = load((Keys(life_keys(session_id)),), fetch)
+    snapshot = load((Keys(history_keys(session_id)),), fetch)
     session = snapshot.session(session_id)
     if session is None:
         return None
@@ -43,9 +48,9 @@ def read_life(
         return ENTRIES.from_row(rows[0]) if rows else None
 
     rows = execute(f"{_SELECTED} {entries_of_a_session} WHERE session_id = ? ORDER BY number", (session_id,))
-    return SessionLife(
+    return SessionHistory(
         session=session,
         snapshot=snapshot,
         entries=tuple(ENTRIES.from_row(row) for row in rows),
-        ending_from_above=ending_from_above(session, snapshot, find),
+        find_inherited_ending=find_inherited_ending(session, snapshot, find),
     )

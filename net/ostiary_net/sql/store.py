@@ -9,20 +9,20 @@ from typing import ClassVar, Final, NamedTuple, Self, TypeVar
 
 from ostiary_core.decide import READ_ONLY, keys, take_turn
 from ostiary_core.events import Event
-from ostiary_core.history.session_history import SessionLife
+from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.loading.snapshot import Fetch, load
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Record, Table
-from ostiary_core.retention import Lapsed, Lapses
+from ostiary_core.retention import Expirable, ExpiredBatch
 from ostiary_core.storage.listing import Listing, Page
 from ostiary_net.sql.columns import ENTRIES, TABLES, translation
 from ostiary_net.sql.last_uses import read_last_used
 from ostiary_net.sql.paging import Dialect, Execute, Pager
-from ostiary_net.sql.purging import forget_entries, read_lapsed, take_lease
-from ostiary_net.sql.session_histories import read_life
+from ostiary_net.sql.purging import forget_entries, read_expired, take_lease
+from ostiary_net.sql.session_histories import read_session_history
 
 __all__ = ["ALL_ENTRIES", "ALL_RECORDS", "Reading", "SQLStore"]
 
@@ -98,10 +98,12 @@ class SQLStore(ABC):
             lambda reading: self._pager.items_after(reading.execute, listing, last, reading.now), now
         )
 
-    def session_life(self, session_id: str) -> SessionLife | None:
+    def session_history(self, session_id: str) -> SessionHistory | None:
         """One session with everything that happened to it; None where there is no such session."""
         return self._find(
-            lambda reading: read_life(session_id, reading.fetch, reading.execute, self._entries_of_a_session)
+            lambda reading: read_session_history(
+                session_id, reading.fetch, reading.execute, self._entries_of_a_session
+            )
         )
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
@@ -129,10 +131,10 @@ class SQLStore(ABC):
         rows = self._find(lambda reading: reading.execute(ALL_ENTRIES, ()), takes_long=True)
         return tuple(map(ENTRIES.from_row, rows))
 
-    def lapsed(self, lapses: Lapses, after: bytes, now: Instant, limit: int) -> Lapsed:
+    def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         return self._find(
-            lambda reading: read_lapsed(reading.execute, lapses, after, reading.now, self.policy, limit), now
+            lambda reading: read_expired(reading.execute, lapses, after, reading.now, self.policy, limit), now
         )
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:

@@ -18,7 +18,7 @@ from ostiary_core.model.audit import AuditEntry
 from ostiary_net.sql.columns import ENTRIES
 from ostiary_net.sqlite.rows import execute_on, insertions
 
-__all__ = ["OF_A_SESSION", "OF_A_USER", "PARTS", "file_entries", "keep"]
+__all__ = ["OF_A_SESSION", "OF_A_USER", "PARTS", "index_pending", "keep"]
 
 FILED_AT_ONCE = 512
 """Whenever so many were kept. A reader goes through those that are not filed yet, so there must be few."""
@@ -50,7 +50,7 @@ def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> bool:
     return last // FILED_AT_ONCE != (last - len(entries)) // FILED_AT_ONCE
 
 
-def file_entries(connection: apsw.Connection) -> None:
+def index_pending(connection: apsw.Connection) -> None:
     """Move all entries to where they are indexed."""
     for statement in _FILE:
         connection.execute(statement)

@@ -17,7 +17,7 @@ class WriterLock:
     """An exclusive lock on a file beside the database, freed by the kernel when its holder dies.
 
     Each object has a lock of its own, also within one process; one object is for one thread at a time.
-    Waiting has no limit of its own: a holder that lives is one that is committing.
+    QueuedEvent has no limit of its own: a holder that lives is one that is committing.
     """
 
     def __init__(self, path: Path) -> None:

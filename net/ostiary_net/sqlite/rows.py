@@ -12,7 +12,7 @@ from typing import Any, Final
 import apsw
 
 from ostiary_core.model.records import Record, Table
-from ostiary_net.sql.columns import TABLES, Row, SQLValue, Stored, Translation, translation
+from ostiary_net.sql.columns import TABLES, Row, RowCodec, SQLValue, Stored, translation
 
 __all__ = [
     "LAYOUTS",
@@ -40,7 +40,7 @@ class Layout:
 
     name: str
     key: tuple[str, ...]
-    translation: Translation
+    translation: RowCodec
     inserts: Mapping[int, str]
     """Add as many rows as the number says (`WRITE_SIZES`)."""
     deletes: Mapping[int, str]

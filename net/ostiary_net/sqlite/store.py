@@ -87,13 +87,13 @@ class SQLiteStore(SQLStore):
         return None if connection is None else BegunTurn(connection, self._writer, self.policy)
 
     @property
-    def log_is_long(self) -> bool:
-        """Whether it is time to `fold_log`."""
+    def needs_checkpoint(self) -> bool:
+        """Whether it is time to `checkpoint`."""
         return self._writer.log.is_long
 
-    def fold_log(self) -> None:
+    def checkpoint(self) -> None:
         """Put what turns wrote ahead into its place, while they go on. Raises what SQLite does."""
-        self._writer.fold_log()
+        self._writer.checkpoint()
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
         """The records of `table` under `identifiers`, those that there are."""

@@ -18,7 +18,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.storage.store import net_changes
 from ostiary_net.sqlite.access import fetch_with_all, write
-from ostiary_net.sqlite.audit_trail import file_entries, keep
+from ostiary_net.sqlite.audit_trail import index_pending, keep
 from ostiary_net.sqlite.writer import Writer
 
 __all__ = ["BegunTurn", "OpenTurn", "loaded"]
@@ -99,7 +99,7 @@ class OpenTurn(_Step):
         """Have it on disk; raising, keep nothing of it. In any thread."""
         writer = self._hand_on()
         if writer is not None:
-            writer.commit(file_entries if self._files else None)
+            writer.commit(index_pending if self._files else None)
 
 
 def loaded(connection: apsw.Connection, events: Iterable[Event]) -> Snapshot:

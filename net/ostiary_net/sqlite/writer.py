@@ -115,7 +115,7 @@ class Writer:
             self._lock.let_go()
             self._one_turn_at_a_time.release()
 
-    def fold_log(self) -> None:
+    def checkpoint(self) -> None:
         """Fold the log into the file while turns go on, but for its end. Raises `apsw.Error`."""
         self.log.fold(self._alone)
 

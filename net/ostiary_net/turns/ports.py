@@ -97,10 +97,10 @@ class InPlaceStore(ReadingStore, Protocol):
         ...
 
     @property
-    def log_is_long(self) -> bool:
-        """Whether it is time to `fold_log`; asked after every turn."""
+    def needs_checkpoint(self) -> bool:
+        """Whether it is time to `checkpoint`; asked after every turn."""
         ...
 
-    def fold_log(self) -> None:
+    def checkpoint(self) -> None:
         """Put what turns wrote ahead into its place, while they go on. In any thread."""
         ...

@@ -22,10 +22,10 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.throttling.sign_in_throttle import Guesses, UnknownNames
+from ostiary_core.throttling.sign_in_throttle import SignInThrottle, UnknownNameThrottle
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.observability.observing import observe
-from ostiary_net.observability.request_log import tell_refused
+from ostiary_net.observability.request_log import log_refusal
 from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.clock import Clock
 from ostiary_net.runtime.departures import HasLeft
@@ -33,7 +33,7 @@ from ostiary_net.runtime.entropy import EntropySource, draw_trace_id
 from ostiary_net.runtime.pauses import Pauses
 from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnknown
-from ostiary_net.turns.turn_queue import Told, Waiting
+from ostiary_net.turns.turn_queue import QueuedEvent, Resolve
 from ostiary_net.turns.turns import Question, TurnFailed, Turns
 
 __all__ = ["Service", "fault_in", "where_raised"]
@@ -67,8 +67,8 @@ class Service:
     clock: Clock
     entropy_source: EntropySource
     endpoint: TokenEndpoint = field(default_factory=TokenEndpoint)
-    guesses: Guesses = field(default_factory=Guesses)
-    unknown_names: UnknownNames = field(default_factory=UnknownNames)
+    sign_in_throttle: SignInThrottle = field(default_factory=SignInThrottle)
+    unknown_name_throttle: UnknownNameThrottle = field(default_factory=UnknownNameThrottle)
     authentications: Authentications = field(default_factory=Authentications)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: Tracing | None = None
@@ -172,12 +172,12 @@ class Service:
         """Whoever quotes the trace id of an answer is understood; the log has no others ("Errors")."""
         operation = PATHS.get(request.path)
         if operation is None:
-            tell_refused(Why.NOT_SIGNED_IN, trace_id, request.source)
+            log_refusal(Why.NOT_SIGNED_IN, trace_id, request.source)
         elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
             self.metrics.rate_limited(operation)
-            tell_refused(Why.TOO_MANY_REQUESTS, trace_id, request.source)
+            log_refusal(Why.TOO_MANY_REQUESTS, trace_id, request.source)
 
-    def submit(self, pending: PendingRequest, told: Told, has_left: HasLeft | None) -> Waiting:
+    def submit(self, pending: PendingRequest, told: Resolve, has_left: HasLeft | None) -> QueuedEvent:
         """Have a request decided, for whoever has no task to wait in. Raises `TurnFailed`."""
         return self.turns.submit(
             pending.event, pending.origin, told, has_left, may_be_stale=pending.may_be_stale

@@ -21,7 +21,7 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.observability.observing import observe
-from ostiary_net.observability.request_log import Telling
+from ostiary_net.observability.request_log import RequestLog
 from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.departures import HasLeft
 from ostiary_net.turns.ports import CommitUnknown
@@ -30,10 +30,10 @@ from ostiary_net.turns.turn_taking import TakeTurn
 __all__ = [
     "LONGEST_WAIT_SECONDS",
     "MOST_EVENTS_A_TURN",
-    "Told",
+    "QueuedEvent",
+    "Resolve",
     "TurnFailed",
     "TurnQueue",
-    "Waiting",
     "failed",
 ]
 
@@ -61,7 +61,7 @@ class TurnFailed(RuntimeError):
         super().__init__("the turn could not be taken; nothing of it is known to be kept")
 
 
-class Waiting:
+class QueuedEvent:
     """An event, and who is told its decision; nobody once they have gone."""
 
     __slots__ = ("_believes_after_seconds", "_has_left", "_told", "event", "origin", "since")
@@ -70,7 +70,7 @@ class Waiting:
         self,
         event: Event,
         origin: Origin | None,
-        told: "Told",
+        told: "Resolve",
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
@@ -78,7 +78,7 @@ class Waiting:
         self.event = event
         self.origin = origin
         self.since = trio.current_time()
-        self._told: Told | None = told
+        self._told: Resolve | None = told
         self._has_left = has_left
         self._believes_after_seconds = -1.0 if may_be_stale else _BELIEVED_SECONDS
 
@@ -100,19 +100,19 @@ class Waiting:
         """Nobody waits any more. What has begun is decided and kept all the same."""
         self._told = None
 
-    def tell(self, result: outcome.Outcome[Decision]) -> None:
+    def resolve(self, result: outcome.Outcome[Decision]) -> None:
         """This is what became of it."""
         told, self._told = self._told, None
         if told is not None:
             told(result)
 
 
-Told = Callable[[outcome.Outcome[Decision]], None]
+Resolve = Callable[[outcome.Outcome[Decision]], None]
 """Called once where turns are taken, with the decision or `TurnFailed`. It neither waits nor raises."""
 
 
 class TurnQueue:
-    """Waiting events, and one task that takes them as many at a time as there are."""
+    """QueuedEvent events, and one task that takes them as many at a time as there are."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class TurnQueue:
         take_turn: TakeTurn,
         metrics: Metrics,
         tracing: Tracing | None,
-        telling: Telling,
+        telling: RequestLog,
         most_events: int,
     ) -> None:
         self._name = name
@@ -129,11 +129,11 @@ class TurnQueue:
         self._tracing = tracing
         self._telling = telling
         self._most_events = most_events
-        self._waiting: deque[Waiting] = deque()
+        self._waiting: deque[QueuedEvent] = deque()
         self._arrived = trio.Event()
         self._watched = trio.Event()
-        self._batch: list[Waiting] = []
-        self._left_out: list[Waiting] = []
+        self._batch: list[QueuedEvent] = []
+        self._left_out: list[QueuedEvent] = []
         self._suspects = 0
         """How many of the next events were in a turn that failed, and are taken each alone."""
         self._suspected_until = 0.0
@@ -145,16 +145,16 @@ class TurnQueue:
         self,
         event: Event,
         origin: Origin | None,
-        told: Told,
+        told: Resolve,
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
-    ) -> Waiting:
+    ) -> QueuedEvent:
         """`has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`,
         as it was found in a socket after the server had stood still."""
         if self._closed:
             raise TurnFailed
-        waiting = Waiting(event, origin, told, has_left, may_be_stale=may_be_stale)
+        waiting = QueuedEvent(event, origin, told, has_left, may_be_stale=may_be_stale)
         self._waiting.append(waiting)
         self._arrived.set()
         self._watched.set()
@@ -267,12 +267,12 @@ class TurnQueue:
             observe(self._tracing.turn_taken, self._name, origins, seconds)
         observe(self._telling.told, origins, decisions)
         for waiting, decision in zip(self._batch, decisions, strict=True):
-            waiting.tell(outcome.Value(decision))
+            waiting.resolve(outcome.Value(decision))
 
     @staticmethod
-    def _give_up(events: Iterable[Waiting], cause: Exception | None = None) -> None:
+    def _give_up(events: Iterable[QueuedEvent], cause: Exception | None = None) -> None:
         for waiting in events:
-            waiting.tell(outcome.Error(failed(cause)))
+            waiting.resolve(outcome.Error(failed(cause)))
 
 
 def failed(cause: Exception | None) -> TurnFailed:

@@ -13,14 +13,14 @@ import trio
 
 from ostiary_core.decide import READ_ONLY
 from ostiary_core.events import Event
-from ostiary_core.history.session_history import SessionLife
+from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import Listing, ListingStore, Page
 from ostiary_core.storage.store import Store, retry_lost_races
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.request_log import Telling
+from ostiary_net.observability.request_log import RequestLog
 from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.clock import Clock
 from ostiary_net.runtime.departures import HAS_LEFT, HasLeft
@@ -28,14 +28,14 @@ from ostiary_net.runtime.threads import RunSync, run_inline
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.turns.turn_queue import (
     MOST_EVENTS_A_TURN,
-    Told,
+    QueuedEvent,
+    Resolve,
     TurnFailed,
     TurnQueue,
-    Waiting,
     failed,
 )
 from ostiary_net.turns.turn_taking import in_steps, whole
-from ostiary_net.upkeep.checkpointing import LogFolding
+from ostiary_net.upkeep.checkpointing import Checkpointing
 
 __all__ = ["Question", "TurnFailed", "Turns", "open_turns"]
 
@@ -67,13 +67,13 @@ class Turns:
         tracing: Tracing | None = None,
         in_place: InPlaceStore | None = None,
     ) -> None:
-        telling = Telling()
+        telling = RequestLog()
         decide = partial(_take_turn, store, clock)
         read = partial(_read, store, clock)
         self._beside: list[Callable[[], Awaitable[object]]] = []
         take_turn = whole(decide, run_sync)
         if in_place is not None:
-            folding = LogFolding(in_place, run_sync)
+            folding = Checkpointing(in_place, run_sync)
             self._beside.append(folding.run)
             take_turn = in_steps(in_place, clock, run_sync, folding.look)
         self._writing = TurnQueue(
@@ -121,11 +121,11 @@ class Turns:
         self,
         event: Event,
         origin: Origin | None,
-        told: Told,
+        told: Resolve,
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
-    ) -> Waiting:
+    ) -> QueuedEvent:
         """The same for whoever has no task to wait in: `told` is called with what becomes of it.
 
         `has_left` and `may_be_stale` are those of `TurnQueue.submit`. Raises `TurnFailed` where no more
@@ -138,9 +138,9 @@ class Turns:
         """One page of a list, as it stands now; beside all turns. Raises `TurnFailed`."""
         return await self.look(lambda store, now: store.page(listing, now))
 
-    async def session_life(self, session_id: str) -> SessionLife | None:
+    async def session_history(self, session_id: str) -> SessionHistory | None:
         """All there is to tell about a session, None where there is none. Raises `TurnFailed`."""
-        return await self.look(lambda store, now: store.session_life(session_id))
+        return await self.look(lambda store, now: store.session_history(session_id))
 
     async def look(self, question: Question[T]) -> T:
         """What a question finds in the store's lists; beside all turns. Raises `TurnFailed`."""

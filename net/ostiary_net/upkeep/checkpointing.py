@@ -8,7 +8,7 @@ import trio
 from ostiary_net.runtime.threads import RunSync
 from ostiary_net.turns.ports import InPlaceStore
 
-__all__ = ["LogFolding"]
+__all__ = ["Checkpointing"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -17,7 +17,7 @@ _LEAST_SECONDS: Final = 0.05
 again at once."""
 
 
-class LogFolding:
+class Checkpointing:
     """Has the log of a store folded by a thread of its own."""
 
     def __init__(self, store: InPlaceStore, run_sync: RunSync) -> None:
@@ -28,7 +28,7 @@ class LogFolding:
 
     def look(self) -> None:
         """After a turn: whether it is time."""
-        if self._store.log_is_long:
+        if self._store.needs_checkpoint:
             self._is_due.set()
 
     async def run(self) -> Never:
@@ -36,7 +36,7 @@ class LogFolding:
         while True:
             await self._is_due.wait()
             try:
-                await self._run_sync(self._store.fold_log, limiter=self._limiter)
+                await self._run_sync(self._store.checkpoint, limiter=self._limiter)
             except Exception as error:
                 _log.error("the log was not folded into the file", cause=type(error).__name__)
             await trio.sleep(_LEAST_SECONDS)

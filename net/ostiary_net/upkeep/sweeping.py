@@ -16,13 +16,13 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Key
-from ostiary_core.retention import Lapsed, Lapses
+from ostiary_core.retention import Expirable, ExpiredBatch
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.clock import Clock
 from ostiary_net.runtime.threads import RunSync
 from ostiary_net.turns.turns import Turns
 
-__all__ = ["ClearedStore", "Clearing", "SweptStore", "sweep", "sweep_once"]
+__all__ = ["ClearedStore", "Purge", "SweptStore", "sweep", "sweep_once"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -107,7 +107,7 @@ async def _changed(turns: Turns, events: Sequence[GraceLapsed | RecordLapsed]) -
 class ClearedStore(SweptStore, Protocol):
     """What is asked of a store to clear away what has lapsed."""
 
-    def lapsed(self, lapses: Lapses, after: bytes, now: Instant, limit: int) -> Lapsed:
+    def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         ...
 
@@ -124,7 +124,7 @@ _Batch = Callable[[], Awaitable[tuple[int, bool]]]
 """Clears some away: how many there were, and whether there are no more."""
 
 
-class Clearing:
+class Purge:
     """Clears away what has lapsed, in small batches, each of which is followed by a rest as long as itself:
     so it never has more than half of a store that others wait for.
 
@@ -180,9 +180,9 @@ class Clearing:
 
     async def _cleared(self, until: float, *, share_of_tokens: float) -> dict[str, int]:
         """What there is of each kind, for half of the time; for the rest of it, a share of all tokens."""
-        kinds = [lapses for lapses in Lapses if lapses is not Lapses.TOKENS]
+        kinds = [lapses for lapses in Expirable if lapses is not Expirable.TOKENS]
         batches: dict[str, _Batch] = {lapses.value: partial(self._some, lapses) for lapses in kinds}
-        cleared = dict.fromkeys((*batches, Lapses.TOKENS.value, _ENTRIES), 0)
+        cleared = dict.fromkeys((*batches, Expirable.TOKENS.value, _ENTRIES), 0)
         if self._audit_seconds:
             batches[_ENTRIES] = self._some_entries
         for what in cleared:
@@ -200,14 +200,14 @@ class Clearing:
                     await self._rest(began)
             if trio.current_time() >= half:
                 break
-        cleared[Lapses.TOKENS.value] = await self._some_tokens(until, share_of_tokens)
+        cleared[Expirable.TOKENS.value] = await self._some_tokens(until, share_of_tokens)
         return cleared
 
     def _count(self, what: str, number: int) -> None:
         """At once, as a later batch may fail."""
         self._metrics.swept(what.replace(" ", "_"), number)
 
-    async def _some(self, lapses: Lapses) -> tuple[int, bool]:
+    async def _some(self, lapses: Expirable) -> tuple[int, bool]:
         """One batch of a kind; how many went, and whether there are no more."""
         found = await self._found(lapses, b"", _RECORDS_A_BATCH)
         gone = await self._let_go(lapses, found.identifiers)
@@ -221,11 +221,11 @@ class Clearing:
         gone, begin = 0, _place(self._tokens_after)
         while True:
             began = trio.current_time()
-            found = await self._found(Lapses.TOKENS, self._tokens_after, _TOKENS_A_BATCH)
+            found = await self._found(Expirable.TOKENS, self._tokens_after, _TOKENS_A_BATCH)
             for start in range(0, len(found.identifiers), _RECORDS_A_BATCH):
                 batch = found.identifiers[start : start + _RECORDS_A_BATCH]
-                number = await self._let_go(Lapses.TOKENS, batch)
-                self._count(Lapses.TOKENS.value, number)
+                number = await self._let_go(Expirable.TOKENS, batch)
+                self._count(Expirable.TOKENS.value, number)
                 gone += number
                 await self._rest(began)
                 began = trio.current_time()
@@ -242,11 +242,11 @@ class Clearing:
         number = await self._run_sync(forget, limiter=self._limiter)
         return number, number < _RECORDS_A_BATCH
 
-    async def _found(self, lapses: Lapses, after: bytes, limit: int) -> Lapsed:
-        find = partial(self._store.lapsed, lapses, after, self._clock.now(), limit)
+    async def _found(self, lapses: Expirable, after: bytes, limit: int) -> ExpiredBatch:
+        find = partial(self._store.expired, lapses, after, self._clock.now(), limit)
         return await self._run_sync(find, limiter=self._limiter)
 
-    async def _let_go(self, lapses: Lapses, identifiers: Sequence[Any]) -> int:
+    async def _let_go(self, lapses: Expirable, identifiers: Sequence[Any]) -> int:
         return await _changed(
             self._turns, [RecordLapsed(key=Key(lapses.table, each)) for each in identifiers]
         )

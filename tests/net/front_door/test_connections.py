@@ -253,13 +253,13 @@ async def test_one_connection_too_many_is_turned_away_while_all_are_busy(
 
 
 async def test_a_place_is_counted_once_whatever_happens_to_it() -> None:
-    class Place:
+    class RawKey:
         aborted = False
 
         def abort(self) -> None:
             self.aborted = True
 
-    connections, first, second = Connections(1), Place(), Place()
+    connections, first, second = Connections(1), RawKey(), RawKey()
     assert connections.admit(first)
     assert not connections.admit(second)
     connections.rest(first)

@@ -17,7 +17,7 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.lane import open_lane, opening
-from ostiary_net.turns.turn_queue import Told, Waiting
+from ostiary_net.turns.turn_queue import QueuedEvent, Resolve
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.twins import HOUSE, Heard, Opened, request
@@ -310,12 +310,12 @@ def slow_down(door: Opened) -> trio.Event:
     """Let no decision be taken until the event is set."""
     release, submit = trio.Event(), door.service.turns.submit
 
-    async def submit_later(event: Event, origin: Origin | None, waiting: Waiting) -> None:
+    async def submit_later(event: Event, origin: Origin | None, waiting: QueuedEvent) -> None:
         await release.wait()
-        submit(event, origin, waiting.tell)
+        submit(event, origin, waiting.resolve)
 
-    def wait(event: Event, origin: Origin | None, told: Told, *_: object, **__: object) -> Waiting:
-        waiting = Waiting(event, origin, told)
+    def wait(event: Event, origin: Origin | None, told: Resolve, *_: object, **__: object) -> QueuedEvent:
+        waiting = QueuedEvent(event, origin, told)
         door.nursery.start_soon(submit_later, event, origin, waiting)
         return waiting
 
@@ -340,7 +340,7 @@ def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told(ope
     async def main() -> Heard:
         async with opened(lane=True, app=nobody) as door:
 
-            def broken(*_: object) -> Waiting:
+            def broken(*_: object) -> QueuedEvent:
                 raise ZeroDivisionError(HOUSE.access)
 
             door.service.turns.submit = broken  # type: ignore[method-assign, assignment]

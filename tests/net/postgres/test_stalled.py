@@ -49,8 +49,8 @@ def test_a_read_is_given_up_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("ostiary_net.postgres.store._QUESTION_SECONDS", SHORTLY)
     with PostgreSQLStore(cluster.address) as store:
         with cluster.frozen(), pytest.raises(DatabaseStalled):
-            store.session_life("0" * 32)
-        assert store.session_life("0" * 32) is None
+            store.session_history("0" * 32)
+        assert store.session_history("0" * 32) is None
 
 
 def test_nobody_can_know_whether_a_commit_without_an_answer_was_kept(

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from ostiary_core.model.records import Session, Table
-from ostiary_core.retention import Lapses
+from ostiary_core.retention import Expirable
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
@@ -151,10 +151,10 @@ def use_all(store: PostgreSQLStore) -> None:
     for resource in LISTS:
         for listing in listings(resource):
             store.page(listing, START)
-    store.session_life(session.session_id)
+    store.session_history(session.session_id)
     store.last_used(["app"])
-    for lapses in Lapses:
-        store.lapsed(lapses, b"", START, 10)
+    for lapses in Expirable:
+        store.expired(lapses, b"", START, 10)
     store.sessions_past_grace(START, 30, 10)
     store.take_lease("sweeper", "one", 60, START)
     store.forget_entries(START, 0, 10)

@@ -17,7 +17,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import AUDIT, Listing, Range, Sort
 from ostiary_net.sql import paging
 from ostiary_net.sqlite import SQLiteStore, audit_trail
-from ostiary_net.sqlite.audit_trail import PARTS, file_entries, keep
+from ostiary_net.sqlite.audit_trail import PARTS, index_pending, keep
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from tests.core import asks
 from tests.core.story import START
@@ -63,7 +63,7 @@ def put(store: SQLiteStore, entries: Sequence[AuditEntry], *, filed: bool) -> No
     with store._writer.transaction() as connection:
         keep(connection, entries)
         if filed:
-            file_entries(connection)
+            index_pending(connection)
         connection.execute("COMMIT")
 
 

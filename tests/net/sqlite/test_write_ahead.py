@@ -41,7 +41,7 @@ def kept(store: SQLiteStore) -> set[str]:
 
 
 def is_due(store: SQLiteStore) -> bool:
-    return store.log_is_long
+    return store.needs_checkpoint
 
 
 def pages_in_log(store: SQLiteStore) -> int:
@@ -70,7 +70,7 @@ def test_a_long_log_says_so_and_once_folded_is_begun_anew(store: SQLiteStore) ->
     names = write_until(store, lambda: is_due(store))
     assert LONG <= pages_in_log(store) < LONGEST
     size = store.path.stat().st_size
-    store.fold_log()
+    store.checkpoint()
     assert not is_due(store)
     assert store.path.stat().st_size > size
     store.turn([asks.user("after")], START)
@@ -82,7 +82,7 @@ def test_it_becomes_long_again_and_no_longer_than_before(store: SQLiteStore) -> 
     for _ in range(20):
         write_until(store, lambda: is_due(store))
         assert pages_in_log(store) < LONG + 15
-        store.fold_log()
+        store.checkpoint()
 
 
 def test_where_nobody_folds_it_a_commit_does(store: SQLiteStore) -> None:
@@ -117,7 +117,7 @@ def test_a_turn_that_goes_on_is_not_waited_for_but_at_the_end(
     names = write_until(store, lambda: is_due(store))
     folds = Folds(monkeypatch)
     begun = store.begin_turn()
-    folding = threading.Thread(target=store.fold_log)
+    folding = threading.Thread(target=store.checkpoint)
     folding.start()
     assert folds.made.acquire(timeout=BOUND_SECONDS), "it waited for the turn"
     assert not folds.made.acquire(timeout=0.05), "it did not wait for its end"
@@ -136,13 +136,13 @@ def test_what_somebody_still_reads_stays_in_the_log_until_later(store: SQLiteSto
     with store._readers.snapshot() as reading:
         before = reading.execute("SELECT count(*) FROM users").get
         store.turn([asks.user("after")], START)
-        store.fold_log()
+        store.checkpoint()
         assert not is_due(store), "to try at once would be in vain"
         store.turn([asks.user("later")], START)
         assert pages_in_log(store) >= LONG
         assert reading.execute("SELECT count(*) FROM users").get == before
     assert is_due(store)
-    store.fold_log()
+    store.checkpoint()
     store.turn([asks.user("last")], START)
     assert pages_in_log(store) < LONG // 2
 
@@ -154,14 +154,14 @@ def test_one_process_folds_at_a_time(store: SQLiteStore, monkeypatch: pytest.Mon
         assert is_due(other)
         folds = Folds(monkeypatch)
         begun = store.begin_turn()
-        folding = threading.Thread(target=store.fold_log)
+        folding = threading.Thread(target=store.checkpoint)
         folding.start()
         assert folds.made.acquire(timeout=BOUND_SECONDS)
-        store.fold_log()  # in this process as well, one at a time
+        store.checkpoint()  # in this process as well, one at a time
         assert not folds.made.acquire(timeout=0)
         begun.abandon()
         folding.join(BOUND_SECONDS)
-        other.fold_log()
+        other.checkpoint()
         store.turn([asks.user("after")], START)
         assert pages_in_log(store) < LONG // 2
         assert {"theirs", "after"} <= kept(other)
@@ -174,7 +174,7 @@ def test_closing_waits_for_it_and_afterwards_there_is_nothing_to_fold(
     names = write_until(store, lambda: is_due(store))
     folds = Folds(monkeypatch)
     begun = store.begin_turn()
-    folding = threading.Thread(target=store.fold_log)
+    folding = threading.Thread(target=store.checkpoint)
     folding.start()
     assert folds.made.acquire(timeout=BOUND_SECONDS)
     closing = threading.Thread(target=store.close)
@@ -182,7 +182,7 @@ def test_closing_waits_for_it_and_afterwards_there_is_nothing_to_fold(
     begun.abandon()
     folding.join(BOUND_SECONDS)
     closing.join(BOUND_SECONDS)
-    store.fold_log()
+    store.checkpoint()
     with SQLiteStore(store.path) as again:
         assert kept(again) == names
 
@@ -195,12 +195,12 @@ def test_a_disk_that_fails_while_folding_loses_nothing(tmp_path: Path) -> None:
         names = write_until(store, lambda: is_due(store))
         disk.fail_after(5)
         with pytest.raises(apsw.Error):
-            store.fold_log()
+            store.checkpoint()
         disk.fail_after(None)
         assert not is_due(store)
         store.turn([asks.user("after")], START)
         assert is_due(store)
-        store.fold_log()
+        store.checkpoint()
         store.turn([asks.user("last")], START)
         assert pages_in_log(store) < LONG // 2
         assert kept(store) == names | {"after", "last"}
@@ -218,7 +218,7 @@ def test_what_was_acknowledged_survives_a_power_cut_while_folding(tmp_path: Path
             names |= write_until(store, lambda: is_due(store))
             disk.fail_after(chance.randrange(1, 100))
             try:
-                store.fold_log()
+                store.checkpoint()
             except apsw.Error:
                 break
             finally:
@@ -233,7 +233,7 @@ def test_what_was_acknowledged_survives_a_power_cut_while_folding(tmp_path: Path
 # --- the server's
 
 
-class Told(SQLiteStore):
+class Resolve(SQLiteStore):
     """Tells of every folding, and fails at as many as it is told to."""
 
     def __init__(self, path: Path, *, failures: int = 0) -> None:
@@ -241,12 +241,12 @@ class Told(SQLiteStore):
         self.failures = failures
         self.folded = threading.Semaphore(0)
 
-    def fold_log(self) -> None:
+    def checkpoint(self) -> None:
         if self.failures:
             self.failures -= 1
             self._writer.log._due_at = 0
             raise OSError("no disk")
-        super().fold_log()
+        super().checkpoint()
         self.folded.release()
 
 
@@ -254,7 +254,7 @@ class Told(SQLiteStore):
 async def test_turns_have_it_folded_and_try_again_where_that_failed(
     tmp_path: Path, failures: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Told(tmp_path / "ostiary.db", failures=failures) as store:
+    with Resolve(tmp_path / "ostiary.db", failures=failures) as store:
         async with open_turns(store, HandClock(START)) as turns:
             wait: Any = store.folded.acquire
             with trio.fail_after(BOUND_SECONDS):

@@ -121,7 +121,7 @@ def test_the_life_of_a_session_is_told_in_order(store: ContractStore) -> None:
     store.turn([asks.refresh(world.basic(), pair)], world.now, [PHONE])
     world.wait(31)
     store.turn([asks.refresh(world.basic(), pair)], world.now, [PHONE])
-    life = store.session_life(world.the_session().session_id)
+    life = store.session_history(world.the_session().session_id)
     assert life is not None
     assert life.session == world.the_session()
     assert [entry.kind for entry in life.entries] == [
@@ -132,12 +132,12 @@ def test_the_life_of_a_session_is_told_in_order(store: ContractStore) -> None:
     ]
     assert life.entries[-1].why is Why.REPLAYED_AFTER_GRACE
     assert life.entries[-1].earlier_at == life.entries[-2].at
-    assert life.ending_from_above is None
+    assert life.find_inherited_ending is None
 
 
 def test_a_session_that_is_not_there_has_no_life(store: ContractStore) -> None:
-    assert store.session_life("nobody") is None
-    assert store.session_life("\ud800") is None
+    assert store.session_history("nobody") is None
+    assert store.session_history("\ud800") is None
 
 
 @pytest.mark.parametrize("what", ["user", "client"])
@@ -161,16 +161,16 @@ def test_the_ending_from_above_is_the_first_after_the_session_began(
         end()
     world.tokens()
     session = world.the_session()
-    alive = store.session_life(session.session_id)
+    alive = store.session_history(session.session_id)
     assert alive is not None
-    assert alive.ending_from_above is None
+    assert alive.find_inherited_ending is None
     end()
     ended_at = world.now
     for _ in range(later):
         end()
-    life = store.session_life(session.session_id)
+    life = store.session_history(session.session_id)
     assert life is not None
-    ending = life.ending_from_above
+    ending = life.find_inherited_ending
     assert isinstance(ending, AuditEntry)
     assert ending.at == ended_at
     assert ending.kind is (FactKind.USER_SESSIONS_ENDED if what == "user" else FactKind.CLIENT_DISABLED)

@@ -62,7 +62,7 @@ def schemas() -> dict[str, Json]:
     return {
         "OnlineSession": item_schema(RUNNING.fields),
         "AuditEvent": item_schema(AUDIT_EVENTS.fields),
-        "SessionLife": object_of(
+        "SessionHistory": object_of(
             {
                 "id": {"type": "string"},
                 "kind": enumeration(("login", "oauth")),
@@ -136,7 +136,7 @@ def _audit() -> dict[str, dict[str, Json]]:
                 "A session's life in order, and how and why it ended",
                 tag=tag,
                 parameters=[path_parameter("session_id", "The session.")],
-                responses={**success(ref("SessionLife")), **refusals(*ADMINISTRATION, Why.NOT_FOUND)},
+                responses={**success(ref("SessionHistory")), **refusals(*ADMINISTRATION, Why.NOT_FOUND)},
             )
         },
     }

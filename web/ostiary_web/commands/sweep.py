@@ -2,7 +2,7 @@
 
 import click
 
-from ostiary_net.upkeep.sweeping import Clearing, sweep_once
+from ostiary_net.upkeep.sweeping import Purge, sweep_once
 from ostiary_web.commands.desk import Desk, run
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.storage import DAY_SECONDS
@@ -32,7 +32,7 @@ def sweep(printer: Printer) -> None:
 
     async def work(desk: Desk) -> dict[str, int]:
         salts = await sweep_once(desk.turns, desk.store, desk.clock)
-        clearing = Clearing(
+        clearing = Purge(
             desk.turns,
             desk.store,
             desk.clock,

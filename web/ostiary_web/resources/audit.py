@@ -5,7 +5,7 @@ from typing import Final
 from quart import Blueprint, Response
 
 from ostiary_core.history.explain import explain, is_of_a_spent_token
-from ostiary_core.history.session_history import SessionLife
+from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.model.audit import NOT_KEPT, AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
@@ -137,8 +137,8 @@ async def list_events(call: Call) -> Response:
 async def explain_session(call: Call, session_id: str) -> Response:
     """A session's life in order, and how and why it ended."""
 
-    def look(store: ListingStore, now: Instant) -> tuple[SessionLife | None, Instant]:
-        return store.session_life(session_id), now
+    def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, Instant]:
+        return store.session_history(session_id), now
 
     life, now = await call.look(look)
     if life is None or (

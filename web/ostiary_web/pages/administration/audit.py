@@ -7,7 +7,7 @@ from quart import Blueprint, Response, request
 
 from ostiary_core.history.explain import Step, explain
 from ostiary_core.history.history_texts import near_misses_text, step_text
-from ostiary_core.history.session_history import SessionLife
+from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.language import Language
 from ostiary_core.model.audit import AuditEntry
@@ -108,8 +108,8 @@ async def show_life(session_id: str) -> Response:
         return await problem(visit, Why.NOT_FOUND)
     entries = Listing(resource=AUDIT, filters={"session_id": session_id}, page_size=1)
 
-    def look(store: ListingStore, now: Instant) -> tuple[SessionLife | None, bool, Instant]:
-        life = store.session_life(session_id)
+    def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, bool, Instant]:
+        life = store.session_history(session_id)
         return life, life is None and store.page(entries, now).total > 0, now
 
     life, is_erased, now = await call.look(look)
