@@ -6,7 +6,7 @@ from typing import ParamSpec
 
 import structlog
 
-__all__ = ["observe"]
+__all__ = ["note_fault", "observe"]
 
 P = ParamSpec("P")
 
@@ -16,5 +16,10 @@ def observe(report: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> N
     try:
         report(*args, **kwargs)
     except Exception as error:
-        with suppress(Exception):  # the log itself may be what is broken
-            structlog.get_logger("ostiary").error("not observed", cause=type(error).__name__)
+        note_fault(error)
+
+
+def note_fault(error: Exception) -> None:
+    """Tell the log what was wrong with an observer, if it can be told."""
+    with suppress(Exception):  # the log itself may be what is broken
+        structlog.get_logger("ostiary").error("not observed", cause=type(error).__name__)

@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from functools import partial
+from typing import Final, Protocol
 
 from ostiary_core.model.instant import Instant, Monotonic
 
@@ -12,9 +13,10 @@ __all__ = ["Clock", "SystemClock"]
 _NANOSECONDS_A_MILLISECOND = 1_000_000
 
 
-def _nanoseconds_since_start() -> int:
-    """Of the machine's, while it was suspended too, where the system counts that."""
-    return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+_nanoseconds_since_start: Final = partial(
+    time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+)
+"""Since the machine started, while it was suspended too, where the system counts that."""
 
 
 class Clock(Protocol):
@@ -48,9 +50,11 @@ class SystemClock:
 
     def now(self) -> Instant:
         """Milliseconds since 1970-01-01T00:00:00Z."""
+        present = self._read_nanoseconds() // _NANOSECONDS_A_MILLISECOND
+        if present == self._latest:
+            return self._latest
         with self._lock:
-            present = Instant(self._read_nanoseconds() // _NANOSECONDS_A_MILLISECOND)
-            self._latest = max(self._latest, present)
+            self._latest = Instant(max(self._latest, present))
             return self._latest
 
     def monotonic(self) -> Monotonic:

@@ -30,6 +30,8 @@ class Pauses:
         self._beat_at: Monotonic | None = None
         self._still_since = Monotonic(0)
         self._emptied_at = Monotonic(0)
+        self._known_until = Monotonic(0)
+        """Until then, what is read has arrived just now."""
 
     async def watch(self) -> None:
         """Beat for ever."""
@@ -44,15 +46,16 @@ class Pauses:
             self._still_since = self._beat_at
             self._emptied_at = Monotonic(present + _EMPTYING_MS)
         self._beat_at = present
+        self._known_until = Monotonic(present + _LATE_MS if present >= self._emptied_at else 0)
 
-    def arrival(self, now: Instant) -> Arrival:
-        """When a request arrived that is read at `now`."""
-        if self._beat_at is None:
+    def arrival(self, now: Instant, monotonic: Monotonic) -> Arrival:
+        """When a request arrived that is read at `now`, which is `monotonic` on the clock that nobody
+        sets."""
+        if monotonic <= self._known_until or self._beat_at is None:
             return arrival_at(now)
-        present = self._clock.monotonic()
         since = self._beat_at
-        if present - since <= _LATE_MS:
-            if present >= self._emptied_at:
+        if monotonic - since <= _LATE_MS:
+            if monotonic >= self._emptied_at:
                 return arrival_at(now)
             since = self._still_since
-        return Arrival(Instant(now - (present - since)), now)
+        return Arrival(Instant(now - (monotonic - since)), now)

@@ -18,13 +18,13 @@ from ostiary_core.http.token_service import MINTING, PATHS
 from ostiary_core.model.arrival import Arrival, arrival_at
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import Instant, Monotonic
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle, UnknownNameThrottle
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.observing import observe
+from ostiary_net.observability.observing import note_fault, observe
 from ostiary_net.observability.request_log import log_refusal
 from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.clock import Clock
@@ -88,10 +88,10 @@ class Service:
 
     def arrival(self) -> Arrival:
         """When a request arrived that is read now (READINGS 46)."""
-        return self._arrival_at(self.clock.now())
+        return self._arrival_at(self.clock.now(), self.clock.monotonic())
 
-    def _arrival_at(self, now: Instant) -> Arrival:
-        return arrival_at(now) if self.pauses is None else self.pauses.arrival(now)
+    def _arrival_at(self, now: Instant, monotonic: Monotonic) -> Arrival:
+        return arrival_at(now) if self.pauses is None else self.pauses.arrival(now, monotonic)
 
     def seconds_to_wait(self, operation: Operation, source: str) -> int:
         """0 where the source is within its limit, against which this request counts."""
@@ -114,9 +114,12 @@ class Service:
         return decision
 
     def _decided(self, event: Event, origin: Origin, decision: Decision) -> None:
-        observe(self.metrics.decided, event, decision, self.clock.now)
-        if self.tracing is not None:
-            observe(self.tracing.decided, origin, event, decision)
+        try:
+            self.metrics.decided(event, decision, self.clock.now)
+            if self.tracing is not None:
+                self.tracing.decided(origin, event, decision)
+        except Exception as error:
+            note_fault(error)
 
     def _failed(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
         observe(self.metrics.failed, event)
@@ -155,14 +158,14 @@ class Service:
 
     def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
         """What has to be decided for a request, or the answer to one for which there is nothing to decide."""
-        now = self.clock.now()
+        now, monotonic = self.clock.now(), self.clock.monotonic()
         pending = self.endpoint.receive(
             request,
             now=now,
-            monotonic=self.clock.monotonic(),
+            monotonic=monotonic,
             entropy=self.entropy() if request.path in MINTING else _UNUSED,
             trace_id=trace_id,
-            arrival=self._arrival_at(now),
+            arrival=self._arrival_at(now, monotonic),
         )
         if isinstance(pending, Answer):
             self._note_refusal(request, pending, trace_id)

@@ -64,7 +64,7 @@ class TurnFailed(RuntimeError):
 class QueuedEvent:
     """An event, and who is told its decision; nobody once they have gone."""
 
-    __slots__ = ("_believes_after_seconds", "_has_left", "_told", "event", "origin", "since")
+    __slots__ = ("_asks_after", "_has_left", "_told", "event", "origin", "since")
 
     def __init__(
         self,
@@ -77,10 +77,11 @@ class QueuedEvent:
     ) -> None:
         self.event = event
         self.origin = origin
-        self.since = trio.current_time()
+        self.since = since = trio.current_time()
         self._told: Resolve | None = told
         self._has_left = has_left
-        self._believes_after_seconds = -1.0 if may_be_stale else _BELIEVED_SECONDS
+        self._asks_after = since - 1.0 if may_be_stale else since + _BELIEVED_SECONDS
+        """Until then the sender is not asked after."""
 
     @property
     def is_answered(self) -> bool:
@@ -91,10 +92,10 @@ class QueuedEvent:
         """Whether anybody still waits at `now`, by the clock of `since`. Any thread may ask."""
         if self._told is None:
             return False
-        waited_seconds = now - self.since
-        if waited_seconds <= self._believes_after_seconds or self._has_left is None:
-            return waited_seconds <= LONGEST_WAIT_SECONDS
-        return waited_seconds <= LONGEST_WAIT_SECONDS and not self._has_left()
+        if now <= self._asks_after:
+            return True
+        has_waited_too_long = now - self.since > LONGEST_WAIT_SECONDS
+        return not has_waited_too_long and (self._has_left is None or not self._has_left())
 
     def leave(self) -> None:
         """Nobody waits any more. What has begun is decided and kept all the same."""
@@ -112,7 +113,7 @@ Resolve = Callable[[outcome.Outcome[Decision]], None]
 
 
 class TurnQueue:
-    """QueuedEvent events, and one task that takes them as many at a time as there are."""
+    """Events that wait, and one task that takes them as many at a time as there are."""
 
     def __init__(
         self,
@@ -131,7 +132,8 @@ class TurnQueue:
         self._most_events = most_events
         self._waiting: deque[QueuedEvent] = deque()
         self._arrived = trio.Event()
-        self._watched = trio.Event()
+        self._watched: trio.Event | None = None
+        """Set when there is somebody to watch over again, where nobody was."""
         self._batch: list[QueuedEvent] = []
         self._left_out: list[QueuedEvent] = []
         self._suspects = 0
@@ -157,7 +159,8 @@ class TurnQueue:
         waiting = QueuedEvent(event, origin, told, has_left, may_be_stale=may_be_stale)
         self._waiting.append(waiting)
         self._arrived.set()
-        self._watched.set()
+        if self._watched is not None:
+            self._watched.set()
         return waiting
 
     async def run(self) -> None:
@@ -198,6 +201,7 @@ class TurnQueue:
             if oldest is None:
                 self._watched = trio.Event()
                 await self._watched.wait()
+                self._watched = None
                 continue
             deadline = oldest.since + LONGEST_WAIT_SECONDS
             await trio.sleep_until(deadline)
