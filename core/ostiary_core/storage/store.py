@@ -204,7 +204,7 @@ class MemoryStore:
             session=session,
             snapshot=snapshot,
             entries=tuple(entry for entry in self._audit if entry.session_id == session_id),
-            find_inherited_ending=find_inherited_ending(session, snapshot, self._ending),
+            inherited_ending=find_inherited_ending(session, snapshot, self._ending),
         )
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
