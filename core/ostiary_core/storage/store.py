@@ -72,6 +72,8 @@ class Store(Protocol):
     ) -> list[Decision]:
         """Decide `events` in order at `now` and keep what they change; all of it or, raising, nothing.
 
+        It raises `LostRace` where another writer was quicker, and whatever the storage itself raises.
+
         `origins` has one for each event, None where there was no request, or none at all: where the
         audit entries of the turn came from. They are kept together with the changes.
         """
