@@ -1,7 +1,15 @@
-"""Imports run one way: `web → net → core`, and within each of them in no circle (docs/architecture.md)."""
+"""Imports run one way: `web → net → core`, and within each of them in no circle (docs/architecture.md).
+
+And embedders import from the public packages of the core alone (docs/embedding.md).
+"""
 
 import ast
+import inspect
+import re
+import subprocess
+import sys
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -76,3 +84,105 @@ def test_a_circle_would_be_seen() -> None:
         "ostiary_core.decide",
         "trio",
     }
+
+
+# --- what embedders import
+
+
+PUBLIC: Final = ("ostiary_core", "ostiary_core.http", "ostiary_core.conformance", "ostiary_core.events")
+"""What a program of somebody else's imports, each with its `__all__`."""
+EMBEDDING: Final = ROOT / "docs" / "embedding.md"
+EXAMPLES: Final = sorted((ROOT / "docs" / "examples").glob("*.py"))
+PAGES: Final = (EMBEDDING, ROOT / "README.md")
+
+
+def python_blocks(page: str) -> list[str]:
+    """The Python of a page in Markdown."""
+    return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+
+def not_public(source: str) -> list[str]:
+    """What a program takes of ours that is not for embedders, by import or by attribute of an import."""
+    nodes = list(ast.walk(ast.parse(source)))
+    imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    modules = {alias.asname or alias.name: alias.name for alias in imports if is_ours(alias.name)}
+    used = [(module, "") for module in modules.values()]
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in modules:
+            used.append((modules[ast.unparse(node.value)], node.attr))
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and is_ours(node.module):
+            used += [(node.module, alias.name) for alias in node.names]
+    return [f"{module} {name}".strip() for module, name in used if not is_public(module, name)]
+
+
+def is_public(module: str, name: str) -> bool:
+    """Whether embedders may have `name` of `module`; of "", the module itself."""
+    return module in PUBLIC and name in ("", *import_module(module).__all__)
+
+
+def is_ours(module: str) -> bool:
+    return module.partition(".")[0] in FLOORS
+
+
+def listed_names(page: str, module: str) -> dict[str, str]:
+    """The names in the table under the heading of `module`, each with the file that is its reference."""
+    section = page.partition(f"\n### `{module}`\n")[2].partition("\n#")[0]
+    rows = re.findall(r"^\| (`.*?) \|.*\| `(.*)` \|$", section, re.MULTILINE)
+    pairs = [(name, file) for cell, file in rows for name in re.findall(r"`(\w+)`", cell)]
+    names = dict(pairs)
+    assert len(names) == len(pairs), "a name is listed twice"
+    return names
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_imports_public_names_only(path: Path) -> None:
+    assert not_public(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_code_of_a_page_imports_public_names_only(path: Path) -> None:
+    blocks = python_blocks(path.read_text(encoding="utf-8"))
+    assert any("ostiary_core" in block for block in blocks)
+    assert [fault for block in blocks for fault in not_public(block)] == []
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_is_listed_for_embedders(module: str) -> None:
+    names = set(import_module(module).__all__)
+    if module == "ostiary_core.events":
+        page = (ROOT / "docs" / "reference" / "events.md").read_text(encoding="utf-8")
+        names -= set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
+    listed = listed_names(EMBEDDING.read_text(encoding="utf-8"), module)
+    assert listed.keys() == names
+    for name, file in listed.items():
+        source = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"^(class |def |){name}\b", source, re.MULTILINE), f"{name} is not made in {file}"
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_class_and_function_says_what_it_is(module: str) -> None:
+    for name in import_module(module).__all__:
+        item = getattr(import_module(module), name)
+        if isinstance(item, type) or inspect.isfunction(item):
+            # A dataclass without a docstring is given its signature as one.
+            assert not (item.__doc__ or f"{name}(").startswith(f"{name}("), f"{module}.{name}"
+
+
+def test_the_core_is_imported_without_its_doors_and_its_kit() -> None:
+    """Whoever needs the rules alone does not wait for the rest."""
+    program = "import sys, ostiary_core; print(*(name for name in sys.modules if name.startswith('ostiary')))"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = result.stdout.split()
+    assert "ostiary_core" in loaded
+    assert [name for name in loaded if name.startswith(PUBLIC[1:3])] == []
+
+
+def test_an_import_of_what_is_not_public_would_be_seen() -> None:
+    assert not_public("from ostiary_core.http.form import x") == ["ostiary_core.http.form x"]
+    assert not_public("if x:\n    from ostiary_core import draw_token") == ["ostiary_core draw_token"]
+    assert not_public("import ostiary_net.sqlite") == ["ostiary_net.sqlite"]
+    assert not_public("import ostiary_core as core\ncore.decide(core.oauth)") == ["ostiary_core oauth"]
+    assert not_public("import trio\nfrom ostiary_core import decide") == []
+    assert python_blocks("```python\nx\n```\n```sh\ny\n```\n") == ["x\n"]
+    page = "\n### `a`\n\n| `b`, `c` | a `d` | `f.py` |\n\n### `e`\n\n| `g` | it | `g.py` |\n"
+    assert listed_names(page, "a") == {"b": "f.py", "c": "f.py"}

@@ -2,39 +2,164 @@
 
     decide(event, snapshot, now) -> Decision
 
-Events come in with the time and whatever randomness they need; decisions go out as a reply, guarded
-writes and facts. `MemoryStore` is the smallest thing that runs them; `ostiary_core.http` gives the token
-service its HTTP meaning, still without I/O.
+Events (`ostiary_core.events`) come in with the time and whatever randomness they need; decisions go out as a
+reply, guarded writes and facts. `MemoryStore` is the smallest thing that runs them; `ostiary_core.http` gives
+the token service its HTTP meaning, still without I/O; `ostiary_core.conformance` tells what is wrong with a
+store.
+
+What is named here and in these packages is for embedders (docs/embedding.md); every other module may move.
 """
 
 from ostiary_core.decide import decide, keys, take_turn
+from ostiary_core.history.session_history import EndingSought, SessionHistory, find_inherited_ending
 from ostiary_core.loading.keys import Keys
-from ostiary_core.loading.snapshot import NotLoaded, Snapshot, load
-from ostiary_core.model.decision import Decision
+from ostiary_core.loading.snapshot import Fetch, NotLoaded, Snapshot, load
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.model.decision import (
+    AccountKnown,
+    AuthorizationOffered,
+    BatchDone,
+    BatchRefused,
+    Change,
+    ClientKnown,
+    CodeIssued,
+    ConsentRefused,
+    Decision,
+    Delete,
+    Done,
+    Fact,
+    FactKind,
+    FieldFault,
+    FieldRule,
+    Insert,
+    LoginIssued,
+    PasswordOnFile,
+    Profile,
+    Refused,
+    Reply,
+    RoleKnown,
+    ScopeOffered,
+    SecretIssued,
+    TextCodeDrawn,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+    Update,
+    UserKnown,
+)
 from ostiary_core.model.instant import Instant, Monotonic
 from ostiary_core.model.policy import SPECIFICATION, Policy
+from ostiary_core.model.records import (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Epochs,
+    GrantType,
+    Identifier,
+    IdentifierKind,
+    Key,
+    Record,
+    RefreshToken,
+    Role,
+    Session,
+    SessionKind,
+    Table,
+    TextCode,
+    TextCodePurpose,
+    User,
+)
 from ostiary_core.model.secret import Digest, Entropy, Secret
 from ostiary_core.model.why import Why
-from ostiary_core.storage.store import LostRace, MemoryStore, Store
+from ostiary_core.retention import Expirable, ExpiredBatch, find_expired
+from ostiary_core.storage.json_codec import entry_from_text, identifier_text, record_from_text, to_text
+from ostiary_core.storage.listing import Listing, ListingStore, Page
+from ostiary_core.storage.store import LostRace, MemoryStore, Store, net_changes, retry_lost_races
 
 __all__ = [
     "SPECIFICATION",
+    "AccountKnown",
+    "Arrival",
+    "AuditEntry",
+    "AuthorizationCode",
+    "AuthorizationOffered",
+    "BatchDone",
+    "BatchRefused",
+    "Change",
+    "Client",
+    "ClientKnown",
+    "CodeIssued",
+    "Consent",
+    "ConsentRefused",
     "Decision",
+    "Delete",
     "Digest",
+    "Done",
+    "EndingSought",
     "Entropy",
+    "Epochs",
+    "Expirable",
+    "ExpiredBatch",
+    "Fact",
+    "FactKind",
+    "Fetch",
+    "FieldFault",
+    "FieldRule",
+    "GrantType",
+    "Identifier",
+    "IdentifierKind",
+    "Insert",
     "Instant",
+    "Key",
     "Keys",
+    "Listing",
+    "ListingStore",
+    "LoginIssued",
     "LostRace",
     "MemoryStore",
     "Monotonic",
     "NotLoaded",
+    "Origin",
+    "Page",
+    "PasswordOnFile",
     "Policy",
+    "Profile",
+    "Record",
+    "RefreshToken",
+    "Refused",
+    "Reply",
+    "Role",
+    "RoleKnown",
+    "ScopeOffered",
     "Secret",
+    "SecretIssued",
+    "Session",
+    "SessionHistory",
+    "SessionKind",
     "Snapshot",
     "Store",
+    "Table",
+    "TextCode",
+    "TextCodeDrawn",
+    "TextCodePurpose",
+    "TokenActive",
+    "TokenInactive",
+    "TokensIssued",
+    "Update",
+    "User",
+    "UserKnown",
     "Why",
+    "audit_entries",
     "decide",
+    "entry_from_text",
+    "find_expired",
+    "find_inherited_ending",
+    "identifier_text",
     "keys",
     "load",
+    "net_changes",
+    "record_from_text",
+    "retry_lost_races",
     "take_turn",
+    "to_text",
 ]

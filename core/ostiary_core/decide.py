@@ -108,7 +108,7 @@ def take_turn(
     An event that needs a consent and comes with an access token which a sign-in or a login refresh of the
     same turn makes raises `NotLoaded`: when the snapshot was loaded, nobody knew whose consent that is. No
     caller has a token before its turn is kept. Whoever foresees one, as a script with entropy of its own may,
-    takes two turns.
+    takes two turns. It raises what `decide` raises.
     """
     standing = snapshot.after(())
     decisions = []
@@ -120,10 +120,11 @@ def take_turn(
 
 
 def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SPECIFICATION) -> Decision:
-    """What is answered, what changes and what is worth telling.
+    """What is answered, what changes and what is worth telling, by the specification, or by another `policy`.
 
     `snapshot` must hold `keys(event)` and what they refer to, as `snapshot.load` does; a key that is
-    missing raises `NotLoaded`, which is a fault of the program and not of the event.
+    missing raises `NotLoaded`, and entropy of another length than 32 bytes `ValueError`: faults of the
+    program and not of the event.
     """
     rule = RULES[type(event)]
     if rule.by_policy:
@@ -132,7 +133,7 @@ def decide(event: e.Event, snapshot: Snapshot, now: Instant, policy: Policy = SP
 
 
 def keys(event: e.Event) -> Keys:
-    """The keys of `event`, in the same few tables whatever the state of the store."""
+    """What `event` needs loaded: the keys in its row of `RULES`, whatever the state of the store."""
     return RULES[type(event)].keys(event)
 
 

@@ -58,7 +58,10 @@ class Expirable(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExpiredBatch:
-    """Identifiers that a store found, and where to look on; None where it has been through."""
+    """Identifiers that a store found, and where to look on; None where it has been through.
+
+    `onward` is the store's own: whatever tells it the place where it stopped.
+    """
 
     identifiers: tuple[Any, ...]
     onward: bytes | None = None
@@ -111,7 +114,11 @@ def find_expired(
     policy: Policy,
     limit: int,
 ) -> ExpiredBatch:
-    """The same of a store that has nothing but its records; `sessions` are the identifiers there are."""
+    """Up to `limit` of the `records` that the rules may let go of at `now`, of one kind.
+
+    For a store that can do no more than list its records; `sessions` are the identifiers of all sessions that
+    there are. Each identifier is for a `RecordLapsed`, which looks at the record again.
+    """
     found = [record.key.id for record in records if _is_one(record, lapses, sessions, now, policy)]
     return ExpiredBatch(tuple(found[:limit]))
 

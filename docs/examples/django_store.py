@@ -11,13 +11,8 @@ from typing import Any
 
 from django.db import IntegrityError, models, transaction
 
-from ostiary_core import SPECIFICATION, Decision, Instant, LostRace, keys, load, take_turn
-from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
-from ostiary_core.model.decision import Change, Insert, Update
+import ostiary_core as core
 from ostiary_core.events import Event
-from ostiary_core.storage.json_codec import entry_from_text, identifier_text, record_from_text, to_text
-from ostiary_core.model.records import Key, Record, Session, Table
-from ostiary_core.storage.store import net_changes
 
 
 class StoredRecord(models.Model):  # type: ignore[misc]
@@ -43,15 +38,15 @@ class StoredEntry(models.Model):  # type: ignore[misc]
         app_label = "ostiary_example"
 
 
-def place_of(key: Key) -> str:
+def place_of(key: core.Key) -> str:
     """A record's primary key, by digest: the identifier of a name may have thousands of characters."""
-    return f"{key.table.value} {sha256(identifier_text(key).encode()).hexdigest()}"
+    return f"{key.table.value} {sha256(core.identifier_text(key).encode()).hexdigest()}"
 
 
-def columns_of(record: Record) -> dict[str, Any]:
+def columns_of(record: core.Record) -> dict[str, Any]:
     """What is written anew with every revision."""
-    token = record.access_digest.hex() if isinstance(record, Session) else None
-    return {"revision": record.revision, "access_token": token, "content": to_text(record)}
+    token = record.access_digest.hex() if isinstance(record, core.Session) else None
+    return {"revision": record.revision, "access_token": token, "content": core.to_text(record)}
 
 
 class DjangoStore:
@@ -59,59 +54,61 @@ class DjangoStore:
     turn needs `REPEATABLE READ`, and a serialization failure is a lost race."""
 
     def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+        self, events: Sequence[Event], now: core.Instant, origins: Sequence[core.Origin | None] = ()
+    ) -> list[core.Decision]:
         """Decide `events` and keep what they change, all of it or nothing."""
         with transaction.atomic():
-            snapshot = load(map(keys, events), self.fetch)
-            decisions = take_turn(events, snapshot, now, SPECIFICATION)
-            self.write(net_changes(decisions))
-            entries = audit_entries(decisions, origins, now)
-            StoredEntry.objects.bulk_create([StoredEntry(content=to_text(entry)) for entry in entries])
+            snapshot = core.load(map(core.keys, events), self.fetch)
+            decisions = core.take_turn(events, snapshot, now, core.SPECIFICATION)
+            self.write(core.net_changes(decisions))
+            entries = core.audit_entries(decisions, origins, now)
+            StoredEntry.objects.bulk_create([StoredEntry(content=core.to_text(entry)) for entry in entries])
         return decisions
 
-    def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
+    def fetch(self, table: core.Table, identifiers: Collection[Any]) -> Iterable[core.Record]:
         """The records that there are."""
-        if table is Table.ACCESS_TOKEN:
+        if table is core.Table.ACCESS_TOKEN:
             tokens = [digest.hex() for digest in identifiers]
             rows = StoredRecord.objects.filter(access_token__in=tokens)
-            return [record_from_text(Table.SESSION, row.content) for row in rows]
-        places = [place_of(Key(table, identifier)) for identifier in identifiers]
+            return [core.record_from_text(core.Table.SESSION, row.content) for row in rows]
+        places = [place_of(core.Key(table, identifier)) for identifier in identifiers]
         rows = StoredRecord.objects.filter(place__in=places)
-        return [record_from_text(table, row.content) for row in rows]
+        return [core.record_from_text(table, row.content) for row in rows]
 
-    def write(self, changes: Sequence[Change]) -> None:
+    def write(self, changes: Sequence[core.Change]) -> None:
         """Make all changes, or raise `LostRace` and make none."""
         with transaction.atomic():
             for change in changes:
                 self._write(change)
 
-    def _write(self, change: Change) -> None:
-        if isinstance(change, Insert):
+    def _write(self, change: core.Change) -> None:
+        if isinstance(change, core.Insert):
             self._insert(change.record)
             return
         before = change.before
         standing = StoredRecord.objects.filter(place=place_of(before.key), revision=before.revision)
-        if isinstance(change, Update):
+        if isinstance(change, core.Update):
             written = standing.update(**columns_of(change.after))
         else:
             written, _ = standing.delete()
         if not written:
-            raise LostRace(f"a record of table {before.table.name} is not at the revision it was read at")
+            raise core.LostRace(
+                f"a record of table {before.table.name} is not at the revision it was read at"
+            )
 
-    def _insert(self, record: Record) -> None:
+    def _insert(self, record: core.Record) -> None:
         row = StoredRecord(place=place_of(record.key), table=record.table.value, **columns_of(record))
         try:
             row.save(force_insert=True)
         except IntegrityError:
-            raise LostRace(f"a record of table {record.table.name} is there already") from None
+            raise core.LostRace(f"a record of table {record.table.name} is there already") from None
 
-    def records(self, table: Table) -> tuple[Record, ...]:
+    def records(self, table: core.Table) -> tuple[core.Record, ...]:
         """Everything in one table."""
         rows = StoredRecord.objects.filter(table=table.value)
-        return tuple(record_from_text(table, row.content) for row in rows)
+        return tuple(core.record_from_text(table, row.content) for row in rows)
 
-    def audit(self) -> tuple[AuditEntry, ...]:
+    def audit(self) -> tuple[core.AuditEntry, ...]:
         """The whole trail, the oldest first."""
         rows = StoredEntry.objects.order_by("id")
-        return tuple(replace(entry_from_text(row.content), number=row.id) for row in rows)
+        return tuple(replace(core.entry_from_text(row.content), number=row.id) for row in rows)

@@ -12,8 +12,7 @@ from hashlib import sha256
 from itertools import count
 from urllib.parse import parse_qs, urlsplit
 
-from ostiary_core import Entropy, Instant, Monotonic, Store
-from ostiary_core.model.decision import CodeIssued, LoginIssued, SecretIssued
+from ostiary_core import CodeIssued, Entropy, Instant, LoginIssued, Monotonic, SecretIssued, Store
 from ostiary_core.events import (
     AuthorizationParameters,
     ClientRegistered,

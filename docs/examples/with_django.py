@@ -20,8 +20,7 @@ from django.urls import re_path
 from first_records import entropy, make_first_records, monotonic, now
 
 from ostiary_core import Instant, Monotonic
-from ostiary_core.http import Request, TokenEndpoint
-from ostiary_core.http.form import LONGEST_FORM
+from ostiary_core.http import LONGEST_FORM, Request, TokenEndpoint
 
 logger = logging.getLogger(__name__)
 

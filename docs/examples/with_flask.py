@@ -11,8 +11,7 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import ClientDisconnected
 
 from ostiary_core import Instant, MemoryStore, Monotonic, Store
-from ostiary_core.http import Request, TokenEndpoint
-from ostiary_core.http.form import LONGEST_FORM
+from ostiary_core.http import LONGEST_FORM, Request, TokenEndpoint
 
 PATHS = "/api/oauth2/<operation>"
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]

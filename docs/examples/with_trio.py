@@ -12,8 +12,7 @@ import trio
 from first_records import entropy, make_first_records, monotonic, now
 
 from ostiary_core import Instant, MemoryStore, Monotonic, Store
-from ostiary_core.http import Answer, Request, TokenEndpoint
-from ostiary_core.http.form import LONGEST_FORM
+from ostiary_core.http import LONGEST_FORM, Answer, Request, TokenEndpoint
 
 PATIENCE_SECONDS = 30
 

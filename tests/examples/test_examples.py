@@ -13,10 +13,8 @@ import pytest
 import trio
 from first_records import REDIRECT_URI, VERIFIER, make_first_records
 
-from ostiary_core import Instant, MemoryStore, Store
+from ostiary_core import Instant, MemoryStore, Refused, Store, Table, UserKnown
 from ostiary_core.conformance import check_store
-from ostiary_core.model.decision import Refused, UserKnown
-from ostiary_core.model.records import Table
 from tests.core import asks
 from tests.examples.doors import EXAMPLES, django_store, opened, opened_on_unix_socket, over_sockets
 from tests.examples.listening import SocketDoor, listening

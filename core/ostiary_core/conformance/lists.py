@@ -66,8 +66,8 @@ def a_session_has_its_own_life(bench: Bench) -> None:
         kinds = [entry.kind for entry in found.entries]
         require(kinds == [entry.kind for entry in expected.entries], "the life of a session lacks entries")
         require(
-            (found.find_inherited_ending and found.find_inherited_ending.kind)
-            == (expected.find_inherited_ending and expected.find_inherited_ending.kind),
+            (found.inherited_ending and found.inherited_ending.kind)
+            == (expected.inherited_ending and expected.inherited_ending.kind),
             "what ended a session from above is not found",
         )
     require(store.session_history("nobody") is None, "a session that is not there has a life")

@@ -232,6 +232,7 @@ Event = (
     | RecordLapsed
     | AllOrNothing
 )
+"""Everything that `decide` decides."""
 
 
 def with_clock_ahead(event: Event, by_ms: int) -> Event:

@@ -7,7 +7,7 @@ from ostiary_core.model.secret import Secret
 
 
 class AuthenticationMethod(StrEnum):
-    """How a client presented its secret; it decides the status of `invalid_client`."""
+    """How a client presented its secret (RFC 6749 §2.3.1); it decides the status of `invalid_client`."""
 
     BASIC = "client_secret_basic"
     FORM = "client_secret_post"
@@ -35,3 +35,4 @@ class Operator:
 
 
 Caller = SignedIn | Operator
+"""Who asks for something of the backend's own interface."""

@@ -24,6 +24,6 @@ class GraceLapsed:
 
 @immutable(kw_only=True)
 class RecordLapsed:
-    """The sweeper found a record that may have outlived its use (`lapsing`)."""
+    """The sweeper found a record that may have outlived its use (`ostiary_core.retention`)."""
 
     key: Key = field(repr=False)

@@ -181,8 +181,8 @@ def _outcome(life: SessionHistory, now: Instant) -> Step:
         if entry is None:
             return Step(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
         return _of(entry, StepKind.ENDED)
-    if life.find_inherited_ending is not None:
-        return _of(life.find_inherited_ending, StepKind.ENDED)
+    if life.inherited_ending is not None:
+        return _of(life.inherited_ending, StepKind.ENDED)
     if now >= session.expires_at:
         return Step(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
     why = inherited_ending(session, life.snapshot)

@@ -27,7 +27,7 @@ class SessionHistory:
     """The session with its user, client and consent, for `session.state_of` and `inherited_ending`."""
     entries: tuple[AuditEntry, ...]
     """The session's own, the oldest first."""
-    find_inherited_ending: AuditEntry | None
+    inherited_ending: AuditEntry | None
     """The entry of the user-, client- or consent-wide ending that took the session with it."""
 
 

@@ -25,6 +25,7 @@ class Answer:
 
     status: int
     headers: Headers
+    """Names in lower case, `content-length` among them."""
     body: bytes
 
     def __repr__(self) -> str:

@@ -82,7 +82,10 @@ def _raw(text: str | bytes) -> bytes:
 
 @immutable(kw_only=True)
 class PendingRequest:
-    """A request that has to be decided: its event, where and when it came from, and how it is answered."""
+    """A request that has to be decided: its event, where and when it came from, and how it is answered.
+
+    Only `TokenEndpoint.receive` makes one. Where its turn loses a race, take the turn again.
+    """
 
     event: TokenServiceEvent | ProfileRequested
     origin: Origin
@@ -121,7 +124,10 @@ def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer
 
 
 class TokenEndpoint:
-    """The token service of one process, which counts who asks how often (READINGS 30)."""
+    """The token service of one process, which counts who asks how often (READINGS 30).
+
+    Give `rate_windows` where the limits are not to be those of the specification.
+    """
 
     def __init__(self, rate_windows: RateWindows | None = None) -> None:
         self.rate_windows: Final = rate_windows or RateWindows()

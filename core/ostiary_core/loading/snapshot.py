@@ -48,7 +48,11 @@ class NotLoaded(LookupError):
 
 
 class Snapshot:
-    """Records by key, with None for a known absence. Reading any other key raises `NotLoaded`."""
+    """Records by key, with None for a known absence. Reading any other key raises `NotLoaded`.
+
+    Each method gives the record of one table that stands under an identifier; tokens and codes are identified
+    by their digests. `load` makes a snapshot for a turn, and no decision changes it.
+    """
 
     __slots__ = ("_records",)
 
@@ -136,7 +140,8 @@ _TABLES: Final = tuple(Table)
 def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
     """Load what some events need, for all of them together: at most one `fetch` for each table.
 
-    Tables are taken in their order, so that what a record refers to is known before its table's turn.
+    Tables are taken in their order, so that what a record refers to is known before its table's turn. What
+    `fetch` raises goes through.
     """
     wanted = tuple(wanted)
     loaded = Snapshot({})

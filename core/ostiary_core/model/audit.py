@@ -24,9 +24,11 @@ class Origin:
     """Where an event came from: the request behind it."""
 
     trace_id: str
+    """Names the request in the log and in failures."""
     source: str
     """The address of whoever asked."""
     user_agent: str | None
+    """As Latin-1 has its bytes; None where there was none."""
 
 
 @immutable(kw_only=True)
@@ -58,7 +60,8 @@ def audit_entries(
 ) -> list[AuditEntry]:
     """The entries of a turn taken at `now`, in the order of its facts.
 
-    `origins` has one for each decision, None where there was no request; or none at all.
+    `origins` has one for each decision, None where there was no request; or none at all. Any other number of
+    them raises `ValueError`.
     """
     told = list(decisions)
     if origins and len(origins) != len(told):

@@ -64,12 +64,14 @@ class Update:
 
 @immutable()
 class Delete:
-    """No record any more where `before` stood."""
+    """No record any more where `before` stood, if its revision still does."""
 
     before: Record
 
 
 Change = Insert | Update | Delete
+"""One guarded write of one record. A store makes all those of a turn or, raising `LostRace` where one of them
+does not find what it should, none."""
 
 
 # --- facts
@@ -192,12 +194,16 @@ class FieldFault:
     """One bad field: where it is, and the rule it broke; of a whole record, why it was refused."""
 
     path: str
+    """The name of the field in the JSON object, form or query."""
     rule: FieldRule | Why
 
 
 @immutable()
 class Refused:
-    """The answer no, and why. It may come with changes: some refusals commit (STYLE: Words)."""
+    """The answer no, and why; `ostiary_core.http.meanings` says what each reason is in HTTP ("Errors").
+
+    It may come with changes: some refusals commit, as a wrong verifier voids the code.
+    """
 
     why: Why
     faults: tuple[FieldFault, ...] = ()
@@ -216,7 +222,9 @@ class TokensIssued:
 
     access_token: Secret
     expires_in_seconds: int
+    """Of the access token, rounded down (READINGS 8)."""
     refresh_token: Secret | None
+    """None for client credentials (RFC 6749 §4.4.3)."""
     scopes: tuple[str, ...]
 
 
@@ -227,19 +235,21 @@ class TokenActive:
     client_id: str
     scopes: tuple[str, ...]
     is_access_token: bool
+    """Else it is a refresh token."""
     expires_at: Instant
     user_id: str | None
+    """None, like `username`, for a session of client credentials."""
     username: str | None
 
 
 @immutable()
 class TokenInactive:
-    """An introspected token that is not good, or none of the caller's business."""
+    """An introspected token that is not good, or none of the caller's business (RFC 7662 §2.2)."""
 
 
 @immutable(kw_only=True)
 class Profile:
-    """What user-info shows, and no more."""
+    """What user-info shows, and no more ("User profile")."""
 
     user_id: str
     username: str
@@ -250,7 +260,7 @@ class Profile:
 
 @immutable(kw_only=True)
 class ScopeOffered:
-    """A scope the client asks for, and whether it needs nobody's yes."""
+    """A scope the client asks for, and whether it needs nobody's yes ("GET /sso")."""
 
     scope: str
     auto_approved: bool
@@ -258,7 +268,11 @@ class ScopeOffered:
 
 @immutable(kw_only=True)
 class AuthorizationOffered:
-    """An authorization request that is in order: who asks, for what, and whether to ask the user."""
+    """An authorization request that is in order: who asks, for what, and whether to ask the user.
+
+    The page of "GET /sso" shows it. `client_name` and `user_name` are for people; `username` is what the user
+    signs in with.
+    """
 
     client_id: str
     client_name: str
@@ -270,21 +284,24 @@ class AuthorizationOffered:
 
 @immutable()
 class CodeIssued:
-    """Where to send the browser with a fresh code; secret, as the address holds the code."""
+    """Where to send the browser with a fresh code (RFC 6749 §4.1.2); secret, as the code is in it."""
 
     redirect_to: Secret
 
 
 @immutable()
 class ConsentRefused:
-    """Where to send the browser with `access_denied`; not printed, as it holds the client's `state`."""
+    """Where to send the browser with `access_denied` (RFC 6749 §4.1.2.1).
+
+    It is not printed, as it holds the client's `state`.
+    """
 
     redirect_to: str = field(repr=False)
 
 
 @immutable(kw_only=True)
 class LoginIssued:
-    """A login session's pair of tokens."""
+    """A login session's pair of tokens (READINGS 25), and whether its password must be changed first."""
 
     tokens: TokensIssued
     user_id: str
@@ -293,14 +310,17 @@ class LoginIssued:
 
 @immutable()
 class PasswordOnFile:
-    """The hash to verify a password against; None where there is no such account."""
+    """The hash to verify a password against, in its encoded form; None where there is no such account.
+
+    Verify against some hash then too, so that both take as long.
+    """
 
     password_hash: str | None = field(repr=False)
 
 
 @immutable(kw_only=True)
 class AccountKnown:
-    """Who is calling, with roles and permissions; no user for the operator."""
+    """Who is calling, with roles and the codes of all they may do; no user and session for the operator."""
 
     user: User | None
     roles: tuple[Role, ...]
@@ -331,7 +351,7 @@ class ClientKnown:
 
 @immutable()
 class SecretIssued:
-    """A client with its new secret, in plain text for this once."""
+    """A client with its new secret, in plain text for this once (READINGS 20)."""
 
     client: Client
     secret: Secret
@@ -339,7 +359,7 @@ class SecretIssued:
 
 @immutable()
 class TextCodeDrawn:
-    """The code to send, or None where nothing is to be sent; outside, both look the same."""
+    """The code to send, or None where nothing is to be sent; outside, both look the same (READINGS 28)."""
 
     code: Secret | None
     addressee: User | None = None
@@ -348,14 +368,14 @@ class TextCodeDrawn:
 
 @immutable()
 class BatchDone:
-    """Every event of a batch was decided with a yes; their replies in order."""
+    """Every event of a batch (`AllOrNothing`) was decided with a yes; their replies in order."""
 
     replies: tuple["Reply", ...]
 
 
 @immutable()
 class BatchRefused:
-    """Nothing of a batch was done: the events that were refused, by their place in it, and why."""
+    """Nothing of a batch was done: the events that were refused, by their place in it from 0, and why."""
 
     refusals: tuple[tuple[int, Refused], ...]
 
@@ -381,11 +401,15 @@ Reply = (
     | BatchDone
     | BatchRefused
 )
+"""What is answered to an event; which of these, the rules of each event say."""
 
 
 @immutable()
 class Decision:
-    """The whole outcome of one event."""
+    """The whole outcome of one event: what to answer, to write, and to put into the audit trail.
+
+    Answer only when the changes are kept.
+    """
 
     reply: Reply
     changes: tuple[Change, ...] = ()

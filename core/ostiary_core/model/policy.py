@@ -9,7 +9,10 @@ __all__ = ["SPECIFICATION", "Policy"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What the rules are parametrised by; the defaults are the specification's ("Limits", rule 4)."""
+    """What the rules are parametrised by; the defaults are the specification's ("Limits", rule 4).
+
+    What ends in `_seconds` is in whole seconds; other numbers are counts.
+    """
 
     code_seconds: int = 300
     grace_seconds: int = 30
@@ -27,7 +30,9 @@ class Policy:
     """Failed sign-ins of one account that cost nothing; from there each one doubles the wait."""
     longest_sign_in_wait_seconds: int = 15 * 60
     text_code_seconds: int = 600
+    """How long a code in a text message can be entered (READINGS 28)."""
     text_code_tries: int = 5
+    """As many wrong entries make a code worthless."""
     text_code_pause_seconds: int = 60
     """A number is sent no further code for so long."""
     text_codes_a_day: int = 10

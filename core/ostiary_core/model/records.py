@@ -63,7 +63,11 @@ RECORD_TABLES: Final = tuple(table for table in Table if table is not Table.ACCE
 
 
 class Key(NamedTuple):
-    """The address of one record: its table and its identifier there."""
+    """The address of one record: its table and its identifier there.
+
+    That is a text for clients, users, roles and sessions; a digest for tokens and codes; a pair of texts for
+    identifiers (kind, value), consents (user, client) and text codes (purpose, number).
+    """
 
     table: Table
     id: bytes | str | tuple[str, str]
@@ -360,6 +364,7 @@ class TextCode:
 
 
 Record = Client | User | Role | Identifier | AuthorizationCode | Session | RefreshToken | Consent | TextCode
+"""Anything that is stored; each has a `table`, a `key` and a `revision`, which begins at 1."""
 
 R = TypeVar("R", bound=Record)
 

@@ -59,14 +59,17 @@ def to_text(item: Record | AuditEntry) -> str:
 
 
 def record_from_text(table: Table, text: str) -> Record:
-    """The record of `table` that `to_text` made this of."""
+    """The record of `table` that `to_text` made this of.
+
+    Any other text raises: `ValueError` where it is no JSON, `KeyError` or `TypeError` where fields differ.
+    """
     kind, hints = _KINDS[table]
     made: Record = _made(kind, hints, text)
     return made
 
 
 def entry_from_text(text: str) -> AuditEntry:
-    """The audit entry that `to_text` made this of."""
+    """The audit entry that `to_text` made this of; any other raises as `record_from_text` says."""
     made: AuditEntry = _made(AuditEntry, _ENTRY_HINTS, text)
     return made
 

@@ -72,6 +72,8 @@ class Store(Protocol):
     ) -> list[Decision]:
         """Decide `events` in order at `now` and keep what they change; all of it or, raising, nothing.
 
+        It raises `LostRace` where another writer was quicker, and whatever the storage itself raises.
+
         `origins` has one for each event, None where there was no request, or none at all: where the
         audit entries of the turn came from. They are kept together with the changes.
         """
@@ -204,7 +206,7 @@ class MemoryStore:
             session=session,
             snapshot=snapshot,
             entries=tuple(entry for entry in self._audit if entry.session_id == session_id),
-            find_inherited_ending=find_inherited_ending(session, snapshot, self._ending),
+            inherited_ending=find_inherited_ending(session, snapshot, self._ending),
         )
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:

@@ -47,6 +47,7 @@ class RateWindows:
 
     Memory is bounded whatever the number of sources: past `most_sources` in one minute, further sources
     share a fixed number of counters. That can refuse a stranger too early, never let one through too often.
+    `scale` multiplies every limit, none of which falls below 1.
     """
 
     def __init__(self, *, scale: float = 1.0, most_sources: int = 100_000) -> None:

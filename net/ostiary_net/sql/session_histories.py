@@ -52,5 +52,5 @@ def read_session_history(
         session=session,
         snapshot=snapshot,
         entries=tuple(ENTRIES.from_row(row) for row in rows),
-        find_inherited_ending=find_inherited_ending(session, snapshot, find),
+        inherited_ending=find_inherited_ending(session, snapshot, find),
     )
