@@ -1,4 +1,4 @@
-"""The client: registered, changed, enabled, disabled, deleted.
+"""What administrators do with clients: register, change, enable, disable, delete.
 
 Rules, all in this file ("Client", READINGS 9, 33, 37):
 
@@ -63,7 +63,7 @@ __all__ = [
 
 
 def built_in_client(client_id: str, now: Instant) -> Client:
-    """One of the backend's own clients; nobody can authenticate as it."""
+    """Make one of the backend's own clients; nobody can authenticate as it."""
     return Client(
         client_id=client_id,
         name=client_id,
@@ -82,7 +82,7 @@ def built_in_client(client_id: str, now: Instant) -> Client:
 
 
 def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
-    """A new client and, for this once, its secret in plain text."""
+    """Register a new client; only this answer shows its secret in plain text."""
     who = allowed(event.caller, Permission.CLIENT_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -95,7 +95,7 @@ def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decis
 
 
 def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the client, or changes the one there is if that is asked for."""
+    """Import one row of a sheet: register the client or, with `replace`, change the one there is."""
     client_id = event.fields.get("clientId")
     standing = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and standing is not None and standing.deleted_at is None:
@@ -108,7 +108,7 @@ def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decis
 
 
 def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """One client, the backend's own among them."""
+    """Show one client, which may be one of the backend's own."""
     who = allowed(event.caller, Permission.CLIENT_LIST, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -141,8 +141,8 @@ def _registered(fields: ClientFields, who: Person | Operator, entropy: Entropy, 
 
 
 def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
-    """Other fields for a client; issued tokens keep what they were granted (READINGS 34), and what stands
-    already changes nothing."""
+    """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
+    stored already change nothing."""
     found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -172,7 +172,7 @@ def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
-    """The client may authenticate again."""
+    """Enable a client: it may authenticate again."""
     found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -186,7 +186,7 @@ def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision:
-    """All sessions of the client end at once; it can no longer authenticate."""
+    """Disable a client: all its sessions end at once, and it can no longer authenticate."""
     found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -202,7 +202,7 @@ def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision
 
 
 def delete(event: ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
-    """As disabling, for good; the record stays so that the identifier is never given out again."""
+    """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
     found = changeable(event.caller, Permission.CLIENT_DELETE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -216,7 +216,7 @@ def delete(event: ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
 def changeable(
     caller: Caller, permission: Permission, client_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, Client] | Why:
-    """The client an allowed caller may act on: one that is there and not the backend's own."""
+    """Find the client that the caller may change: one that exists and is not the backend's own."""
     who = allowed(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return who
@@ -229,5 +229,5 @@ def changeable(
 
 
 def told(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
-    """What an administrator did with a client, for the audit trail."""
+    """Make the fact of what an administrator did with a client, for the audit trail."""
     return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)

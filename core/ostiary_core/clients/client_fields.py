@@ -1,4 +1,4 @@
-"""The fields of a client as an administrator sends them, and what each of them must be.
+"""The fields of a client that an administrator sends, and the rule for each of them.
 
 Every bad field is named at once ("General envelope", 400). The rules are those of the specification's
 Client table.
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The allowed lifetimes and the one taken when none is given, in seconds."""
+    """The shortest, the longest and the default lifetime, in seconds."""
 
     least: int
     most: int
@@ -71,7 +71,7 @@ _KNOWN: Final = _SHOWN_ONLY | frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientFields:
-    """What an administrator decides of a client."""
+    """The fields of a client that an administrator sets."""
 
     client_id: str
     name: str
@@ -114,7 +114,7 @@ def is_redirect_uri(text: str) -> bool:
 def read_client_fields(
     fields: Mapping[str, object], standing: Client | None = None
 ) -> ClientFields | tuple[FieldFault, ...]:
-    """The fields of a new client, or of `standing` with some replaced; else every fault."""
+    """Read the fields of a new client, or of `stored` with some replaced; else return every fault."""
     reader = FieldReader(fields, _KNOWN)
     client_id = reader.text("clientId", None if standing is None else standing.client_id, 64)
     if standing is not None and reader.given("clientId") and client_id != standing.client_id:

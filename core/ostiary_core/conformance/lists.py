@@ -1,4 +1,4 @@
-"""Checks of lists, for a store that can be looked through: the pages are those of the reference."""
+"""Checks of lists: a store with lists gives the same pages as the reference store."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ _RESOURCES: tuple[Resource[Any], ...] = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS,
 
 
 def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
-    """Every resource, page by page, the whole of it and sorted by each of its fields, both ways."""
+    """Check that every resource has the reference's pages, sorted by each of its fields, both ways."""
     store, reference, now = _lived(bench)
     for resource in _RESOURCES:
         page, total = 1, 1
@@ -41,7 +41,7 @@ def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
 
 
 def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
-    """`items_after` goes on behind any item to the end of a list, both ways."""
+    """Check that `items_after` continues after any item to the end of a list, both ways."""
     store, reference, now = _lived(bench)
     for resource in _RESOURCES:
         for descending in (False, True):
@@ -56,7 +56,7 @@ def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
 
 
 def a_session_has_its_own_life(bench: Bench) -> None:
-    """`session_history` and `last_used` tell what the reference tells."""
+    """Check that `session_history` and `last_used` return what the reference returns."""
     store, reference, _ = _lived(bench)
     for session in reference.records(Table.SESSION):
         session_id = str(session.key.id)

@@ -1,4 +1,4 @@
-"""One pass over an audit trail: its sessions lived again, under one set of rules, on a store of its own.
+"""Runs an audit trail through one set of rules, on a store of its own.
 
 A trail holds no token, so each session is started afresh with tokens of its own, and what the trail tells of
 it is done to it at the same instants, with the same User-Agents: rotations, retries, endings.
@@ -60,7 +60,7 @@ _MADE_IN_A_SESSION: Final = frozenset({Why.PASSWORD_CHANGED, Why.PHONE_CHANGED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a trail is replayed under: the policy, and the lifetimes that every client is given."""
+    """The rules for one run of a trail: the policy, and the lifetimes of every client."""
 
     policy: Policy = SPECIFICATION
     access_token_seconds: int = 1_800
@@ -74,7 +74,7 @@ RECORDED: Final = Rules()
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one request went: refused, or tokens issued; and whether by rotating or repeating."""
+    """The outcome of one request: refused, or tokens issued by a rotation or a repetition."""
 
     kind: FactKind | None
     why: Why | None
@@ -86,7 +86,7 @@ class Outcome:
 
 @dataclass
 class _Life:
-    """A session of the trail as it is replayed: its record here, and its refresh tokens, oldest first."""
+    """A session of the trail in this run: its identifier here, and its refresh tokens, oldest first."""
 
     session_id: str
     tokens: list[Secret]
@@ -94,7 +94,7 @@ class _Life:
 
 @dataclass
 class Retracing:
-    """The pass, as far as it has come."""
+    """One run over a trail: its rules, its store, and the sessions so far."""
 
     rules: Rules
     lives: dict[str, _Life] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Retracing:
         self._store = MemoryStore(self.rules.policy)
 
     def take(self, entry: AuditEntry) -> Outcome | None:
-        """Let happen what an entry tells of; how it went, where it was a refresh token presented."""
+        """Do what an entry tells of; return the outcome if it presented a refresh token."""
         match entry.kind:
             case FactKind.SESSION_STARTED:
                 self._start(entry)
@@ -131,7 +131,7 @@ class Retracing:
         return None
 
     def _start(self, entry: AuditEntry) -> None:
-        """A session begins, unless it has."""
+        """Start the session of an entry, unless it started before."""
         if entry.session_id is None or entry.client_id is None or entry.session_id in self.lives:
             return
         client, user, consent = self._client(entry.client_id), None, None
@@ -156,7 +156,7 @@ class Retracing:
         self.lives[entry.session_id] = _Life(made.session_id, tokens)
 
     def _present(self, entry: AuditEntry, generations_back: int) -> Outcome:
-        """A refresh token comes, the present one or one so far back."""
+        """Present a refresh token: the present one, or one so many generations back."""
         life = None if entry.session_id is None else self.lives.get(entry.session_id)
         session = None if life is None else self._session(life)
         if life is None or session is None or len(life.tokens) <= generations_back:
@@ -206,8 +206,10 @@ class Retracing:
             self._store.write(changes)
 
     def _bring_along(self, entry: AuditEntry) -> None:
-        """The login session in which a user made a change that ended all others: it has lived on if it
-        rotates afterwards, and a trail does not name it before."""
+        """Move to the new epoch a login session that survived the ending of its user's other sessions.
+
+        The change was made in it. The trail names it only by a rotation afterwards.
+        """
         life = None if entry.session_id is None else self.lives.get(entry.session_id)
         session = None if life is None else self._session(life)
         if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
@@ -218,7 +220,7 @@ class Retracing:
             self._store.write([Update(session, brought)])
 
     def _next_epoch(self, key: Key, why: Why | None = None) -> None:
-        """An ending of a user, client or consent; of one that no session was seen of, nothing."""
+        """End a user, client or consent by its next epoch; nothing happens to one without sessions here."""
         for record in self._store.fetch(key.table, [key.id]):
             if isinstance(record, User | Client):
                 self._store.write([Update(record, revised(record, epoch=record.epoch + 1, epoch_why=why))])
@@ -280,5 +282,5 @@ class Retracing:
 
 
 def _entropy(seed: str) -> Entropy:
-    """Of no use to anybody: tokens made of it open nothing."""
+    """Make entropy from a seed; tokens made of it are valid nowhere but in this run."""
     return Entropy(sha256(seed.encode("utf-8", "surrogatepass")).digest())

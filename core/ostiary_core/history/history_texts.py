@@ -1,4 +1,4 @@
-"""The life of a session in words, in both languages: a sentence for each step, and one for the whole.
+"""The history of a session in words, in both languages: a sentence for each step and for the retries.
 
 Times are ISO-8601 in UTC. A User-Agent is whatever a client sent, so it is quoted, cut to a line's length,
 and shown without the characters that would command a terminal.
@@ -87,7 +87,7 @@ def step_text(
     names: Names = MappingProxyType({}),
     policy: Policy = SPECIFICATION,
 ) -> str:
-    """One step as a sentence."""
+    """Write one step as a sentence."""
     match step.kind:
         case StepKind.ISSUED:
             text = _issued(of, language) + _from(step, language)
@@ -127,7 +127,7 @@ def step_text(
 
 
 def near_misses_text(of: Explanation, language: Language) -> str:
-    """How often a safe retry saved the client, and how late."""
+    """Write how often, and how late, a safe retry saved the client."""
     misses = of.near_misses
     if misses.latest_delay_ms is None or misses.longest_delay_ms is None:
         return _choose(language, "No safe retry was needed.", "未发生安全重试。")
@@ -144,7 +144,7 @@ def near_misses_text(of: Explanation, language: Language) -> str:
 
 
 def duration_text(milliseconds: int, language: Language) -> str:
-    """A duration in its two largest units; seconds to the millisecond below a minute.
+    """Write a duration in its two largest units; below a minute, in seconds to the millisecond.
 
     >>> duration_text(31_000, Language.EN), duration_text(90_061_000, Language.EN)
     ('31.000 s', '1 d 1 h')
@@ -163,12 +163,12 @@ def duration_text(milliseconds: int, language: Language) -> str:
 
 
 def time_text(at: Instant | None, language: Language) -> str:
-    """When a step was."""
+    """Write the time of a step."""
     return _choose(language, "(unknown)", "（未知）") if at is None else iso_time(at)
 
 
 def shown(text: str) -> str:
-    """What a client sent, fit to be shown on one line.
+    """Quote a text from a client so that it can be shown on one line.
 
     >>> shown("curl\\x1b[31m")
     '"curl\\\\x1b[31m"'
@@ -267,7 +267,7 @@ def _choose(language: Language, english: str, chinese: str) -> str:
 
 
 def _actor(step: Step, language: Language, names: Names) -> str:
-    """Who did it: an administrator by name, else whoever runs the machine; None is on record for both."""
+    """Name who did a step: an administrator, or the operator; the trail has no identifier of the latter."""
     if step.actor_id is not None:
         name = names.get(step.actor_id, step.actor_id)
         return _choose(language, f"The administrator {name}", f"管理员 {name} ")
@@ -282,7 +282,7 @@ def _delay(step: Step, language: Language) -> str:
 
 
 def _from(step: Step, language: Language) -> str:
-    """The request behind a step, where there was one."""
+    """Write the source and User-Agent of a step's request, if there was one."""
     if step.source is None:
         return ""
     return f"{_source(step, language)}{_choose(language, ', ', '，')}{_agent(step.user_agent, language)}"

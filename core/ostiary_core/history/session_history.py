@@ -1,9 +1,9 @@
-"""The life of one session, for whoever asks why it ended.
+"""The history of one session: its record and its audit entries, to say why it ended.
 
 Most endings are the session's own and stand in its record. One of its user, client or consent leaves the
-session untouched (`endings`), so its entry in the audit trail has to be found: every such ending moved one
-epoch on and left one entry, so it is as many entries back as the epoch has moved on since the one after
-the session's.
+session untouched (`inherited_endings`), so its entry in the audit trail has to be found: every such ending
+moved one epoch on and left one entry, so it is as many entries back as the epoch has moved on since the one
+after the session's.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ __all__ = ["EndingSought", "SessionHistory", "find_inherited_ending", "history_k
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionHistory:
-    """All there is to tell about one session: its record, what it stands on, and its audit entries."""
+    """One session with its user, client, consent and audit entries."""
 
     session: Session
     snapshot: Snapshot
@@ -33,7 +33,7 @@ class SessionHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndingSought:
-    """Which entry to look for: the one with `newer` of its like after it."""
+    """A query for one audit entry: the one that `newer` entries of the same kinds follow."""
 
     kinds: tuple[FactKind, ...]
     user_id: str | None = None
@@ -45,14 +45,14 @@ class EndingSought:
 
 
 def history_keys(session_id: str) -> tuple[Key, ...]:
-    """What to load for a `SessionHistory`; the rest follows by reference."""
+    """The key to load for a `SessionHistory`; the other records follow by reference."""
     return (Key(Table.SESSION, session_id),)
 
 
 def find_inherited_ending(
     session: Session, snapshot: Snapshot, find: Callable[[EndingSought], AuditEntry | None]
 ) -> AuditEntry | None:
-    """The first ending of the session's user, client or consent while it ran; `find` looks for one."""
+    """Find the first ending of the session's user, client or consent while it ran; `find` answers a query."""
     if session.ended_at is not None:
         return None
     found = (find(sought) for sought in _endings(session, snapshot))

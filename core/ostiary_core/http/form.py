@@ -1,4 +1,4 @@
-"""Bodies in `application/x-www-form-urlencoded`, read strictly (READINGS 14)."""
+"""Reads bodies in `application/x-www-form-urlencoded`, strictly (READINGS 14)."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,8 +30,8 @@ def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[b
 
 
 def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether a request says, once and clearly, that its body is a form, of whatever parameters: only another
-    charset than UTF-8 makes it none (READINGS 44)."""
+    """Whether a request has one Content-Type and it is a form, with any parameters but a charset other than
+    UTF-8 (READINGS 44)."""
     content_types = header_values(headers, b"content-type")
     if len(content_types) != 1:
         return False
@@ -47,13 +47,12 @@ def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
 
 
 def _unquoted(value: bytes) -> bytes:
-    """A value without its quotes and the backslashes inside of them (RFC 9110 §5.6.4)."""
+    """Remove the quotes of a value and the backslashes inside them (RFC 9110 §5.6.4)."""
     return re.sub(rb"\\(.)", rb"\1", value[1:-1]) if value.startswith(b'"') else value
 
 
 def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
-    """The fields of a body that is said to be a form, those without a value left out (RFC 6749 §3.2); else
-    what is wrong with it.
+    """Read the fields of a form body, without those that are empty (RFC 6749 §3.2); else say what is wrong.
 
     It is UTF-8 as it comes, and so is what its escapes stand for: no character is half of each. No field
     may come twice or look like an array or object; NUL is in no value.

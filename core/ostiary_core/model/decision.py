@@ -1,4 +1,4 @@
-"""What `decide` gives back: a reply, the guarded writes, and the facts worth telling."""
+"""The outcome of an event: the reply, the guarded writes, and the facts for the audit trail."""
 
 from dataclasses import field
 from enum import StrEnum
@@ -49,14 +49,14 @@ __all__ = [
 
 @immutable()
 class Insert:
-    """A new record, where there is none under its key."""
+    """Write a new record, if there is none under its key."""
 
     record: Record
 
 
 @immutable()
 class Update:
-    """`after` in place of `before`, if the revision of `before` still stands."""
+    """Write `after` in place of `before`, if the stored record still has the revision of `before`."""
 
     before: Record
     after: Record
@@ -64,7 +64,7 @@ class Update:
 
 @immutable()
 class Delete:
-    """No record any more where `before` stood."""
+    """Remove the record `before`, if the stored record still has its revision."""
 
     before: Record
 
@@ -76,7 +76,7 @@ Change = Insert | Update | Delete
 
 
 class FactKind(StrEnum):
-    """What the audit trail and the metrics are told."""
+    """The kinds of facts that go to the audit trail and the metrics."""
 
     CODE_ISSUED = "code-issued"
     CODE_USED = "code-used"
@@ -139,7 +139,7 @@ class Fact:
 
 
 class FieldRule(StrEnum):
-    """What a field of a registration was expected to be."""
+    """The rules that a field can break, for the message that names the field."""
 
     REQUIRED = "required"
     UNKNOWN = "unknown"
@@ -189,7 +189,7 @@ class FieldRule(StrEnum):
 
 @immutable()
 class FieldFault:
-    """One bad field: where it is, and the rule it broke; of a whole record, why it was refused."""
+    """One bad field and the rule it broke; for a whole record, the reason it was refused."""
 
     path: str
     rule: FieldRule | Why
@@ -197,7 +197,7 @@ class FieldFault:
 
 @immutable()
 class Refused:
-    """The answer no, and why. It may come with changes: some refusals commit (STYLE: Words)."""
+    """A refusal and its reason. Its decision may hold changes: some refusals are written."""
 
     why: Why
     faults: tuple[FieldFault, ...] = ()
@@ -207,12 +207,12 @@ class Refused:
 
 @immutable()
 class Done:
-    """Done, with nothing to tell; also the answer of a revocation, whatever it found."""
+    """Success without data; also the answer to every revocation, whatever its token was (RFC 7009 §2.2)."""
 
 
 @immutable(kw_only=True)
 class TokensIssued:
-    """A token response (RFC 6749 §5.1)."""
+    """The tokens of a successful token response (RFC 6749 §5.1)."""
 
     access_token: Secret
     expires_in_seconds: int
@@ -222,7 +222,7 @@ class TokensIssued:
 
 @immutable(kw_only=True)
 class TokenActive:
-    """An introspected token that is good (RFC 7662 §2.2)."""
+    """The data of an introspected token that is active (RFC 7662 §2.2)."""
 
     client_id: str
     scopes: tuple[str, ...]
@@ -234,12 +234,12 @@ class TokenActive:
 
 @immutable()
 class TokenInactive:
-    """An introspected token that is not good, or none of the caller's business."""
+    """The answer for an introspected token that is not active, or not the calling client's."""
 
 
 @immutable(kw_only=True)
 class Profile:
-    """What user-info shows, and no more."""
+    """The profile of a user as user-info shows it."""
 
     user_id: str
     username: str
@@ -250,7 +250,7 @@ class Profile:
 
 @immutable(kw_only=True)
 class ScopeOffered:
-    """A scope the client asks for, and whether it needs nobody's yes."""
+    """A scope the client asks for, and whether it is granted without asking the user."""
 
     scope: str
     auto_approved: bool
@@ -258,7 +258,7 @@ class ScopeOffered:
 
 @immutable(kw_only=True)
 class AuthorizationOffered:
-    """An authorization request that is in order: who asks, for what, and whether to ask the user."""
+    """A valid authorization request: the client, its scopes, and whether the user must be asked."""
 
     client_id: str
     client_name: str
@@ -270,21 +270,21 @@ class AuthorizationOffered:
 
 @immutable()
 class CodeIssued:
-    """Where to send the browser with a fresh code; secret, as the address holds the code."""
+    """The redirect address with a new code; a `Secret`, as the address holds the code."""
 
     redirect_to: Secret
 
 
 @immutable()
 class ConsentRefused:
-    """Where to send the browser with `access_denied`; not printed, as it holds the client's `state`."""
+    """The redirect address with `access_denied`; not printed, as it holds the client's `state`."""
 
     redirect_to: str = field(repr=False)
 
 
 @immutable(kw_only=True)
 class LoginIssued:
-    """A login session's pair of tokens."""
+    """The pair of tokens of a login session, and whether its user must first change the password."""
 
     tokens: TokensIssued
     user_id: str
@@ -293,14 +293,14 @@ class LoginIssued:
 
 @immutable()
 class PasswordOnFile:
-    """The hash to verify a password against; None where there is no such account."""
+    """The password hash of an account; None where there is no such account."""
 
     password_hash: str | None = field(repr=False)
 
 
 @immutable(kw_only=True)
 class AccountKnown:
-    """Who is calling, with roles and permissions; no user for the operator."""
+    """The caller with roles and permissions; the operator of the command line has no user."""
 
     user: User | None
     roles: tuple[Role, ...]
@@ -310,28 +310,28 @@ class AccountKnown:
 
 @immutable()
 class UserKnown:
-    """An account as it now stands."""
+    """One account in its present state."""
 
     user: User
 
 
 @immutable()
 class RoleKnown:
-    """A role as it now stands."""
+    """One role in its present state."""
 
     role: Role
 
 
 @immutable()
 class ClientKnown:
-    """A client as it now stands."""
+    """One client in its present state."""
 
     client: Client
 
 
 @immutable()
 class SecretIssued:
-    """A client with its new secret, in plain text for this once."""
+    """A client with its new secret in plain text, which is shown only in this answer."""
 
     client: Client
     secret: Secret
@@ -339,23 +339,23 @@ class SecretIssued:
 
 @immutable()
 class TextCodeDrawn:
-    """The code to send, or None where nothing is to be sent; outside, both look the same."""
+    """The code to send by text message, or None where none is sent; the caller cannot tell which."""
 
     code: Secret | None
     addressee: User | None = None
-    """Whose language and time zone the message is written in."""
+    """The user in whose language and time zone the message is written."""
 
 
 @immutable()
 class BatchDone:
-    """Every event of a batch was decided with a yes; their replies in order."""
+    """The replies of a batch, in order, after every event of it succeeded."""
 
     replies: tuple["Reply", ...]
 
 
 @immutable()
 class BatchRefused:
-    """Nothing of a batch was done: the events that were refused, by their place in it, and why."""
+    """A batch of which nothing was done: the refused events by their place in it, with the reasons."""
 
     refusals: tuple[tuple[int, Refused], ...]
 
@@ -393,5 +393,5 @@ class Decision:
 
 
 def refused(why: Why, *changes: Change, facts: tuple[Fact, ...] = ()) -> Decision:
-    """A decision that says no; `changes` are those the specification lists for this refusal."""
+    """Return a refusal as a decision; `changes` are those the specification lists for it."""
     return Decision(Refused(why), changes, facts)

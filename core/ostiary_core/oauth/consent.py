@@ -1,4 +1,4 @@
-"""Authorization requests at `/sso`: whether one is in order, what the user is asked, and the answer.
+"""Authorization requests at `/sso`: their checks, what the user is asked, and the answer.
 
 Errors here never reach a redirect address; only `code` and `access_denied` do ("Browser behaviour", 7).
 """
@@ -48,7 +48,7 @@ __all__ = ["check", "deny", "give", "recall", "withdraw"]
 
 
 class _Request(NamedTuple):
-    """An authorization request that is in order."""
+    """An authorization request that passed every check."""
 
     who: Person
     client: Client
@@ -66,7 +66,7 @@ class _Request(NamedTuple):
 
 
 def check(event: AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Decision:
-    """What the consent page shows; nothing is recorded."""
+    """Check an authorization request and say what the consent page shows; nothing is recorded."""
     request = _examined(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
@@ -74,7 +74,7 @@ def check(event: AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Deci
 
 
 def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
-    """The user approved: a code, and the consent is remembered where a question was asked."""
+    """Issue a code after the user approved, and remember the consent where the user was asked."""
     request = _examined(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
@@ -85,7 +85,7 @@ def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def recall(event: ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision:
-    """Nobody was asked: a code where nobody needs to be, else the question after all."""
+    """Issue a code without asking the user, if the consent is automatic or remembered; else ask."""
     request = _examined(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
@@ -93,7 +93,7 @@ def recall(event: ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision
 
 
 def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
-    """The user said no: `access_denied` at the redirect address (RFC 6749 §4.1.2.1)."""
+    """Send `access_denied` to the redirect address after the user refused (RFC 6749 §4.1.2.1)."""
     request = _examined(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
@@ -104,7 +104,7 @@ def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
-    """The user takes a consent back; the client's sessions and codes of this user end with it."""
+    """Withdraw a consent, which ends the client's sessions and codes of this user."""
     who = person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -137,7 +137,7 @@ def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decis
 def _examined(
     caller: SignedIn, asked: AuthorizationParameters, snapshot: Snapshot, now: Instant
 ) -> _Request | Refused:
-    """The request behind the parameters, or the first thing that is wrong, in the order of `Why`."""
+    """Check the parameters of an authorization request; refuse for the first fault in the order of `Why`."""
     who = person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return Refused(who)
@@ -177,7 +177,7 @@ def _examined(
 
 
 def _malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
-    """What is wrong with the form of the parameters ("Consent endpoint errors", `A0401`)."""
+    """Find the malformed parameters ("Consent endpoint errors", `A0401`)."""
     if not asked.redirect_uri:
         yield FieldFault("redirect_uri", FieldRule.REQUIRED)
     if asked.code_challenge is None:
@@ -205,7 +205,7 @@ def _offered(request: _Request) -> AuthorizationOffered:
 
 
 def _remembered(request: _Request, now: Instant) -> tuple[Change, Fact]:
-    """The consent, widened by what was just approved (READINGS 26)."""
+    """Add the scopes just approved to the remembered consent (READINGS 26)."""
     fact = _told(FactKind.CONSENT_REMEMBERED, request)
     if request.consent is None:
         return Insert(
@@ -227,7 +227,7 @@ def _issued(
     changes: tuple[Change, ...] = (),
     facts: tuple[Fact, ...] = (),
 ) -> Decision:
-    """A code for the request, and where to send the browser with it."""
+    """Issue a code for the request, and say where to send the browser with it."""
     secret = draw_token(entropy, "authorization code")
     write, fact = authorization_code.issue(
         AuthorizationCode(
@@ -247,7 +247,7 @@ def _issued(
 
 
 def _redirect(request: _Request, **result: str) -> str:
-    """The redirect address with the result behind whatever query it has ("Browser behaviour", 6).
+    """Add the result to the query of the redirect address ("Browser behaviour", 6).
 
     The registered address goes out as it is, character by character; only what follows is encoded.
     """

@@ -1,4 +1,4 @@
-"""The session: one pair of tokens, its rotation, its safe retry, and every way it ends.
+"""The session: its pair of tokens, their rotation, the safe retry, and every way a session ends.
 
 Rules, all in this file ("Session and tokens", READINGS 1-8):
 
@@ -78,7 +78,7 @@ REFRESH_LABEL = "refresh:"
 
 
 def state_of(session: Session, snapshot: Snapshot, now: Instant) -> SessionState:
-    """The state of `session` at `now`, its user's, client's and consent's endings included."""
+    """The state of `session` at `now`; endings of its user, client or consent count."""
     if session.ended_at is not None or inherited_ending(session, snapshot) is not None:
         return SessionState.ENDED
     return SessionState.EXPIRED if now >= session.expires_at else SessionState.ACTIVE
@@ -99,7 +99,7 @@ def start(
     entropy: Entropy,
     now: Instant,
 ) -> tuple[Session, TokensIssued, tuple[Change, ...], Fact]:
-    """A new session with its first pair: the session, the answer, the writes and the fact."""
+    """Start a session with its first pair: the session, the answer, the writes and the fact."""
     access = draw_token(entropy, "access token")
     refreshable = kind is not SessionKind.CLIENT_CREDENTIALS and GrantType.REFRESH_TOKEN in client.grant_types
     refresh_token = draw_token(entropy, "refresh token") if refreshable else None
@@ -135,7 +135,7 @@ def start(
 
 
 def _kept(refresh_token: Secret, session: Session) -> Change:
-    """The refresh token of the session's present generation, to be recognised from now on."""
+    """The record of the present generation's refresh token, by which it is recognised from now on."""
     return Insert(
         RefreshToken(
             digest=refresh_token.digest, session_id=session.session_id, generation=session.generation
@@ -168,7 +168,7 @@ def refresh(
     now: Instant,
     policy: Policy,
 ) -> Decision:
-    """A refresh token presented by an authenticated client: rotation, safe retry, replay or refusal."""
+    """Decide what a client's refresh token leads to: rotation, safe retry, replay or refusal."""
     token = snapshot.refresh_token(spent.digest)
     session = None if token is None else snapshot.session(token.session_id)
     if token is None or session is None or session.kind is not kind:
@@ -203,7 +203,7 @@ def _rotate(
     entropy: Entropy,
     now: Instant,
 ) -> Decision:
-    """The next generation. A scope too wide is refused, and the rotation stands (READINGS 5).
+    """Rotate to the next generation. A scope too wide is refused after the rotation (READINGS 5).
 
     With the digest of its new access token the session forgets the spent one, which is dead at once.
     """
@@ -237,7 +237,8 @@ def _repeat(
     user_agent: str | None,
     now: Instant,
 ) -> Decision:
-    """The same pair for the same spent token; nothing changes, so the window cannot slide (READINGS 2)."""
+    """Answer a safe retry with the same pair; nothing is written, so the grace never gets longer
+    (READINGS 2)."""
     if beyond(scopes, session.scopes):
         return refused(Why.SCOPE_TOO_WIDE)
     access = successor(salt, ACCESS_LABEL, spent)
@@ -257,7 +258,7 @@ def _replayed(session: Session, why: Why, user_agent: str | None, now: Instant) 
 
 
 def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Reply:
-    """What `client` may know of a token: all of a live one of its own, nothing of any other."""
+    """Tell `client` about a token, if it is a live one of its own; of any other, that it is inactive."""
     found = _own(secret, client, snapshot)
     if found is None:
         return TokenInactive()
@@ -291,7 +292,7 @@ def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> 
 
 
 def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Session, RefreshToken | None] | None:
-    """The session of `client` that a token belongs to, with the token where it is a refresh token."""
+    """Find the session of `client` that a token belongs to, and the record of a refresh token."""
     token = None
     session = snapshot.session_by_access_token(secret.digest)
     if session is None:
@@ -308,7 +309,7 @@ def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Session, R
 def end(
     session: Session, why: Why, now: Instant, *, user_agent: str | None = None, actor_id: str | None = None
 ) -> tuple[tuple[Change, ...], Fact]:
-    """The end of one session. Its token records stay, so that a replay is still recognised."""
+    """End one session. Its refresh token records stay, so that a replay is still recognised."""
     ended = revised(session, ended_at=now, ended_why=why, salt=None)
     return (Update(session, ended),), _fact_of(
         FactKind.SESSION_ENDED, session, why=why, user_agent=user_agent, actor_id=actor_id
@@ -316,7 +317,7 @@ def end(
 
 
 def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
-    """Forget what the present pair was derived with, once no retry may ask for it (READINGS 1)."""
+    """Erase the salt of the present pair once no safe retry can need it any more (READINGS 1)."""
     if session.salt is None or session.rotated_at is None:
         return Decision(Done())
     if now <= later(session.rotated_at, policy.salt_seconds):

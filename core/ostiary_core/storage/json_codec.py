@@ -1,4 +1,4 @@
-"""Records and audit entries as text and back, for a store that keeps them whole in one column.
+"""Converts records and audit entries to JSON text and back, for a store that keeps each in one column.
 
 A store that wants a column for each field has the classes themselves to work from. Text is JSON in ASCII,
 so whatever a record holds comes back as it was.
@@ -48,7 +48,7 @@ _ENTRY_HINTS: Final = MappingProxyType(get_type_hints(AuditEntry))
 
 
 def to_text(item: Record | AuditEntry) -> str:
-    """Everything an item holds.
+    """Write a record or audit entry as JSON text.
 
     >>> from ostiary_core.model.records import IdentifierKind
     >>> to_text(Identifier(kind=IdentifierKind.USERNAME, value="anna", user_id="7"))
@@ -59,20 +59,20 @@ def to_text(item: Record | AuditEntry) -> str:
 
 
 def record_from_text(table: Table, text: str) -> Record:
-    """The record of `table` that `to_text` made this of."""
+    """Read a record of `table` from the text that `to_text` wrote."""
     kind, hints = _KINDS[table]
     made: Record = _made(kind, hints, text)
     return made
 
 
 def entry_from_text(text: str) -> AuditEntry:
-    """The audit entry that `to_text` made this of."""
+    """Read an audit entry from the text that `to_text` wrote."""
     made: AuditEntry = _made(AuditEntry, _ENTRY_HINTS, text)
     return made
 
 
 def identifier_text(key: Key) -> str:
-    """A record's identifier in its table as one text, the same for the same and for no other.
+    """Write a record's identifier as one text; different identifiers never give the same text.
 
     >>> identifier_text(Key(Table.CONSENT, ("user", "client")))
     '["user","client"]'
@@ -97,7 +97,7 @@ def _plain(value: Any) -> Any:
 
 
 def _value(hint: Any, plain: Any) -> Any:
-    """What `_plain` was given, by the type of its field."""
+    """Convert a JSON value back to the type of its field: the inverse of `_plain`."""
     if plain is None:
         return None
     if isinstance(hint, NewType):

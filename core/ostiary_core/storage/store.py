@@ -46,8 +46,7 @@ class LostRace(RuntimeError):
 
 
 def retry_lost_races(take_turn: Callable[[], T]) -> T:
-    """What `take_turn` gives, called once more while another writer was quicker. Raises `LostRace` where one
-    always is."""
+    """Call `take_turn` again after a lost race and return its result; raise `LostRace` after the last try."""
     for _ in range(_MOST_ATTEMPTS - 1):
         try:
             return take_turn()
@@ -79,7 +78,7 @@ class Store(Protocol):
 
 
 def net_changes(decisions: Iterable[Decision]) -> list[Change]:
-    """One write a record for everything a turn did to it, in the order in which each was first touched.
+    """Merge the changes of a turn into one write for each record, in the order of their first changes.
 
     A record that was made and unmade inside the turn is not written at all, nor is one that was unmade and
     made again as it was. Made again otherwise, it is an update of what stood, one revision on: a new record
@@ -94,7 +93,7 @@ def net_changes(decisions: Iterable[Decision]) -> list[Change]:
 
 
 def _together(changes: Sequence[Change]) -> Change | None:
-    """Several changes of one record in their order as one; None for what came and went, or went and came."""
+    """Merge the changes of one record into one; None if nothing is different after them."""
     before, _ = _ends(changes[0])
     _, after = _ends(changes[-1])
     if before is None:
@@ -111,7 +110,7 @@ def _together(changes: Sequence[Change]) -> Change | None:
 
 
 def _ends(change: Change) -> tuple[Record | None, Record | None]:
-    """What stood before a change and what stands after it."""
+    """The record before a change and the record after it."""
     match change:
         case Insert(after):
             return None, after

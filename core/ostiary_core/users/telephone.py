@@ -55,7 +55,7 @@ _DAY_SECONDS = 24 * 60 * 60
 
 
 def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A code to send, or none; outside, both look the same (API, `sms-code`)."""
+    """Draw a code to send, or none; the caller cannot tell which (API, `sms-code`)."""
     if not is_phone(event.phone):
         return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),)))
     known = snapshot.identifier(phone_key(event.phone))
@@ -93,7 +93,7 @@ def seconds_to_text_code(user: User, now: Instant, policy: Policy = SPECIFICATIO
 
 
 def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
-    """The requests that still count; none from more than a day ahead, as the clock was set back since."""
+    """The times of requests that still count; times far ahead do not, as the clock was set back since."""
     return tuple(
         at
         for at in user.text_codes_asked_at
@@ -102,7 +102,7 @@ def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
 
 
 def _is_pausing(standing: TextCode, now: Instant, policy: Policy) -> bool:
-    """Whether this number was sent a code a moment ago, or too many today."""
+    """Whether this number was sent a code less than the pause ago, or too many today."""
     if now < later(standing.issued_at, policy.text_code_pause_seconds):
         return True
     return standing.drawn >= policy.text_codes_a_day and now < later(standing.counted_from, _DAY_SECONDS)
@@ -124,7 +124,7 @@ def _drawn(event: TextCodeRequested, digest: Digest, standing: TextCode | None, 
 
 
 def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A new number for a user who holds the telephone and knows the current password."""
+    """Set a new number for a user who entered the code sent there and the current password."""
     who = person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -153,7 +153,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
 def reset_password_by_text_message(
     event: PasswordResetByTextMessage, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> Decision:
-    """A new password for whoever holds the telephone; everything the user had open ends."""
+    """Set a new password for whoever entered the code sent to the telephone; all the user had open ends."""
     known = snapshot.identifier(phone_key(event.phone))
     user = None if known is None else snapshot.user(known.user_id)
     spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, snapshot, now, policy)
@@ -181,7 +181,7 @@ def reset_password_by_text_message(
 def _spend(
     purpose: TextCodePurpose, phone: str, code: Secret, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> TextCode | tuple[Change, ...]:
-    """The outstanding code, when it was entered rightly and in time; else what a wrong try changes."""
+    """Return the outstanding code if it was entered rightly and in time; else the change that counts it."""
     standing = snapshot.text_code(text_code_key(purpose, phone))
     if (
         standing is None
@@ -195,11 +195,11 @@ def _spend(
 
 
 def _wrong(user_id: str | None, *changes: Change) -> Decision:
-    """A code that opens nothing."""
+    """Refuse a wrong code and write the changes that count it."""
     fact = Fact(kind=FactKind.TEXT_CODE_WRONG, user_id=user_id)
     return refused(Why.TEXT_CODE_WRONG, *changes, facts=(fact,))
 
 
 def _digest(purpose: TextCodePurpose, phone: str, code: Secret) -> Digest:
-    """The digest is of all three, so that equal codes look different in the store."""
+    """Digest a code with its purpose and number, so that equal codes look different in the store."""
     return digest_of(f"{purpose.value}:{phone}:{code.reveal()}")

@@ -1,4 +1,4 @@
-"""Accounts as an administrator handles them: registered, changed, disabled, deleted, reset, forced out.
+"""What administrators do with accounts: register, change, disable, delete, reset passwords, force out.
 
 Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 
@@ -66,7 +66,7 @@ __all__ = [
 
 
 def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """One account."""
+    """Show one account."""
     who = allowed(event.caller, Permission.USER_LIST, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -77,7 +77,7 @@ def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decision:
-    """A new account."""
+    """Register a new account."""
     who = allowed(event.caller, Permission.USER_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -115,8 +115,8 @@ def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decisio
 
 
 def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
-    """Other values for an account; another telephone number ends what the user has open, and what stands
-    already changes nothing."""
+    """Change the fields of an account. Another telephone number ends what the user has open; values that are
+    stored already change nothing."""
     found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -161,7 +161,7 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the account, or changes the one of that name if that is asked for."""
+    """Import one row of a sheet: register the account or, with `replace`, change the one of that name."""
     username = event.fields.get("username")
     standing = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
     if event.replace and standing is not None:
@@ -191,7 +191,7 @@ def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decisio
 
 
 def enable(event: UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
-    """The account may sign in again."""
+    """Enable an account: it may sign in again."""
     found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -207,7 +207,7 @@ def enable(event: UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
-    """The account may no longer sign in; all it had open ends."""
+    """Disable an account: it may no longer sign in, and all it had open ends."""
     found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -225,7 +225,7 @@ def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
-    """The account is gone and all it had open ends; its record stays as the owner of what it did."""
+    """Delete an account: all it had open ends; its record stays as the owner of what it did."""
     found = _found(event.caller, Permission.USER_DELETE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -245,7 +245,7 @@ def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now: Instant) -> Decision:
-    """A new password, to be changed at the next sign-in; all the user had open ends."""
+    """Set a password that must be changed at the next sign-in; all the user had open ends."""
     found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -268,7 +268,7 @@ def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now:
 
 
 def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
-    """All sessions and unredeemed codes of the user end."""
+    """End all sessions and unredeemed codes of a user."""
     found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
@@ -283,7 +283,7 @@ def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decisio
 def _read(
     given: Any, standing: User | None, outside: tuple[FieldFault, ...], snapshot: Snapshot
 ) -> UserFields | Refused:
-    """The fields, and every role that they name exists; else every bad field."""
+    """Read the fields of an account and check that the roles they name exist; else return every fault."""
     fields = read_user_fields(given, standing, outside)
     if isinstance(fields, tuple):
         return Refused(Why.FIELDS_INVALID, fields)
@@ -298,7 +298,7 @@ def _read(
 def _found(
     caller: Caller, permission: Permission, user_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, User] | Why:
-    """The account an allowed caller may act on; one who holds more than the caller is out of reach."""
+    """Find the account that the caller may act on; one with more permissions is out of reach."""
     who = allowed(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return who
@@ -310,7 +310,7 @@ def _found(
 
 
 def _taken(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
-    """The names that `after` takes and that are somebody else's. A name that stays is not looked up."""
+    """Find the fields of `after` whose names belong to somebody else. A name that stays is not looked up."""
     kept = () if before is None else names_of(before)
     return tuple(
         FieldFault(name.kind.value, Why.ALREADY_TAKEN)
@@ -320,7 +320,7 @@ def _taken(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldF
 
 
 def _renamed(before: User, after: User) -> tuple[Change, ...]:
-    """The names that are given up, and those that are taken."""
+    """Write the records of names that an account gives up and of those it takes."""
     old, new = names_of(before), names_of(after)
     return (
         *(Delete(name) for name in old if name not in new),
@@ -329,7 +329,7 @@ def _renamed(before: User, after: User) -> tuple[Change, ...]:
 
 
 def _recounted(before: User | None, after: User | None, snapshot: Snapshot) -> tuple[Change, ...]:
-    """The roles whose number of holders moves when `after` stands in place of `before`."""
+    """Write the roles whose number of holders changes when `after` replaces `before`."""
     changes = []
     ids = dict.fromkeys((*(before.role_ids if before else ()), *(after.role_ids if after else ())))
     for role in roles_named(ids, snapshot):
