@@ -218,7 +218,7 @@ _ROWS: Final = (
         lambda it: by_caller(it.caller, session_key(it.session_id)),
         account.end_own_session,
     )
-    | _query(e.AccountRequested, lambda it: by_caller(it.caller), account.known_account)
+    | _query(e.AccountRequested, lambda it: by_caller(it.caller), account.show_account)
     | _policy_rule(e.PasswordChanged, lambda it: by_caller(it.caller), account.change_password)
     | _rule(e.LocaleChosen, lambda it: by_caller(it.caller), preferences.choose_locale)
     | _rule(e.TimezoneChosen, lambda it: by_caller(it.caller), preferences.choose_timezone)

@@ -51,14 +51,14 @@ from ostiary_core.oauth.inherited_endings import client_ended
 __all__ = [
     "built_in_client",
     "change",
-    "changeable",
     "delete",
     "disable",
     "enable",
+    "fact_of",
+    "find_changeable",
     "import_row",
     "register",
     "show",
-    "told",
 ]
 
 
@@ -91,7 +91,7 @@ def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decis
         return Decision(Refused(Why.FIELDS_INVALID, fields))
     if fields.client_id in BUILT_IN_CLIENTS or snapshot.client(fields.client_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("clientId", Why.ALREADY_TAKEN),)))
-    return _registered(fields, who, event.entropy, now)
+    return _register(fields, who, event.entropy, now)
 
 
 def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
@@ -118,7 +118,7 @@ def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
     return Decision(ClientKnown(client))
 
 
-def _registered(fields: ClientFields, who: Person | Operator, entropy: Entropy, now: Instant) -> Decision:
+def _register(fields: ClientFields, who: Person | Operator, entropy: Entropy, now: Instant) -> Decision:
     secret = draw_client_secret(entropy)
     client = Client(
         client_id=fields.client_id,
@@ -136,14 +136,14 @@ def _registered(fields: ClientFields, who: Person | Operator, entropy: Entropy, 
         updated_at=now,
     )
     return Decision(
-        SecretIssued(client, secret), (Insert(client),), (told(FactKind.CLIENT_REGISTERED, client, who),)
+        SecretIssued(client, secret), (Insert(client),), (fact_of(FactKind.CLIENT_REGISTERED, client, who),)
     )
 
 
 def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
     stored already change nothing."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -167,13 +167,13 @@ def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
         updated_at=now,
     )
     return Decision(
-        ClientKnown(changed), (Update(client, changed),), (told(FactKind.CLIENT_CHANGED, client, who),)
+        ClientKnown(changed), (Update(client, changed),), (fact_of(FactKind.CLIENT_CHANGED, client, who),)
     )
 
 
 def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
     """Enable a client: it may authenticate again."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -181,13 +181,13 @@ def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
         return Decision(ClientKnown(client))
     enabled = revised(client, enabled=True, updated_at=now)
     return Decision(
-        ClientKnown(enabled), (Update(client, enabled),), (told(FactKind.CLIENT_ENABLED, client, who),)
+        ClientKnown(enabled), (Update(client, enabled),), (fact_of(FactKind.CLIENT_ENABLED, client, who),)
     )
 
 
 def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision:
     """Disable a client: all its sessions end at once, and it can no longer authenticate."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -197,23 +197,25 @@ def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision
     return Decision(
         ClientKnown(disabled),
         (Update(client, disabled),),
-        (told(FactKind.CLIENT_DISABLED, client, who, Why.CLIENT_DISABLED),),
+        (fact_of(FactKind.CLIENT_DISABLED, client, who, Why.CLIENT_DISABLED),),
     )
 
 
 def delete(event: ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
-    found = changeable(event.caller, Permission.CLIENT_DELETE, event.client_id, snapshot, now)
+    found = find_changeable(event.caller, Permission.CLIENT_DELETE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
     deleted = client_ended(client, Why.CLIENT_DELETED, now, enabled=False, deleted_at=now)
     return Decision(
-        Done(), (Update(client, deleted),), (told(FactKind.CLIENT_DELETED, client, who, Why.CLIENT_DELETED),)
+        Done(),
+        (Update(client, deleted),),
+        (fact_of(FactKind.CLIENT_DELETED, client, who, Why.CLIENT_DELETED),),
     )
 
 
-def changeable(
+def find_changeable(
     caller: Caller, permission: Permission, client_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, Client] | Why:
     """Find the client that the caller may change: one that exists and is not the backend's own."""
@@ -228,6 +230,6 @@ def changeable(
     return who, client
 
 
-def told(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
+def fact_of(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
     """Make the fact of what an administrator did with a client, for the audit trail."""
     return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)

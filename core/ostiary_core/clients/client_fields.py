@@ -134,15 +134,15 @@ def read_client_fields(
     if len(redirect_uris) > _MOST_URIS:
         reader.fault("redirectUris", FieldRule.TOO_LONG)
     grants = reader.texts("grantTypes", () if standing is None else standing.grant_types)
-    grant_types = _members(reader, "grantTypes", grants)
+    grant_types = _read_grant_types(reader, "grantTypes", grants)
     if not grants and (standing is None or reader.given("grantTypes")):
         reader.fault("grantTypes", FieldRule.REQUIRED)
     if GrantType.AUTHORIZATION_CODE in grant_types and not redirect_uris:
         reader.fault("redirectUris", FieldRule.REDIRECT_URI_NEEDED)
     scopes = reader.texts("scopes", () if standing is None else standing.scopes)
-    _within(reader, "scopes", scopes, SCOPES, FieldRule.SCOPE)
+    _require_within(reader, "scopes", scopes, SCOPES, FieldRule.SCOPE)
     automatic = reader.texts("autoApproveScopes", () if standing is None else standing.auto_approve_scopes)
-    _within(reader, "autoApproveScopes", automatic, scopes, FieldRule.AUTO_APPROVE_SCOPE)
+    _require_within(reader, "autoApproveScopes", automatic, scopes, FieldRule.AUTO_APPROVE_SCOPE)
     access, refresh = ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
     access_token_seconds = reader.number(
         "accessTokenTtl",
@@ -173,7 +173,7 @@ def read_client_fields(
     )
 
 
-def _members(reader: FieldReader, path: str, values: tuple[str, ...]) -> tuple[GrantType, ...]:
+def _read_grant_types(reader: FieldReader, path: str, values: tuple[str, ...]) -> tuple[GrantType, ...]:
     found = []
     for place, value in enumerate(values):
         try:
@@ -183,7 +183,7 @@ def _members(reader: FieldReader, path: str, values: tuple[str, ...]) -> tuple[G
     return tuple(found)
 
 
-def _within(
+def _require_within(
     reader: FieldReader, path: str, values: tuple[str, ...], allowed: tuple[str, ...], rule: FieldRule
 ) -> None:
     for place, value in enumerate(values):

@@ -18,7 +18,7 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
-from ostiary_core.clients.client import changeable, told
+from ostiary_core.clients.client import fact_of, find_changeable
 from ostiary_core.clients.client_fields import Range
 from ostiary_core.events import ClientSecretReset, ClientSecretUsed, OldSecretEnded, WrongSecretsCounted
 from ostiary_core.loading.snapshot import Snapshot
@@ -50,7 +50,7 @@ OVERLAP_SECONDS: Final = Range(least=60, most=2_592_000, default=0)
 
 def reset(event: ClientSecretReset, snapshot: Snapshot, now: Instant) -> Decision:
     """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -71,12 +71,12 @@ def reset(event: ClientSecretReset, snapshot: Snapshot, now: Instant) -> Decisio
         updated_at=now,
     )
     kind = FactKind.CLIENT_SECRET_ADDED if keeps else FactKind.CLIENT_SECRET_RESET
-    return Decision(SecretIssued(changed, secret), (Update(client, changed),), (told(kind, client, who),))
+    return Decision(SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, client, who),))
 
 
 def end_old(event: OldSecretEnded, snapshot: Snapshot, now: Instant) -> Decision:
     """End the old secret of a client before its time; where there is none, nothing happens."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -88,7 +88,7 @@ def end_old(event: OldSecretEnded, snapshot: Snapshot, now: Instant) -> Decision
     return Decision(
         ClientKnown(changed),
         (Update(client, changed),),
-        (told(FactKind.CLIENT_OLD_SECRET_ENDED, client, who),),
+        (fact_of(FactKind.CLIENT_OLD_SECRET_ENDED, client, who),),
     )
 
 
@@ -97,7 +97,7 @@ def note_use(event: ClientSecretUsed, snapshot: Snapshot, now: Instant) -> Decis
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None:
         return Decision(Done())
-    changed = _noted(client, event, Instant(min(event.used_at, now)))
+    changed = _note(client, event, Instant(min(event.used_at, now)))
     return Decision(Done(), () if changed is None else (Update(client, changed),))
 
 
@@ -111,7 +111,7 @@ def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> D
     return Decision(Done(), (Update(client, changed),))
 
 
-def _noted(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
+def _note(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
     if client.secret_digest is not None and hmac.compare_digest(client.secret_digest, event.digest):
         return revised(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
     old = client.old_secret_digest

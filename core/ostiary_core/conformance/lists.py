@@ -27,7 +27,7 @@ _RESOURCES: tuple[Resource[Any], ...] = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS,
 
 def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
     """Check that every resource has the reference's pages, sorted by each of its fields, both ways."""
-    store, reference, now = _lived(bench)
+    store, reference, now = _make_stores(bench)
     for resource in _RESOURCES:
         page, total = 1, 1
         while (page - 1) * _PAGE_SIZE < total:
@@ -42,7 +42,7 @@ def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
 
 def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
     """Check that `items_after` continues after any item to the end of a list, both ways."""
-    store, reference, now = _lived(bench)
+    store, reference, now = _make_stores(bench)
     for resource in _RESOURCES:
         for descending in (False, True):
             sort = (Sort(resource.default_sort.field, descending),)
@@ -57,7 +57,7 @@ def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
 
 def a_session_has_its_own_life(bench: Bench) -> None:
     """Check that `session_history` and `last_used` return what the reference returns."""
-    store, reference, _ = _lived(bench)
+    store, reference, _ = _make_stores(bench)
     for session in reference.records(Table.SESSION):
         session_id = str(session.key.id)
         found, expected = store.session_history(session_id), reference.session_history(session_id)
@@ -66,8 +66,8 @@ def a_session_has_its_own_life(bench: Bench) -> None:
         kinds = [entry.kind for entry in found.entries]
         require(kinds == [entry.kind for entry in expected.entries], "the life of a session lacks entries")
         require(
-            (found.find_inherited_ending and found.find_inherited_ending.kind)
-            == (expected.find_inherited_ending and expected.find_inherited_ending.kind),
+            (found.inherited_ending and found.inherited_ending.kind)
+            == (expected.inherited_ending and expected.inherited_ending.kind),
             "what ended a session from above is not found",
         )
     require(store.session_history("nobody") is None, "a session that is not there has a life")
@@ -75,7 +75,7 @@ def a_session_has_its_own_life(bench: Bench) -> None:
     require(used == reference.last_used(["app", "other", "nobody"]), "when clients were last used is wrong")
 
 
-def _lived(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
+def _make_stores(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
     store, reference, now = bench.make(), MemoryStore(), Instant(0)
     for wave in a_life():
         store.turn(wave.events, wave.at)

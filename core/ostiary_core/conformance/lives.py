@@ -96,7 +96,7 @@ class Backend:
         self._drawn += 1
         return _entropy(f"draw {self._drawn}")
 
-    def found(self) -> None:
+    def populate(self) -> None:
         """Create the first administrator, two clients and two users."""
         first = e.FirstAdministratorCreated(
             username="root", password_hash=_HASH, must_change_password=False, entropy=self.draw()
@@ -194,9 +194,9 @@ def a_life() -> Sequence[Wave]:
     """
     store = MemoryStore()
     here = Backend(store)
-    here.found()
+    here.populate()
     here.wait(1)
-    _somebody_long_ago(here, store)
+    _make_expired_records(here, store)
     alice, bob = here.login("alice"), here.login("bob")
     here.ask(here.machine(), TokensIssued)
     here.ask(here.recovery("+15550100"), TextCodeDrawn)
@@ -228,7 +228,7 @@ def a_life() -> Sequence[Wave]:
     here.ask(e.ClientEnabled(caller=e.Operator(), client_id="other"), object)
     here.ask(here.refreshing(pairs[2], client_id="other"), object)
     here.wait(1)
-    _unmade_and_made_again(here)
+    _delete_and_make_again(here)
     alice, bob = here.login("alice"), here.login("bob")
     here.wait(1)
     here.code(alice, "other")
@@ -237,7 +237,7 @@ def a_life() -> Sequence[Wave]:
     return tuple(here.waves)
 
 
-def _somebody_long_ago(here: Backend, store: MemoryStore) -> None:
+def _make_expired_records(here: Backend, store: MemoryStore) -> None:
     """Make a session, a code and a text message, and let retention delete all of them."""
     alice = here.login("alice")
     here.ask(here.recovery("+15550101"), TextCodeDrawn)
@@ -253,7 +253,7 @@ def _somebody_long_ago(here: Backend, store: MemoryStore) -> None:
     here.wait(1)
 
 
-def _unmade_and_made_again(here: Backend) -> None:
+def _delete_and_make_again(here: Backend) -> None:
     """Delete and make again roles, names, numbers, codes and accounts, in one wave and over two."""
     alice, bob = here.user_ids["alice"], here.user_ids["bob"]
 
@@ -280,8 +280,8 @@ def _unmade_and_made_again(here: Backend) -> None:
     assert drawn is not None
     all_of(RoleKnown, role("clerk", "a clerk"), role("reader", "a reader"))
     here.wait(1)
-    all_of(Refused, _recovered(Secret("none")))
-    all_of(Done, _recovered(drawn))
+    all_of(Refused, _reset_password(Secret("none")))
+    all_of(Done, _reset_password(drawn))
     drawn = here.ask(here.recovery("+15550100"), TextCodeDrawn).code
     assert drawn is not None
     all_of(RoleKnown, role_changed("clerk", "the clerk"))
@@ -290,7 +290,7 @@ def _unmade_and_made_again(here: Backend) -> None:
     all_of(Done, role_deleted("reader"))
     all_of(RoleKnown, role("reader", "a reader"))
     here.wait(1)
-    all_of(Done, _recovered(drawn))
+    all_of(Done, _reset_password(drawn))
     all_of(UserKnown, changed(bob, roleIds=[]), changed(alice, phone=None), changed(bob, phone="+15550100"))
     all_of(Done, role_deleted("clerk"))
     all_of(RoleKnown, role("clerk", "another"), role_changed("clerk", "yet another"))
@@ -308,5 +308,5 @@ def _unmade_and_made_again(here: Backend) -> None:
     here.wait(1)
 
 
-def _recovered(code: Secret) -> e.PasswordResetByTextMessage:
+def _reset_password(code: Secret) -> e.PasswordResetByTextMessage:
     return e.PasswordResetByTextMessage(phone="+15550100", code=code, new_password_hash=_HASH)

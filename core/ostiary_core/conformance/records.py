@@ -90,27 +90,27 @@ _ALIKE: Final[tuple[tuple[Record, Record], ...]] = (
 """Records of one table whose keys are as long as the rules let them be and differ only at their end."""
 
 
-def _fetched(store: CheckedStore, *keys: str) -> list[Record]:
+def _fetch(store: CheckedStore, *keys: str) -> list[Record]:
     return list(store.fetch(Table.ROLE, keys))
 
 
 def what_is_written_is_read_at_once(bench: Bench) -> None:
     """Check that each insert, update and delete shows at once in what is read."""
     store = bench.make()
-    require(_fetched(store, "r") == [], "a record was found where none was written")
+    require(_fetch(store, "r") == [], "a record was found where none was written")
     first = _role("r")
     store.write([Insert(first)])
-    require(_fetched(store, "r") == [first], "an insert was lost: the record is not found after it")
+    require(_fetch(store, "r") == [first], "an insert was lost: the record is not found after it")
     second = revised(first, name="changed")
     store.write([Update(first, second)])
-    found = _fetched(store, "r")
+    found = _fetch(store, "r")
     require(found != [first], "a stale read: after an update the record is found as it was before")
     require(found == [second], "an update was lost: the record is not found as it was written")
     store.write([Delete(second)])
-    require(_fetched(store, "r") == [], "a delete was forgotten: the record is still found")
+    require(_fetch(store, "r") == [], "a delete was forgotten: the record is still found")
     third = _role("r", "made again")
     store.write([Insert(third)])
-    require(_fetched(store, "r") == [third], "a record cannot be made again where one was deleted")
+    require(_fetch(store, "r") == [third], "a record cannot be made again where one was deleted")
 
 
 def every_record_is_found_under_its_own_key(bench: Bench) -> None:
@@ -120,10 +120,10 @@ def every_record_is_found_under_its_own_key(bench: Bench) -> None:
     roles += [_role(f"number {number}", str(number)) for number in range(_MANY)]
     store.write([Insert(role) for role in roles])
     for role in roles[: len(_ODD) + 5]:
-        found = _fetched(store, role.role_id)
+        found = _fetch(store, role.role_id)
         require(found == [role], "swapped records: under a key there is another record, or none")
     asked = [role.role_id for role in roles] + [f"unknown {number}" for number in range(50)]
-    found = _fetched(store, *asked)
+    found = _fetch(store, *asked)
     require(len(found) <= len(roles), "a record was found twice, or one that nobody asked for")
     require(len(found) == len(roles), f"of {len(roles)} records asked for at once {len(found)} were found")
     require(set(found) == set(roles), "swapped records: of many at once, keys and records do not match")
@@ -277,7 +277,7 @@ def two_stores_share_nothing(bench: Bench) -> None:
     """Check that two new stores have nothing in common."""
     one, other = bench.make(), bench.make()
     one.write([Insert(_role("of one store"))])
-    require(_fetched(other, "of one store") == [], "what is written to one store is found in another one")
+    require(_fetch(other, "of one store") == [], "what is written to one store is found in another one")
 
 
 def _must_lose(store: CheckedStore, changes: Sequence[Change], words: str) -> None:

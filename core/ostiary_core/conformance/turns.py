@@ -90,15 +90,17 @@ def a_turn_that_fails_leaves_nothing(bench: Bench) -> None:
         events: list[Any] = [registration_of("dave", "one"), registration_of("erin", "two")]
         events.insert(place, object())
         _must_raise(store, events, (), "an event that is none")
-        store = _unchanged(bench, store, before, "a turn that failed on an event")
+        store = _require_unchanged(bench, store, before, "a turn that failed on an event")
     for place in range(3):
         events = [registration_of(name, "torn") for name in ("dave", "erin", "fred")]
         origins = _Torn([origin_of(number) for number in range(3)], place)
         _must_raise(store, events, origins, "an error while the audit trail was written")
-        store = _unchanged(bench, store, before, "a turn that failed while its audit trail was written")
+        store = _require_unchanged(
+            bench, store, before, "a turn that failed while its audit trail was written"
+        )
     two = [registration_of("dave", "one"), registration_of("erin", "two")]
     _must_raise(store, two, [origin_of(0)], "one origin for two events")
-    store = _unchanged(bench, store, before, "a turn with too few origins")
+    store = _require_unchanged(bench, store, before, "a turn with too few origins")
     [decision] = store.turn(two[:1], Instant(2))
     require(isinstance(decision.reply, UserKnown), "after a turn that failed the next one does not work")
 
@@ -113,7 +115,7 @@ def _must_raise(
     raise Broken(f"{what} did not fail the turn")
 
 
-def _unchanged(bench: Bench, store: Any, before: Contents, what: str) -> Any:
+def _require_unchanged(bench: Bench, store: Any, before: Contents, what: str) -> Any:
     """Require that the store still has `before`, and return it, opened again where possible."""
     wrong = difference(Contents.of(store), before)
     require(wrong is None, f"a partial write: {what} left something ({wrong})")
@@ -129,7 +131,7 @@ def no_token_is_kept_in_words(bench: Bench) -> None:
     """Check that records and audit trail hold no token, only digests ("What the service does", 5)."""
     store = bench.make()
     here = Backend(store)
-    here.found()
+    here.populate()
     code = here.code(here.login("alice"))
     pair = here.ask(here.redemption(code), TokensIssued)
     secrets = [code, pair.access_token, pair.refresh_token, *here.secrets.values()]
@@ -169,7 +171,7 @@ def of_all_that_race_for_one_thing_one_gets_it(bench: Bench) -> None:
     require(made == 1, f"lost races: {made} accounts were given one name at the same time")
     require(len(store.records(Table.USER)) == 1, "lost races: of one name there are several accounts")
     here = Backend(bench.make())
-    here.found()
+    here.populate()
     code = here.code(here.login("alice"))
     replies = _raced(bench, here.store, here.now, [here.redemption(code) for _ in range(_AT_ONCE)])
     pairs = [reply for reply in replies if isinstance(reply, TokensIssued)]

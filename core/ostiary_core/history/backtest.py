@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ostiary_core.history.backtest_run import RECORDED, Outcome, Retracing, Rules
+from ostiary_core.history.backtest_run import RECORDED, BacktestRun, Outcome, Rules
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
@@ -71,7 +71,7 @@ def replay(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RE
     """Run `entries`, in any order, under `recorded` and under `otherwise`. One that comes twice, as where two
     exports overlap, counts once."""
     in_order = sorted(dict.fromkeys(entries), key=lambda entry: (entry.at, entry.number))
-    first, second = Retracing(recorded), Retracing(otherwise)
+    first, second = BacktestRun(recorded), BacktestRun(otherwise)
     differences: dict[str, Difference] = {}
     unlike: dict[str, None] = {}
     refreshes = 0

@@ -38,7 +38,7 @@ from ostiary_core.oauth import session as machine
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.storage.store import MemoryStore
 
-__all__ = ["RECORDED", "Outcome", "Retracing", "Rules"]
+__all__ = ["RECORDED", "BacktestRun", "Outcome", "Rules"]
 
 _CLIENT_SECRET: Final = Secret("of no use: a replay authenticates every client")
 _LONGEST_SECONDS: Final = 2_592_000
@@ -93,7 +93,7 @@ class _Life:
 
 
 @dataclass
-class Retracing:
+class BacktestRun:
     """One run over a trail: its rules, its store, and the sessions so far."""
 
     rules: Rules
@@ -177,9 +177,9 @@ class Retracing:
                 entropy=entropy,
             )
         [decision] = self._store.turn([event], entry.at)
-        return self._noted(decision, entry, life, session)
+        return self._note(decision, entry, life, session)
 
-    def _noted(self, decision: Decision, entry: AuditEntry, life: _Life, before: Session) -> Outcome:
+    def _note(self, decision: Decision, entry: AuditEntry, life: _Life, before: Session) -> Outcome:
         kinds = [fact.kind for fact in decision.facts]
         if isinstance(decision.reply, Refused):
             if FactKind.SESSION_ENDED in kinds and entry.session_id is not None:
@@ -233,14 +233,14 @@ class Retracing:
         found = next(iter(self._store.fetch(Table.SESSION, [life.session_id])), None)
         return found if isinstance(found, Session) else None
 
-    def _kept(self, made: Record) -> Record:
+    def _keep(self, made: Record) -> Record:
         found = next(iter(self._store.fetch(made.table, [made.key.id])), None)
         if found is None:
             self._store.write([Insert(made)])
         return found or made
 
     def _client(self, client_id: str) -> Client:
-        kept = self._kept(
+        kept = self._keep(
             Client(
                 client_id=client_id,
                 name=client_id,
@@ -261,7 +261,7 @@ class Retracing:
         return kept
 
     def _user(self, user_id: str) -> User:
-        kept = self._kept(
+        kept = self._keep(
             User(
                 user_id=user_id,
                 username=user_id,
@@ -276,7 +276,7 @@ class Retracing:
         return kept
 
     def _consent(self, user_id: str, client_id: str) -> Consent:
-        kept = self._kept(Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0)))
+        kept = self._keep(Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0)))
         assert isinstance(kept, Consent)
         return kept
 

@@ -103,8 +103,8 @@ class Explanation:
 def explain(life: SessionHistory, now: Instant) -> Explanation:
     """Explain the history of a session up to `now`."""
     session, snapshot = life.session, life.snapshot
-    outcome = _outcome(life, now)
-    steps = (_issued(life), *_between(life), outcome)
+    outcome = _last_step(life, now)
+    steps = (_first_step(life), *_middle_steps(life), outcome)
     delays = [step.delay_ms for step in steps if step.kind is StepKind.RETRIED and step.delay_ms is not None]
     return Explanation(
         session=session,
@@ -130,7 +130,7 @@ _STATES = MappingProxyType(
 )
 
 
-def _issued(life: SessionHistory) -> Step:
+def _first_step(life: SessionHistory) -> Step:
     """Make the first step from the session's record, and add the request from its audit entry."""
     session = life.session
     entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_STARTED), None)
@@ -144,18 +144,18 @@ def _issued(life: SessionHistory) -> Step:
     )
 
 
-def _between(life: SessionHistory) -> Iterator[Step]:
+def _middle_steps(life: SessionHistory) -> Iterator[Step]:
     """Make the steps between the first and the last. A code is redeemed as its session begins."""
     for entry in life.entries:
         match entry.kind:
             case FactKind.SESSION_STARTED | FactKind.CODE_USED | FactKind.SESSION_ENDED:
                 continue
             case FactKind.PAIR_ROTATED:
-                yield _of(entry, StepKind.ROTATED)
+                yield _step_of(entry, StepKind.ROTATED)
             case FactKind.PAIR_REPEATED:
-                yield _of(entry, StepKind.RETRIED)
+                yield _step_of(entry, StepKind.RETRIED)
             case _:
-                yield _of(entry, StepKind.NOTED)
+                yield _step_of(entry, StepKind.NOTED)
 
 
 _REPLAYS = frozenset(
@@ -173,16 +173,16 @@ def is_of_a_spent_token(entry: AuditEntry) -> bool:
     return entry.kind is FactKind.PAIR_REPEATED or entry.why in _REPLAYS
 
 
-def _outcome(life: SessionHistory, now: Instant) -> Step:
+def _last_step(life: SessionHistory, now: Instant) -> Step:
     """Make the last step: how the session ended, or its state at `now`."""
     session = life.session
     if session.ended_at is not None:
         entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_ENDED), None)
         if entry is None:
             return Step(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
-        return _of(entry, StepKind.ENDED)
-    if life.find_inherited_ending is not None:
-        return _of(life.find_inherited_ending, StepKind.ENDED)
+        return _step_of(entry, StepKind.ENDED)
+    if life.inherited_ending is not None:
+        return _step_of(life.inherited_ending, StepKind.ENDED)
     if now >= session.expires_at:
         return Step(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
     why = inherited_ending(session, life.snapshot)
@@ -191,7 +191,7 @@ def _outcome(life: SessionHistory, now: Instant) -> Step:
     return Step(kind=StepKind.RUNNING, at=now)
 
 
-def _of(entry: AuditEntry, kind: StepKind) -> Step:
+def _step_of(entry: AuditEntry, kind: StepKind) -> Step:
     """Make a step from an audit entry."""
     is_repeated = is_of_a_spent_token(entry)
     return Step(

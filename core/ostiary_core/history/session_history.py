@@ -15,7 +15,7 @@ from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.model.records import Key, Session, SessionKind, Table
 
-__all__ = ["EndingSought", "SessionHistory", "find_inherited_ending", "history_keys"]
+__all__ = ["EndingQuery", "SessionHistory", "find_inherited_ending", "history_keys"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,12 @@ class SessionHistory:
     """The session with its user, client and consent, for `session.state_of` and `inherited_ending`."""
     entries: tuple[AuditEntry, ...]
     """The session's own, the oldest first."""
-    find_inherited_ending: AuditEntry | None
+    inherited_ending: AuditEntry | None
     """The entry of the user-, client- or consent-wide ending that took the session with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndingSought:
+class EndingQuery:
     """A query for one audit entry: the one that `newer` entries of the same kinds follow."""
 
     kinds: tuple[FactKind, ...]
@@ -50,7 +50,7 @@ def history_keys(session_id: str) -> tuple[Key, ...]:
 
 
 def find_inherited_ending(
-    session: Session, snapshot: Snapshot, find: Callable[[EndingSought], AuditEntry | None]
+    session: Session, snapshot: Snapshot, find: Callable[[EndingQuery], AuditEntry | None]
 ) -> AuditEntry | None:
     """Find the first ending of the session's user, client or consent while it ran; `find` answers a query."""
     if session.ended_at is not None:
@@ -60,12 +60,12 @@ def find_inherited_ending(
     return min(in_time, key=lambda entry: (entry.at, entry.number), default=None)
 
 
-def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingSought]:
+def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingQuery]:
     # Clocks of several processes differ a little, so an ending may seem older than what it ended.
     since = Instant(session.started_at - MINUTE_MS)
     client = snapshot.client(session.client_id)
     if client is not None and client.epoch > session.epochs.client:
-        yield EndingSought(
+        yield EndingQuery(
             kinds=(FactKind.CLIENT_DISABLED, FactKind.CLIENT_DELETED),
             client_id=session.client_id,
             newer=client.epoch - session.epochs.client - 1,
@@ -75,7 +75,7 @@ def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingSought]:
         return
     user = snapshot.user(session.user_id)
     if user is not None and user.epoch > session.epochs.user:
-        yield EndingSought(
+        yield EndingQuery(
             kinds=(FactKind.USER_SESSIONS_ENDED,),
             user_id=session.user_id,
             newer=user.epoch - session.epochs.user - 1,
@@ -85,7 +85,7 @@ def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingSought]:
         return
     consent = snapshot.consent(session.user_id, session.client_id)
     if consent is not None and consent.epoch > session.epochs.consent:
-        yield EndingSought(
+        yield EndingQuery(
             kinds=(FactKind.CONSENT_WITHDRAWN,),
             user_id=session.user_id,
             client_id=session.client_id,

@@ -40,13 +40,13 @@ def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
         return False
     parameters = semicolon + more
     return _PARAMETERS.fullmatch(parameters) is not None and all(
-        _unquoted(value).lower() in _UTF_8
+        _unquote(value).lower() in _UTF_8
         for name, value in _PARAMETER.findall(parameters)
         if name.lower() == b"charset"
     )
 
 
-def _unquoted(value: bytes) -> bytes:
+def _unquote(value: bytes) -> bytes:
     """Remove the quotes of a value and the backslashes inside them (RFC 9110 §5.6.4)."""
     return re.sub(rb"\\(.)", rb"\1", value[1:-1]) if value.startswith(b'"') else value
 
@@ -68,7 +68,7 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
             return _fields([piece.partition("=") for piece in text.split("&")])
         if _BROKEN_ESCAPE.search(text) is not None:
             return Why.FORM_UNDECODABLE
-        return _fields([tuple(map(_decoded, piece.partition("="))) for piece in text.split("&")])
+        return _fields([tuple(map(_decode, piece.partition("="))) for piece in text.split("&")])
     except UnicodeDecodeError:
         return Why.FORM_UNDECODABLE
 
@@ -87,5 +87,5 @@ def _fields(pieces: Iterable[tuple[str, ...]]) -> Mapping[str, str] | Why:
     return {name: value for name, value in fields.items() if value}
 
 
-def _decoded(raw: str) -> str:
+def _decode(raw: str) -> str:
     return unquote_to_bytes(raw.replace("+", " ")).decode()

@@ -53,9 +53,9 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
     if event.code is None:
         return refused(Why.CODE_MISSING)
     known = snapshot.code(event.code.digest)
-    code = _checked(event, known, client, snapshot, now, policy)
+    code = _check_exchange(event, known, client, snapshot, now, policy)
     if isinstance(code, Why):
-        return _failed(code, known, client, snapshot, now, policy)
+        return _refuse_exchange(code, known, client, snapshot, now, policy)
     made, issued, writes, started = session.start(
         kind=SessionKind.AUTHORIZATION_CODE,
         client=client,
@@ -75,7 +75,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
     )
 
 
-def _checked(
+def _check_exchange(
     event: CodeRedeemed,
     code: AuthorizationCode | None,
     client: Client,
@@ -112,7 +112,7 @@ def _checked(
     return code
 
 
-def _failed(
+def _refuse_exchange(
     why: Why,
     code: AuthorizationCode | None,
     client: Client,
@@ -125,14 +125,14 @@ def _failed(
         return refused(why)
     state = state_of(code, snapshot, now, policy)
     if state is CodeState.USED:
-        return _presented_again(why, code, client, snapshot, now, policy)
+        return _refuse_used_code(why, code, client, snapshot, now, policy)
     if state is CodeState.VOID:
         return refused(why)
     voided = revised(code, voided_why=why, settled_at=now)
     return Decision(Refused(why), (Update(code, voided),), (_fact_of(FactKind.CODE_VOIDED, voided),))
 
 
-def _presented_again(
+def _refuse_used_code(
     why: Why, code: AuthorizationCode, client: Client, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> Decision:
     """Refuse a used code; where the policy says so, end the session it started (READINGS 10)."""

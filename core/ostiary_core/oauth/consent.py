@@ -59,7 +59,7 @@ class _Request(NamedTuple):
     state: str | None
 
     @property
-    def unasked(self) -> bool:
+    def is_pre_approved(self) -> bool:
         """Whether every scope is auto-approved or remembered ("Browser behaviour", 4)."""
         remembered = () if self.consent is None else self.consent.scopes
         return set(self.scopes) <= {*self.client.auto_approve_scopes, *remembered}
@@ -67,39 +67,39 @@ class _Request(NamedTuple):
 
 def check(event: AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Decision:
     """Check an authorization request and say what the consent page shows; nothing is recorded."""
-    request = _examined(event.caller, event.parameters, snapshot, now)
+    request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
-    return Decision(_offered(request))
+    return Decision(_offer(request))
 
 
 def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
     """Issue a code after the user approved, and remember the consent where the user was asked."""
-    request = _examined(event.caller, event.parameters, snapshot, now)
+    request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
-    if request.unasked:
-        return _issued(request, event.entropy, now)
-    remembered, fact = _remembered(request, now)
-    return _issued(request, event.entropy, now, (remembered,), (fact,))
+    if request.is_pre_approved:
+        return _issue_code(request, event.entropy, now)
+    remembered, fact = _remember(request, now)
+    return _issue_code(request, event.entropy, now, (remembered,), (fact,))
 
 
 def recall(event: ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision:
     """Issue a code without asking the user, if the consent is automatic or remembered; else ask."""
-    request = _examined(event.caller, event.parameters, snapshot, now)
+    request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
-    return _issued(request, event.entropy, now) if request.unasked else Decision(_offered(request))
+    return _issue_code(request, event.entropy, now) if request.is_pre_approved else Decision(_offer(request))
 
 
 def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
     """Send `access_denied` to the redirect address after the user refused (RFC 6749 §4.1.2.1)."""
-    request = _examined(event.caller, event.parameters, snapshot, now)
+    request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
     return Decision(
         ConsentRefused(_redirect(request, error="access_denied")),
-        facts=(_told(FactKind.CONSENT_DENIED, request),),
+        facts=(_fact_of(FactKind.CONSENT_DENIED, request),),
     )
 
 
@@ -134,7 +134,7 @@ def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decis
     return Decision(Done(), (written,), (fact,))
 
 
-def _examined(
+def _check_request(
     caller: SignedIn, asked: AuthorizationParameters, snapshot: Snapshot, now: Instant
 ) -> _Request | Refused:
     """Check the parameters of an authorization request; refuse for the first fault in the order of `Why`."""
@@ -145,7 +145,7 @@ def _examined(
         return Refused(Why.QUERY_UNDECODABLE)
     if asked.repeated:
         return Refused(Why.PARAMETER_REPEATED)
-    faults = tuple(_malformed(asked))
+    faults = tuple(_find_malformed(asked))
     # With no fault both are there, which the type checker does not see.
     if faults or asked.redirect_uri is None or asked.code_challenge is None:
         return Refused(Why.PARAMETERS_MALFORMED, faults=faults)
@@ -176,7 +176,7 @@ def _examined(
     )
 
 
-def _malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
+def _find_malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
     """Find the malformed parameters ("Consent endpoint errors", `A0401`)."""
     if not asked.redirect_uri:
         yield FieldFault("redirect_uri", FieldRule.REQUIRED)
@@ -190,7 +190,7 @@ def _malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
         yield FieldFault("code_challenge_method", FieldRule.CODE_CHALLENGE_METHOD)
 
 
-def _offered(request: _Request) -> AuthorizationOffered:
+def _offer(request: _Request) -> AuthorizationOffered:
     return AuthorizationOffered(
         client_id=request.client.client_id,
         client_name=request.client.name,
@@ -200,13 +200,13 @@ def _offered(request: _Request) -> AuthorizationOffered:
         ),
         username=request.who.user.username,
         user_name=request.who.user.name,
-        consent_required=not request.unasked,
+        consent_required=not request.is_pre_approved,
     )
 
 
-def _remembered(request: _Request, now: Instant) -> tuple[Change, Fact]:
+def _remember(request: _Request, now: Instant) -> tuple[Change, Fact]:
     """Add the scopes just approved to the remembered consent (READINGS 26)."""
-    fact = _told(FactKind.CONSENT_REMEMBERED, request)
+    fact = _fact_of(FactKind.CONSENT_REMEMBERED, request)
     if request.consent is None:
         return Insert(
             Consent(
@@ -220,7 +220,7 @@ def _remembered(request: _Request, now: Instant) -> tuple[Change, Fact]:
     return Update(request.consent, revised(request.consent, scopes=scopes, granted_at=now)), fact
 
 
-def _issued(
+def _issue_code(
     request: _Request,
     entropy: Entropy,
     now: Instant,
@@ -258,7 +258,7 @@ def _redirect(request: _Request, **result: str) -> str:
     return base + joint + urlencode(result, quote_via=quote, errors="surrogatepass")
 
 
-def _told(kind: FactKind, request: _Request) -> Fact:
+def _fact_of(kind: FactKind, request: _Request) -> Fact:
     return Fact(
         kind=kind,
         user_id=request.who.user.user_id,

@@ -122,7 +122,7 @@ def start(
     inserted = Insert(session)
     changes: tuple[Change, ...] = (inserted,)
     if refresh_token is not None:
-        changes = (inserted, _kept(refresh_token, session))
+        changes = (inserted, _refresh_record(refresh_token, session))
     fact = Fact(
         kind=FactKind.SESSION_STARTED,
         session_id=session.session_id,
@@ -131,10 +131,10 @@ def start(
         scopes=scopes,
         user_agent=user_agent,
     )
-    return session, _issued(session, access, refresh_token, now), changes, fact
+    return session, _token_response(session, access, refresh_token, now), changes, fact
 
 
-def _kept(refresh_token: Secret, session: Session) -> Change:
+def _refresh_record(refresh_token: Secret, session: Session) -> Change:
     """The record of the present generation's refresh token, by which it is recognised from now on."""
     return Insert(
         RefreshToken(
@@ -143,7 +143,9 @@ def _kept(refresh_token: Secret, session: Session) -> Change:
     )
 
 
-def _issued(session: Session, access: Secret, refresh_token: Secret | None, now: Instant) -> TokensIssued:
+def _token_response(
+    session: Session, access: Secret, refresh_token: Secret | None, now: Instant
+) -> TokensIssued:
     return TokensIssued(
         access_token=access,
         expires_in_seconds=whole_seconds(session.access_expires_at - now),
@@ -182,13 +184,13 @@ def refresh(
     if generations_late == 0:
         return _rotate(session, spent, client, scopes, user_agent, entropy, now)
     if generations_late > 1:
-        return _replayed(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
+        return _end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
     grace_ends_at = later(session.rotated_at or session.started_at, policy.grace_seconds)
     earliest, latest = arrival or (now, now)
     if min(earliest, now) > grace_ends_at:
-        return _replayed(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
+        return _end_by_replay(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
     if policy.compare_user_agent and user_agent != session.rotated_user_agent:
-        return _replayed(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
+        return _end_by_replay(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
     if session.salt is None or min(latest, now) > grace_ends_at:
         return refused(Why.ARRIVAL_UNKNOWN)
     return _repeat(session, session.salt, spent, scopes, user_agent, now)
@@ -221,10 +223,12 @@ def _rotate(
         rotated_user_agent=user_agent,
     )
     refusal = Why.SCOPE_TOO_WIDE if beyond(scopes, session.scopes) else None
-    reply: Reply = _issued(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
+    reply: Reply = (
+        _token_response(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
+    )
     return Decision(
         reply,
-        (Update(session, rotated), _kept(refresh_token, rotated)),
+        (Update(session, rotated), _refresh_record(refresh_token, rotated)),
         (_fact_of(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
     )
 
@@ -244,12 +248,12 @@ def _repeat(
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)
     return Decision(
-        _issued(session, access, refresh_token, now),
+        _token_response(session, access, refresh_token, now),
         facts=(_fact_of(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
     )
 
 
-def _replayed(session: Session, why: Why, user_agent: str | None, now: Instant) -> Decision:
+def _end_by_replay(session: Session, why: Why, user_agent: str | None, now: Instant) -> Decision:
     changes, fact = end(session, why, now, user_agent=user_agent)
     return refused(why, *changes, facts=(fact,))
 
@@ -259,7 +263,7 @@ def _replayed(session: Session, why: Why, user_agent: str | None, now: Instant) 
 
 def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Reply:
     """Tell `client` about a token, if it is a live one of its own; of any other, that it is inactive."""
-    found = _own(secret, client, snapshot)
+    found = _find_own(secret, client, snapshot)
     if found is None:
         return TokenInactive()
     session, refresh_token = found
@@ -284,14 +288,16 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
 
 def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """End the session a token belongs to, spent ones included (READINGS 7); always the same answer."""
-    found = _own(secret, client, snapshot)
+    found = _find_own(secret, client, snapshot)
     if found is None or state_of(found[0], snapshot, now) is not SessionState.ACTIVE:
         return Decision(Done())
     changes, fact = end(found[0], Why.REVOKED_BY_CLIENT, now)
     return Decision(Done(), changes, (fact,))
 
 
-def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Session, RefreshToken | None] | None:
+def _find_own(
+    secret: Secret, client: Client, snapshot: Snapshot
+) -> tuple[Session, RefreshToken | None] | None:
     """Find the session of `client` that a token belongs to, and the record of a refresh token."""
     token = None
     session = snapshot.session_by_access_token(secret.digest)

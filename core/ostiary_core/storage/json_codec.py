@@ -61,13 +61,13 @@ def to_text(item: Record | AuditEntry) -> str:
 def record_from_text(table: Table, text: str) -> Record:
     """Read a record of `table` from the text that `to_text` wrote."""
     kind, hints = _KINDS[table]
-    made: Record = _made(kind, hints, text)
+    made: Record = _construct(kind, hints, text)
     return made
 
 
 def entry_from_text(text: str) -> AuditEntry:
     """Read an audit entry from the text that `to_text` wrote."""
-    made: AuditEntry = _made(AuditEntry, _ENTRY_HINTS, text)
+    made: AuditEntry = _construct(AuditEntry, _ENTRY_HINTS, text)
     return made
 
 
@@ -80,7 +80,7 @@ def identifier_text(key: Key) -> str:
     return json.dumps(_plain(key.id), separators=(",", ":"))
 
 
-def _made(kind: type[Any], hints: Mapping[str, Any], text: str) -> Any:
+def _construct(kind: type[Any], hints: Mapping[str, Any], text: str) -> Any:
     return kind(**{name: _value(hints[name], plain) for name, plain in json.loads(text).items()})
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.events import Event
 from ostiary_core.history.session_history import (
-    EndingSought,
+    EndingQuery,
     SessionHistory,
     find_inherited_ending,
     history_keys,
@@ -88,14 +88,14 @@ def net_changes(decisions: Iterable[Decision]) -> list[Change]:
     for decision in decisions:
         for change in decision.changes:
             touched.setdefault(_key(change), []).append(change)
-    nets = (changes[0] if len(changes) == 1 else _together(changes) for changes in touched.values())
+    nets = (changes[0] if len(changes) == 1 else _merge(changes) for changes in touched.values())
     return [net for net in nets if net is not None]
 
 
-def _together(changes: Sequence[Change]) -> Change | None:
+def _merge(changes: Sequence[Change]) -> Change | None:
     """Merge the changes of one record into one; None if nothing is different after them."""
-    before, _ = _ends(changes[0])
-    _, after = _ends(changes[-1])
+    before, _ = _before_and_after(changes[0])
+    _, after = _before_and_after(changes[-1])
     if before is None:
         return None if after is None else Insert(after)
     if after is None:
@@ -109,7 +109,7 @@ def _together(changes: Sequence[Change]) -> Change | None:
     return Update(before, after)
 
 
-def _ends(change: Change) -> tuple[Record | None, Record | None]:
+def _before_and_after(change: Change) -> tuple[Record | None, Record | None]:
     """The record before a change and the record after it."""
     match change:
         case Insert(after):
@@ -154,7 +154,7 @@ class MemoryStore:
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none."""
         for change in changes:
-            before, after = _ends(change)
+            before, after = _before_and_after(change)
             key = _key(change)
             standing = self._tables[key.table].get(key.id)
             if (standing and standing.revision) != (before and before.revision):
@@ -162,7 +162,7 @@ class MemoryStore:
             if isinstance(after, Session) and self._holds_token_of_another(after):
                 raise LostRace("an access token is that of another session")
         for change in changes:
-            before, after = _ends(change)
+            before, after = _before_and_after(change)
             key = _key(change)
             if isinstance(before, Session):
                 del self._tables[Table.ACCESS_TOKEN][before.access_digest]
@@ -203,7 +203,7 @@ class MemoryStore:
             session=session,
             snapshot=snapshot,
             entries=tuple(entry for entry in self._audit if entry.session_id == session_id),
-            find_inherited_ending=find_inherited_ending(session, snapshot, self._ending),
+            inherited_ending=find_inherited_ending(session, snapshot, self._ending),
         )
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
@@ -230,7 +230,7 @@ class MemoryStore:
         self._audit = [entry for entry in self._audit if entry.number not in gone]
         return len(gone)
 
-    def _ending(self, sought: EndingSought) -> AuditEntry | None:
+    def _ending(self, sought: EndingQuery) -> AuditEntry | None:
         endings = [
             entry
             for entry in self._audit

@@ -59,14 +59,14 @@ from ostiary_core.oauth.authentication import (
 from ostiary_core.oauth.inherited_endings import epochs_now, user_ended
 
 __all__ = [
-    "all_ended",
+    "all_ended_fact",
     "change_password",
     "end_other_sessions",
     "end_own_session",
-    "known_account",
     "password_on_file",
     "refresh_login",
     "refuse_wrong_password",
+    "show_account",
     "sign_in",
     "sign_out",
 ]
@@ -79,7 +79,7 @@ def password_on_file(event: PasswordHashRequested, snapshot: Snapshot, now: Inst
     """Give the runtime the hash to verify a password against; no client is ever sent it."""
     match event.of:
         case str(username):
-            user = _user_named(username, snapshot)
+            user = _find_user(username, snapshot)
             return Decision(PasswordOnFile(None if user is None else user.password_hash))
         case SignedIn() as caller:
             who = person(caller, snapshot, now)
@@ -88,7 +88,7 @@ def password_on_file(event: PasswordHashRequested, snapshot: Snapshot, now: Inst
 
 def sign_in(event: SignInAttempted, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
-    user = _user_named(event.username, snapshot)
+    user = _find_user(event.username, snapshot)
     client = snapshot.client(BACKEND_CLIENT)
     if user is None or client is None:
         return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
@@ -171,7 +171,7 @@ def end_own_session(event: OwnSessionEnded, snapshot: Snapshot, now: Instant) ->
     return Decision(Done(), changes, (fact,))
 
 
-def known_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def show_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Tell callers who they are and what they may do; refuse those without the permission asked for."""
     if event.permission is not None:
         may = allowed(event.caller, event.permission, snapshot, now)
@@ -239,13 +239,13 @@ def refuse_wrong_password(
             facts=(wrong,),
         )
     why = Why.CURRENT_PASSWORD_WRONG_REPEATEDLY
-    return refused(why, Update(user, user_ended(user, why, now)), facts=(wrong, all_ended(user, why)))
+    return refused(why, Update(user, user_ended(user, why, now)), facts=(wrong, all_ended_fact(user, why)))
 
 
 # --- shared
 
 
-def _user_named(username: str, snapshot: Snapshot) -> User | None:
+def _find_user(username: str, snapshot: Snapshot) -> User | None:
     identifier = snapshot.identifier(username_key(username))
     user = None if identifier is None else snapshot.user(identifier.user_id)
     return None if user is None or user.deleted_at is not None else user
@@ -262,7 +262,7 @@ def _login(tokens: TokensIssued, user: User) -> LoginIssued:
     return LoginIssued(tokens=tokens, user_id=user.user_id, must_change_password=user.must_change_password)
 
 
-def all_ended(user: User, why: Why) -> Fact:
+def all_ended_fact(user: User, why: Why) -> Fact:
     """The fact that all sessions and codes of a user ended."""
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, why=why)
 
@@ -273,5 +273,5 @@ def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind) -> 
     return Decision(
         Done(),
         (Update(who.user, changed), Update(who.session, kept)),
-        (Fact(kind=kind, user_id=changed.user_id, why=why), all_ended(changed, why)),
+        (Fact(kind=kind, user_id=changed.user_id, why=why), all_ended_fact(changed, why)),
     )

@@ -91,12 +91,12 @@ def register(event: RoleRegistered, snapshot: Snapshot, now: Instant) -> Decisio
         return refused(Why.PERMISSION_MISSING)
     if snapshot.role(fields.code) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
-    return Decision(RoleKnown(role), (Insert(role),), (_told(FactKind.ROLE_REGISTERED, role, who),))
+    return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, role, who),))
 
 
 def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
     """Change a role's name or permissions; its holders have them from their next request on."""
-    found = _found(event.caller, Permission.ROLE_UPDATE, event.role_id, snapshot, now)
+    found = _find_role(event.caller, Permission.ROLE_UPDATE, event.role_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, role = found
@@ -111,7 +111,9 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
         return refused(Why.PERMISSION_MISSING)
     if fields == _read({}, role):
         return Decision(RoleKnown(role))
-    return Decision(RoleKnown(changed), (Update(role, changed),), (_told(FactKind.ROLE_CHANGED, role, who),))
+    return Decision(
+        RoleKnown(changed), (Update(role, changed),), (_fact_of(FactKind.ROLE_CHANGED, role, who),)
+    )
 
 
 def import_row(event: RoleImported, snapshot: Snapshot, now: Instant) -> Decision:
@@ -129,16 +131,16 @@ def import_row(event: RoleImported, snapshot: Snapshot, now: Instant) -> Decisio
 
 def delete(event: RoleDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a role that nobody holds; its code is free again."""
-    found = _found(event.caller, Permission.ROLE_DELETE, event.role_id, snapshot, now)
+    found = _find_role(event.caller, Permission.ROLE_DELETE, event.role_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, role = found
     if role.holders > 0:
         return refused(Why.STILL_REFERENCED)
-    return Decision(Done(), (Delete(role),), (_told(FactKind.ROLE_DELETED, role, who),))
+    return Decision(Done(), (Delete(role),), (_fact_of(FactKind.ROLE_DELETED, role, who),))
 
 
-def _found(
+def _find_role(
     caller: Caller, permission: Permission, role_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, Role] | Why:
     who = allowed(caller, permission, snapshot, now)
@@ -168,5 +170,5 @@ def _read(fields: Mapping[str, object], standing: Role | None) -> _RoleFields | 
     return reader.faults or _RoleFields(code, name, permissions)
 
 
-def _told(kind: FactKind, role: Role, who: Person | Operator) -> Fact:
+def _fact_of(kind: FactKind, role: Role, who: Person | Operator) -> Fact:
     return Fact(kind=kind, role_id=role.role_id, actor_id=actor_id_of(who))

@@ -42,7 +42,7 @@ from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import person_free_to_act
 from ostiary_core.oauth.inherited_endings import user_ended
-from ostiary_core.users.own_account import all_ended, end_other_sessions, refuse_wrong_password
+from ostiary_core.users.own_account import all_ended_fact, end_other_sessions, refuse_wrong_password
 
 __all__ = [
     "change_phone",
@@ -79,7 +79,7 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
     secret = draw_text_code(event.entropy)
     digest = _digest(event.purpose, event.phone, secret)
     fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=None if addressee is None else addressee.user_id)
-    change = _drawn(event, digest, standing, now)
+    change = _store_code(event, digest, standing, now)
     return Decision(TextCodeDrawn(secret, addressee), (*count, change), (fact,))
 
 
@@ -108,7 +108,7 @@ def _is_pausing(standing: TextCode, now: Instant, policy: Policy) -> bool:
     return standing.drawn >= policy.text_codes_a_day and now < later(standing.counted_from, _DAY_SECONDS)
 
 
-def _drawn(event: TextCodeRequested, digest: Digest, standing: TextCode | None, now: Instant) -> Change:
+def _store_code(event: TextCodeRequested, digest: Digest, standing: TextCode | None, now: Instant) -> Change:
     if standing is None:
         return Insert(
             TextCode(purpose=event.purpose, phone=event.phone, digest=digest, issued_at=now, counted_from=now)
@@ -133,7 +133,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
         return wrong
     spent = _spend(TextCodePurpose.CHANGE_PHONE, event.phone, event.code, snapshot, now, policy)
     if not isinstance(spent, TextCode):
-        return _wrong(who.user.user_id, *spent)
+        return _refuse_wrong_code(who.user.user_id, *spent)
     if snapshot.identifier(phone_key(event.phone)) is not None:
         return refused(Why.ALREADY_TAKEN)
     user = who.user
@@ -158,9 +158,9 @@ def reset_password_by_text_message(
     user = None if known is None else snapshot.user(known.user_id)
     spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, snapshot, now, policy)
     if not isinstance(spent, TextCode):
-        return _wrong(None if user is None else user.user_id, *spent)
+        return _refuse_wrong_code(None if user is None else user.user_id, *spent)
     if user is None or not user.enabled or user.deleted_at is not None:
-        return _wrong(None if user is None else user.user_id, Delete(spent))
+        return _refuse_wrong_code(None if user is None else user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
     reset = user_ended(
         user,
@@ -174,7 +174,7 @@ def reset_password_by_text_message(
     return Decision(
         Done(),
         (Delete(spent), Update(user, reset)),
-        (Fact(kind=FactKind.PASSWORD_SET, user_id=user.user_id, why=why), all_ended(user, why)),
+        (Fact(kind=FactKind.PASSWORD_SET, user_id=user.user_id, why=why), all_ended_fact(user, why)),
     )
 
 
@@ -194,7 +194,7 @@ def _spend(
     return standing
 
 
-def _wrong(user_id: str | None, *changes: Change) -> Decision:
+def _refuse_wrong_code(user_id: str | None, *changes: Change) -> Decision:
     """Refuse a wrong code and write the changes that count it."""
     fact = Fact(kind=FactKind.TEXT_CODE_WRONG, user_id=user_id)
     return refused(Why.TEXT_CODE_WRONG, *changes, facts=(fact,))

@@ -132,7 +132,7 @@ def test_the_life_of_a_session_is_told_in_order(store: ContractStore) -> None:
     ]
     assert life.entries[-1].why is Why.REPLAYED_AFTER_GRACE
     assert life.entries[-1].earlier_at == life.entries[-2].at
-    assert life.find_inherited_ending is None
+    assert life.inherited_ending is None
 
 
 def test_a_session_that_is_not_there_has_no_life(store: ContractStore) -> None:
@@ -163,14 +163,14 @@ def test_the_ending_from_above_is_the_first_after_the_session_began(
     session = world.the_session()
     alive = store.session_history(session.session_id)
     assert alive is not None
-    assert alive.find_inherited_ending is None
+    assert alive.inherited_ending is None
     end()
     ended_at = world.now
     for _ in range(later):
         end()
     life = store.session_history(session.session_id)
     assert life is not None
-    ending = life.find_inherited_ending
+    ending = life.inherited_ending
     assert isinstance(ending, AuditEntry)
     assert ending.at == ended_at
     assert ending.kind is (FactKind.USER_SESSIONS_ENDED if what == "user" else FactKind.CLIENT_DISABLED)
