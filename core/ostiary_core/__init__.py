@@ -11,7 +11,7 @@ What is named here and in these packages is for embedders (docs/embedding.md); e
 """
 
 from ostiary_core.decide import decide, keys, take_turn
-from ostiary_core.history.session_history import EndingSought, SessionHistory, find_inherited_ending
+from ostiary_core.history.session_history import EndingQuery, SessionHistory, find_inherited_ending
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import Fetch, NotLoaded, Snapshot, load
 from ostiary_core.model.arrival import Arrival
@@ -95,7 +95,7 @@ __all__ = [
     "Delete",
     "Digest",
     "Done",
-    "EndingSought",
+    "EndingQuery",
     "Entropy",
     "Epochs",
     "Expirable",

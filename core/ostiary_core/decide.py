@@ -1,4 +1,4 @@
-"""The rules' one entrance: an event, what is stored and the time in; a decision out.
+"""Decides every event: the table of all rules, and the function that applies it.
 
 Each class of events has one row in `RULES`: what it needs loaded, what decides it, whether it only reads.
 `decide` is pure and total. It reads nothing but its arguments, changes nothing, and for every event and
@@ -52,7 +52,7 @@ E_contra = TypeVar("E_contra", contravariant=True)
 
 
 class Rule(NamedTuple):
-    """What there is to know of one class of events."""
+    """The rule for one class of events: its keys, its handler, and whether it only reads."""
 
     keys: Callable[[Any], Keys]
     handler: Callable[..., Decision]
@@ -96,7 +96,7 @@ def _policy_rule(
 
 
 def _all_of(rules: Rules[e.Event]) -> dict[type, Rule]:
-    """The table itself; here a type checker refuses one that lacks an event."""
+    """Return the table; a type checker refuses this call if an event has no rule."""
     return rules.by_class
 
 
@@ -138,7 +138,7 @@ def keys(event: e.Event) -> Keys:
 
 
 def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A batch: done whole, or refused with every event of it that was refused."""
+    """Decide a batch: all of it is done, or it is refused with every event of it that was refused."""
     standing = snapshot.after(())
     decisions = []
     for part in event.events:
@@ -219,7 +219,7 @@ _ROWS: Final = (
         lambda it: by_caller(it.caller, session_key(it.session_id)),
         account.end_own_session,
     )
-    | _query(e.AccountRequested, lambda it: by_caller(it.caller), account.known_account)
+    | _query(e.AccountRequested, lambda it: by_caller(it.caller), account.show_account)
     | _policy_rule(e.PasswordChanged, lambda it: by_caller(it.caller), account.change_password)
     | _rule(e.LocaleChosen, lambda it: by_caller(it.caller), preferences.choose_locale)
     | _rule(e.TimezoneChosen, lambda it: by_caller(it.caller), preferences.choose_timezone)

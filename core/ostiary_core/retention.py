@@ -1,8 +1,8 @@
-"""What may be forgotten: records that outlived their use, so that a store does not grow for ever.
+"""Says which records may be deleted after their use, so that a store does not grow for ever.
 
 Rules, all in this file (READINGS 1, 3 and 10):
 
-- A code that was not redeemed goes when it has expired; a used one likewise, unless the setting wants its
+- A code that was not redeemed goes when it has expired; a used one too, unless the setting wants its
   second use to end the session it made: then it stays for as long as such a session can last.
 - A session goes when it has been dead for the retention time: by its end or by its maximum. Until then each
   of its tokens is recognised, and a replay is told from a stranger's guess.
@@ -33,7 +33,7 @@ _DAY_SECONDS: Final = 24 * 60 * 60
 
 
 class Expirable(StrEnum):
-    """The kinds of things that lapse, each looked for in its own way."""
+    """The kinds of records that expire; a store looks for each kind by itself."""
 
     CODES = "codes"
     USED_CODES = "used codes"
@@ -44,7 +44,7 @@ class Expirable(StrEnum):
 
     @property
     def table(self) -> Table:
-        """Where they are."""
+        """The table of these records."""
         match self:
             case Expirable.CODES | Expirable.USED_CODES:
                 return Table.CODE
@@ -68,19 +68,19 @@ class ExpiredBatch:
 
 
 def used_code_seconds(policy: Policy) -> int:
-    """How old a used code becomes."""
+    """The seconds after its issue for which a used code is kept."""
     if not policy.revoke_on_code_replay:
         return policy.code_seconds
     return policy.code_seconds + REFRESH_TOKEN_SECONDS.most
 
 
 def text_code_seconds(policy: Policy) -> int:
-    """How old a count of text messages becomes: the day, and the last code of it."""
+    """The seconds for which a count of text messages is kept: a day and the life of its last code."""
     return _DAY_SECONDS + policy.text_code_seconds
 
 
 def lapse(event: RecordLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """The sweeper's turn at one record: gone, where the rules let it go."""
+    """Delete one record that the sweeper names, if it has expired."""
     record = snapshot.record(event.key)
     if record is None or not _has_lapsed(record, snapshot, now, policy):
         return Decision(Done())

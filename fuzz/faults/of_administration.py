@@ -115,10 +115,12 @@ FAULTS: Final = (
     Fault(
         "holders-uncounted",
         "nobody counts who holds a role",
-        wrapped("user_administration", "_recounted", nothing),
+        wrapped("user_administration", "_recount_holders", nothing),
     ),
     Fault(
-        "names-taken-twice", "two accounts have one name", wrapped("user_administration", "_taken", nothing)
+        "names-taken-twice",
+        "two accounts have one name",
+        wrapped("user_administration", "_find_taken_names", nothing),
     ),
     Fault(
         "phone-moves-alone",

@@ -145,7 +145,7 @@ def refresh_token_for_machines(original: Original) -> Original:
 
 
 def nobody_is_asked() -> AbstractContextManager[Any]:
-    return patch.object(consent._Request, "unasked", property(lambda request: True))
+    return patch.object(consent._Request, "is_pre_approved", property(lambda request: True))
 
 
 def with_parameters(**values: Callable[[Any], Any]) -> Callable[[Original], Original]:
@@ -178,50 +178,54 @@ FAULTS: Final = (
         "code-redeemable-twice", "a used code is used again", wrapped("code", "state_of", redeemable_twice)
     ),
     Fault(
-        "used-code-good-again", "its client may redeem a code again", wrapped("code", "_checked", good_again)
+        "used-code-good-again",
+        "its client may redeem a code again",
+        wrapped("code", "_check_exchange", good_again),
     ),
     Fault(
         "code-good-at-300-s", "a code lives one instant longer", wrapped("code", "state_of", good_at_300_s)
     ),
     Fault("code-lives-600-s", "a code lives twice as long", wrapped("code", "state_of", long_lived)),
     Fault(
-        "code-of-any-client", "any client may redeem a code", wrapped("code", "_checked", of_another_client)
+        "code-of-any-client",
+        "any client may redeem a code",
+        wrapped("code", "_check_exchange", of_another_client),
     ),
     Fault(
         "redirect-uri-unchecked",
         "the exchange takes any redirect_uri",
-        wrapped("code", "_checked", any_redirect_uri),
+        wrapped("code", "_check_exchange", any_redirect_uri),
     ),
     Fault(
         "redirect-uri-optional",
         "the exchange needs no redirect_uri",
-        wrapped("code", "_checked", redirect_uri_optional),
+        wrapped("code", "_check_exchange", redirect_uri_optional),
     ),
     Fault(
         "uri-no-longer-registered",
         "a code for an address that was taken back is good",
-        wrapped("code", "_checked", unregistered_uri),
+        wrapped("code", "_check_exchange", unregistered_uri),
     ),
     Fault(
         "scope-no-longer-registered",
         "a code for a scope that was taken back is good",
-        wrapped("code", "_checked", unregistered_scope),
+        wrapped("code", "_check_exchange", unregistered_scope),
     ),
     Fault(
         "verifier-unchecked",
         "any verifier will do",
         wrapped("pkce", "proves", lambda original: lambda *_: True),
     ),
-    Fault("verifier-optional", "no verifier will do", wrapped("code", "_checked", verifier_optional)),
+    Fault("verifier-optional", "no verifier will do", wrapped("code", "_check_exchange", verifier_optional)),
     Fault(
         "failed-exchange-voids-nothing",
         "a code survives a failed exchange",
-        wrapped("code", "_failed", failure_voids_nothing),
+        wrapped("code", "_refuse_exchange", failure_voids_nothing),
     ),
     Fault(
         "used-code-ends-session",
         "a used code ends its session by default",
-        wrapped("code", "_presented_again", replay_ends_by_default),
+        wrapped("code", "_refuse_used_code", replay_ends_by_default),
     ),
     Fault(
         "stranger-voids-code",
@@ -242,20 +246,20 @@ FAULTS: Final = (
     Fault(
         "plain-challenge",
         "the challenge may be plain",
-        wrapped("consent", "_examined", with_parameters(code_challenge_method=lambda given: "S256")),
+        wrapped("consent", "_check_request", with_parameters(code_challenge_method=lambda given: "S256")),
     ),
     Fault(
         "trailing-slash",
         "an address may end in one more slash",
         wrapped(
             "consent",
-            "_examined",
+            "_check_request",
             with_parameters(redirect_uri=lambda given: None if given is None else given.rstrip("/")),
         ),
     ),
     Fault(
         "must-change-unchecked",
         "consent before the password is changed",
-        wrapped("consent", "_examined", must_change_unchecked),
+        wrapped("consent", "_check_request", must_change_unchecked),
     ),
 )

@@ -278,7 +278,7 @@ FAULTS: Final = (
     Fault(
         "disabled-user-signs-in",
         "a disabled user signs in",
-        wrapped("own_account", "_user_named", disabled_signs_in),
+        wrapped("own_account", "_find_user", disabled_signs_in),
     ),
     Fault(
         "wrong-passwords-forgiven",

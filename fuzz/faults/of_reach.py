@@ -53,7 +53,7 @@ def unguarded(module: Any, field: str | None = None, **substitutes: Any) -> Wrap
 
 def of_an_account(verb: str, field: str | None = None) -> Plant:
     """A rule of accounts that acts on whatever account it is given."""
-    return wrapped("user_administration", verb, unguarded(people, field, _found=find_anybody))
+    return wrapped("user_administration", verb, unguarded(people, field, _find_account=find_anybody))
 
 
 FAULTS: Final = (
@@ -81,12 +81,14 @@ FAULTS: Final = (
     Fault(
         "batch-above",
         "a batch reaches accounts above",
-        wrapped("decide", "_all_or_nothing", unguarded(people, _found=find_anybody)),
+        wrapped("decide", "_all_or_nothing", unguarded(people, _find_account=find_anybody)),
     ),
     Fault(
         "gives-role-above",
         "a role that allows more than the giver may is given to an account, or taken from one",
-        wrapped("user_administration", "change", unguarded(people, exceeds=never, _found=find_within_reach)),
+        wrapped(
+            "user_administration", "change", unguarded(people, exceeds=never, _find_account=find_within_reach)
+        ),
     ),
     Fault(
         "registers-above",

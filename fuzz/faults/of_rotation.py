@@ -325,11 +325,11 @@ FAULTS: Final = (
         "expires_in of a retry is not what is left",
         wrapped("session", "_repeat", retry_keeps_expiry),
     ),
-    Fault("replay-forgiven", "a replay ends nothing", wrapped("session", "_replayed", replay_forgiven)),
+    Fault("replay-forgiven", "a replay ends nothing", wrapped("session", "_end_by_replay", replay_forgiven)),
     Fault(
         "late-replay-forgiven",
         "a replay two generations late ends nothing",
-        wrapped("session", "_replayed", replay_late_forgiven),
+        wrapped("session", "_end_by_replay", replay_late_forgiven),
     ),
     Fault(
         "narrower-narrows-session",

@@ -1,4 +1,4 @@
-"""The client: registered, changed, enabled, disabled, deleted.
+"""What administrators do with clients: register, change, enable, disable, delete.
 
 Rules, all in this file ("Client", READINGS 9, 33, 37):
 
@@ -51,19 +51,19 @@ from ostiary_core.oauth.inherited_endings import client_ended
 __all__ = [
     "built_in_client",
     "change",
-    "changeable",
     "delete",
     "disable",
     "enable",
+    "fact_of",
+    "find_changeable",
     "import_row",
     "register",
     "show",
-    "told",
 ]
 
 
 def built_in_client(client_id: str, now: Instant) -> Client:
-    """One of the backend's own clients; nobody can authenticate as it."""
+    """Make one of the backend's own clients; nobody can authenticate as it."""
     return Client(
         client_id=client_id,
         name=client_id,
@@ -82,7 +82,7 @@ def built_in_client(client_id: str, now: Instant) -> Client:
 
 
 def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
-    """A new client and, for this once, its secret in plain text."""
+    """Register a new client; only this answer shows its secret in plain text."""
     who = allowed(event.caller, Permission.CLIENT_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -91,11 +91,11 @@ def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decis
         return Decision(Refused(Why.FIELDS_INVALID, fields))
     if fields.client_id in BUILT_IN_CLIENTS or snapshot.client(fields.client_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("clientId", Why.ALREADY_TAKEN),)))
-    return _registered(fields, who, event.entropy, now)
+    return _register(fields, who, event.entropy, now)
 
 
 def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the client, or changes the one there is if that is asked for."""
+    """Import one row of a sheet: register the client or, with `replace`, change the one there is."""
     client_id = event.fields.get("clientId")
     standing = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and standing is not None and standing.deleted_at is None:
@@ -108,7 +108,7 @@ def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decis
 
 
 def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """One client, the backend's own among them."""
+    """Show one client, which may be one of the backend's own."""
     who = allowed(event.caller, Permission.CLIENT_LIST, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -118,7 +118,7 @@ def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
     return Decision(ClientKnown(client))
 
 
-def _registered(fields: ClientFields, who: Person | Operator, entropy: Entropy, now: Instant) -> Decision:
+def _register(fields: ClientFields, who: Person | Operator, entropy: Entropy, now: Instant) -> Decision:
     secret = draw_client_secret(entropy)
     client = Client(
         client_id=fields.client_id,
@@ -136,14 +136,14 @@ def _registered(fields: ClientFields, who: Person | Operator, entropy: Entropy, 
         updated_at=now,
     )
     return Decision(
-        SecretIssued(client, secret), (Insert(client),), (told(FactKind.CLIENT_REGISTERED, client, who),)
+        SecretIssued(client, secret), (Insert(client),), (fact_of(FactKind.CLIENT_REGISTERED, client, who),)
     )
 
 
 def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
-    """Other fields for a client; issued tokens keep what they were granted (READINGS 34), and what stands
-    already changes nothing."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
+    stored already change nothing."""
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -167,13 +167,13 @@ def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
         updated_at=now,
     )
     return Decision(
-        ClientKnown(changed), (Update(client, changed),), (told(FactKind.CLIENT_CHANGED, client, who),)
+        ClientKnown(changed), (Update(client, changed),), (fact_of(FactKind.CLIENT_CHANGED, client, who),)
     )
 
 
 def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
-    """The client may authenticate again."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    """Enable a client: it may authenticate again."""
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -181,13 +181,13 @@ def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
         return Decision(ClientKnown(client))
     enabled = revised(client, enabled=True, updated_at=now)
     return Decision(
-        ClientKnown(enabled), (Update(client, enabled),), (told(FactKind.CLIENT_ENABLED, client, who),)
+        ClientKnown(enabled), (Update(client, enabled),), (fact_of(FactKind.CLIENT_ENABLED, client, who),)
     )
 
 
 def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision:
-    """All sessions of the client end at once; it can no longer authenticate."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    """Disable a client: all its sessions end at once, and it can no longer authenticate."""
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -197,26 +197,28 @@ def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision
     return Decision(
         ClientKnown(disabled),
         (Update(client, disabled),),
-        (told(FactKind.CLIENT_DISABLED, client, who, Why.CLIENT_DISABLED),),
+        (fact_of(FactKind.CLIENT_DISABLED, client, who, Why.CLIENT_DISABLED),),
     )
 
 
 def delete(event: ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
-    """As disabling, for good; the record stays so that the identifier is never given out again."""
-    found = changeable(event.caller, Permission.CLIENT_DELETE, event.client_id, snapshot, now)
+    """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
+    found = find_changeable(event.caller, Permission.CLIENT_DELETE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
     deleted = client_ended(client, Why.CLIENT_DELETED, now, enabled=False, deleted_at=now)
     return Decision(
-        Done(), (Update(client, deleted),), (told(FactKind.CLIENT_DELETED, client, who, Why.CLIENT_DELETED),)
+        Done(),
+        (Update(client, deleted),),
+        (fact_of(FactKind.CLIENT_DELETED, client, who, Why.CLIENT_DELETED),),
     )
 
 
-def changeable(
+def find_changeable(
     caller: Caller, permission: Permission, client_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, Client] | Why:
-    """The client an allowed caller may act on: one that is there and not the backend's own."""
+    """Find the client that the caller may change: one that exists and is not the backend's own."""
     who = allowed(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return who
@@ -228,6 +230,6 @@ def changeable(
     return who, client
 
 
-def told(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
-    """What an administrator did with a client, for the audit trail."""
+def fact_of(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
+    """Make the fact of what an administrator did with a client, for the audit trail."""
     return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)

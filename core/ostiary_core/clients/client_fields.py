@@ -1,4 +1,4 @@
-"""The fields of a client as an administrator sends them, and what each of them must be.
+"""The fields of a client that an administrator sends, and the rule for each of them.
 
 Every bad field is named at once ("General envelope", 400). The rules are those of the specification's
 Client table.
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The allowed lifetimes and the one taken when none is given, in seconds."""
+    """The shortest, the longest and the default lifetime, in seconds."""
 
     least: int
     most: int
@@ -71,7 +71,7 @@ _KNOWN: Final = _SHOWN_ONLY | frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientFields:
-    """What an administrator decides of a client."""
+    """The fields of a client that an administrator sets."""
 
     client_id: str
     name: str
@@ -114,7 +114,7 @@ def is_redirect_uri(text: str) -> bool:
 def read_client_fields(
     fields: Mapping[str, object], standing: Client | None = None
 ) -> ClientFields | tuple[FieldFault, ...]:
-    """The fields of a new client, or of `standing` with some replaced; else every fault."""
+    """Read the fields of a new client, or of `stored` with some replaced; else return every fault."""
     reader = FieldReader(fields, _KNOWN)
     client_id = reader.text("clientId", None if standing is None else standing.client_id, 64)
     if standing is not None and reader.given("clientId") and client_id != standing.client_id:
@@ -134,15 +134,15 @@ def read_client_fields(
     if len(redirect_uris) > _MOST_URIS:
         reader.fault("redirectUris", FieldRule.TOO_LONG)
     grants = reader.texts("grantTypes", () if standing is None else standing.grant_types)
-    grant_types = _members(reader, "grantTypes", grants)
+    grant_types = _read_grant_types(reader, "grantTypes", grants)
     if not grants and (standing is None or reader.given("grantTypes")):
         reader.fault("grantTypes", FieldRule.REQUIRED)
     if GrantType.AUTHORIZATION_CODE in grant_types and not redirect_uris:
         reader.fault("redirectUris", FieldRule.REDIRECT_URI_NEEDED)
     scopes = reader.texts("scopes", () if standing is None else standing.scopes)
-    _within(reader, "scopes", scopes, SCOPES, FieldRule.SCOPE)
+    _require_within(reader, "scopes", scopes, SCOPES, FieldRule.SCOPE)
     automatic = reader.texts("autoApproveScopes", () if standing is None else standing.auto_approve_scopes)
-    _within(reader, "autoApproveScopes", automatic, scopes, FieldRule.AUTO_APPROVE_SCOPE)
+    _require_within(reader, "autoApproveScopes", automatic, scopes, FieldRule.AUTO_APPROVE_SCOPE)
     access, refresh = ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
     access_token_seconds = reader.number(
         "accessTokenTtl",
@@ -173,7 +173,7 @@ def read_client_fields(
     )
 
 
-def _members(reader: FieldReader, path: str, values: tuple[str, ...]) -> tuple[GrantType, ...]:
+def _read_grant_types(reader: FieldReader, path: str, values: tuple[str, ...]) -> tuple[GrantType, ...]:
     found = []
     for place, value in enumerate(values):
         try:
@@ -183,7 +183,7 @@ def _members(reader: FieldReader, path: str, values: tuple[str, ...]) -> tuple[G
     return tuple(found)
 
 
-def _within(
+def _require_within(
     reader: FieldReader, path: str, values: tuple[str, ...], allowed: tuple[str, ...], rule: FieldRule
 ) -> None:
     for place, value in enumerate(values):

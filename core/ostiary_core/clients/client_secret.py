@@ -1,4 +1,4 @@
-"""A client's secrets: the one it has and, for a time, the one before it.
+"""The secrets of a client: the present one and, for a time after a reset, the old one.
 
 Rules, all in this file ("Client", client secret; "Session and tokens", client secret reset; READINGS 20):
 
@@ -6,7 +6,7 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
   earlier reset had let live on: at most two secrets of a client work.
 - With `keepOldForSeconds` the old one works until that time is over, so that a client on many machines can
   change to the new one without a failed request. It can be ended before.
-- Disabling or deleting the client ends the old secret for good (`endings.client_ended`).
+- Disabling or deleting the client ends the old secret for good (`inherited_endings.client_ended`).
 - When each was last used is noted so that an administrator sees whether the old one is still needed. It is
   kept to the minute: whoever authenticates a thousand times a second must not write a thousand times.
 - A wrong secret is `invalid_client`, however often it comes (READINGS 38): nobody guesses 256 random bits.
@@ -18,7 +18,7 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
-from ostiary_core.clients.client import changeable, told
+from ostiary_core.clients.client import fact_of, find_changeable
 from ostiary_core.clients.client_fields import Range
 from ostiary_core.events import ClientSecretReset, ClientSecretUsed, OldSecretEnded, WrongSecretsCounted
 from ostiary_core.loading.snapshot import Snapshot
@@ -49,8 +49,8 @@ OVERLAP_SECONDS: Final = Range(least=60, most=2_592_000, default=0)
 
 
 def reset(event: ClientSecretReset, snapshot: Snapshot, now: Instant) -> Decision:
-    """A new secret; the old one no longer authenticates, or not for long. Nothing issued ends."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -71,12 +71,12 @@ def reset(event: ClientSecretReset, snapshot: Snapshot, now: Instant) -> Decisio
         updated_at=now,
     )
     kind = FactKind.CLIENT_SECRET_ADDED if keeps else FactKind.CLIENT_SECRET_RESET
-    return Decision(SecretIssued(changed, secret), (Update(client, changed),), (told(kind, client, who),))
+    return Decision(SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, client, who),))
 
 
 def end_old(event: OldSecretEnded, snapshot: Snapshot, now: Instant) -> Decision:
-    """Only the present secret works any more; where there is no other, nothing happens."""
-    found = changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
+    """End the old secret of a client before its time; where there is none, nothing happens."""
+    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, client = found
@@ -88,22 +88,21 @@ def end_old(event: OldSecretEnded, snapshot: Snapshot, now: Instant) -> Decision
     return Decision(
         ClientKnown(changed),
         (Update(client, changed),),
-        (told(FactKind.CLIENT_OLD_SECRET_ENDED, client, who),),
+        (fact_of(FactKind.CLIENT_OLD_SECRET_ENDED, client, who),),
     )
 
 
 def note_use(event: ClientSecretUsed, snapshot: Snapshot, now: Instant) -> Decision:
-    """When a secret was last used, where what is known is a minute old; it changes nothing else, and is
-    no change of the client that an administrator made."""
+    """Note when a secret was last used, once a minute at most; `updated_at` stays as it is."""
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None:
         return Decision(Done())
-    changed = _noted(client, event, Instant(min(event.used_at, now)))
+    changed = _note(client, event, Instant(min(event.used_at, now)))
     return Decision(Done(), () if changed is None else (Update(client, changed),))
 
 
 def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> Decision:
-    """So many more wrong secrets, by the count of one process; it changes nothing else, as above."""
+    """Add the wrong secrets that one process counted; `updated_at` stays as it is."""
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None or client.secret_digest is None:
         return Decision(Done())
@@ -112,7 +111,7 @@ def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> D
     return Decision(Done(), (Update(client, changed),))
 
 
-def _noted(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
+def _note(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
     if client.secret_digest is not None and hmac.compare_digest(client.secret_digest, event.digest):
         return revised(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
     old = client.old_secret_digest

@@ -1,4 +1,4 @@
-"""What the checks stand on: stores made for them, and the words in which one is found wanting."""
+"""Tools of the checks: new stores to check, comparisons of contents, and the error of a broken store."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ AtOnce = Callable[[Sequence[Callable[[], Any]]], Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """How the checks get at a store. They never use one of its stores for two checks."""
+    """Makes and reopens stores for the checks; each check gets a new store."""
 
     make: Callable[[], Any]
     """A new store with nothing in it."""
@@ -50,32 +50,32 @@ class Bench:
 
 
 class Broken(Exception):
-    """The store did what it must not. The text says what, and what it should have done."""
+    """Raised when a store breaks a rule; the text says what it did and what it should have done."""
 
 
 def require(is_so: bool, words: str) -> None:
-    """Go on if the store did right."""
+    """Raise `Broken` unless `is_so`."""
     if not is_so:
         raise Broken(words)
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Everything that a store held at one moment."""
+    """All records and audit entries of a store at one moment."""
 
     records: tuple[tuple[Table, frozenset[Record]], ...]
     entries: tuple[AuditEntry, ...]
 
     @classmethod
     def of(cls, store: CheckedStore) -> "Contents":
-        """All of it."""
+        """Read all records and audit entries of a store."""
         return cls(
             tuple((table, frozenset(store.records(table))) for table in RECORD_TABLES), tuple(store.audit())
         )
 
 
 def difference(found: Contents, expected: Contents) -> str | None:
-    """The first thing in which a store's contents are not what they should be, in words; values stay out."""
+    """Describe the first difference between a store's contents and those expected, without any values."""
     for (table, held), (_, right) in zip(found.records, expected.records, strict=True):
         if held == right:
             continue

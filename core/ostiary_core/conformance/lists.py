@@ -1,4 +1,4 @@
-"""Checks of lists, for a store that can be looked through: the pages are those of the reference."""
+"""Checks of lists: a store with lists gives the same pages as the reference store."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,8 +26,8 @@ _RESOURCES: tuple[Resource[Any], ...] = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS,
 
 
 def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
-    """Every resource, page by page, the whole of it and sorted by each of its fields, both ways."""
-    store, reference, now = _lived(bench)
+    """Check that every resource has the reference's pages, sorted by each of its fields, both ways."""
+    store, reference, now = _make_stores(bench)
     for resource in _RESOURCES:
         page, total = 1, 1
         while (page - 1) * _PAGE_SIZE < total:
@@ -41,8 +41,8 @@ def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
 
 
 def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
-    """`items_after` goes on behind any item to the end of a list, both ways."""
-    store, reference, now = _lived(bench)
+    """Check that `items_after` continues after any item to the end of a list, both ways."""
+    store, reference, now = _make_stores(bench)
     for resource in _RESOURCES:
         for descending in (False, True):
             sort = (Sort(resource.default_sort.field, descending),)
@@ -56,8 +56,8 @@ def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
 
 
 def a_session_has_its_own_life(bench: Bench) -> None:
-    """`session_history` and `last_used` tell what the reference tells."""
-    store, reference, _ = _lived(bench)
+    """Check that `session_history` and `last_used` return what the reference returns."""
+    store, reference, _ = _make_stores(bench)
     for session in reference.records(Table.SESSION):
         session_id = str(session.key.id)
         found, expected = store.session_history(session_id), reference.session_history(session_id)
@@ -75,7 +75,7 @@ def a_session_has_its_own_life(bench: Bench) -> None:
     require(used == reference.last_used(["app", "other", "nobody"]), "when clients were last used is wrong")
 
 
-def _lived(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
+def _make_stores(bench: Bench) -> tuple[Any, MemoryStore, Instant]:
     store, reference, now = bench.make(), MemoryStore(), Instant(0)
     for wave in a_life():
         store.turn(wave.events, wave.at)

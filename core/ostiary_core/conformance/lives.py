@@ -1,4 +1,4 @@
-"""A small backend to check stores with: events that touch every table, with the answers that led to them.
+"""A small backend to check stores with: it makes events that write to every table.
 
 The events were decided on the reference store as they were made, so that one may present what another was
 answered. Inside a wave none does: a wave may come in one turn, or cut into any.
@@ -49,14 +49,14 @@ class Wave:
 
 
 def origin_of(place: int) -> Origin | None:
-    """Where an event came from; every fifth came from no request."""
+    """Make the origin of an event; every fifth has none."""
     if place % 5 == 4:
         return None
     return Origin(trace_id=f"trace {place}", source=f"203.0.113.{place % 250}", user_agent=f"agent {place}")
 
 
 def registration_of(username: str, seed: str, phone: str | None = None) -> e.UserRegistered:
-    """A new account."""
+    """Make the event that registers a new account."""
     fields = {"username": username, "name": username, "phone": phone, "mustChangePassword": False}
     return e.UserRegistered(
         caller=e.Operator(), fields=fields, password_hash=_HASH, entropy=_entropy(f"{seed} {username}")
@@ -69,7 +69,7 @@ def _entropy(seed: str) -> Entropy:
 
 @dataclass
 class Backend:
-    """People and clients on a store, and what they were answered; every event is noted in its wave."""
+    """Users and clients on a store, with their secrets; every event is noted in its wave."""
 
     store: Store = field(default_factory=MemoryStore)
     now: Instant = _START
@@ -80,14 +80,14 @@ class Backend:
     _drawn: int = 0
 
     def ask(self, event: e.Event, kind: type[R]) -> R:
-        """The reply, which is of this kind on a store that keeps what it is told."""
+        """Decide an event and return its reply, which must be of this kind."""
         self._events.append(event)
         [decision] = self.store.turn([event], self.now)
         assert isinstance(decision.reply, kind), f"{type(event).__name__}: {decision.reply!r}"
         return decision.reply
 
     def wait(self, seconds: int) -> None:
-        """The wave is over, and time passes."""
+        """End the wave and let time pass."""
         self.waves.append(Wave(self.now, tuple(self._events)))
         self._events = []
         self.now = later(self.now, seconds)
@@ -96,8 +96,8 @@ class Backend:
         self._drawn += 1
         return _entropy(f"draw {self._drawn}")
 
-    def found(self) -> None:
-        """The first administrator, two clients and two users."""
+    def populate(self) -> None:
+        """Create the first administrator, two clients and two users."""
         first = e.FirstAdministratorCreated(
             username="root", password_hash=_HASH, must_change_password=False, entropy=self.draw()
         )
@@ -188,15 +188,15 @@ class Backend:
 
 
 def a_life() -> Sequence[Wave]:
-    """Issued, rotated, repeated, replayed, refused, revoked, withdrawn, disabled, lapsed, deleted, made anew.
+    """Run a backend through everything that sessions, users and clients can go through; return its waves.
 
     Every table is written in every way in which the rules write it.
     """
     store = MemoryStore()
     here = Backend(store)
-    here.found()
+    here.populate()
     here.wait(1)
-    _somebody_long_ago(here, store)
+    _make_expired_records(here, store)
     alice, bob = here.login("alice"), here.login("bob")
     here.ask(here.machine(), TokensIssued)
     here.ask(here.recovery("+15550100"), TextCodeDrawn)
@@ -228,7 +228,7 @@ def a_life() -> Sequence[Wave]:
     here.ask(e.ClientEnabled(caller=e.Operator(), client_id="other"), object)
     here.ask(here.refreshing(pairs[2], client_id="other"), object)
     here.wait(1)
-    _unmade_and_made_again(here)
+    _delete_and_make_again(here)
     alice, bob = here.login("alice"), here.login("bob")
     here.wait(1)
     here.code(alice, "other")
@@ -237,8 +237,8 @@ def a_life() -> Sequence[Wave]:
     return tuple(here.waves)
 
 
-def _somebody_long_ago(here: Backend, store: MemoryStore) -> None:
-    """A session, a code and a text message of which nothing is left."""
+def _make_expired_records(here: Backend, store: MemoryStore) -> None:
+    """Make a session, a code and a text message, and let retention delete all of them."""
     alice = here.login("alice")
     here.ask(here.recovery("+15550101"), TextCodeDrawn)
     here.wait(5)
@@ -253,8 +253,8 @@ def _somebody_long_ago(here: Backend, store: MemoryStore) -> None:
     here.wait(1)
 
 
-def _unmade_and_made_again(here: Backend) -> None:
-    """Roles, names, numbers, codes and accounts, each in one wave and in two, as it was and otherwise."""
+def _delete_and_make_again(here: Backend) -> None:
+    """Delete and make again roles, names, numbers, codes and accounts, in one wave and over two."""
     alice, bob = here.user_ids["alice"], here.user_ids["bob"]
 
     def role(code: str, name: str) -> e.RoleRegistered:
@@ -280,8 +280,8 @@ def _unmade_and_made_again(here: Backend) -> None:
     assert drawn is not None
     all_of(RoleKnown, role("clerk", "a clerk"), role("reader", "a reader"))
     here.wait(1)
-    all_of(Refused, _recovered(Secret("none")))
-    all_of(Done, _recovered(drawn))
+    all_of(Refused, _reset_password(Secret("none")))
+    all_of(Done, _reset_password(drawn))
     drawn = here.ask(here.recovery("+15550100"), TextCodeDrawn).code
     assert drawn is not None
     all_of(RoleKnown, role_changed("clerk", "the clerk"))
@@ -290,7 +290,7 @@ def _unmade_and_made_again(here: Backend) -> None:
     all_of(Done, role_deleted("reader"))
     all_of(RoleKnown, role("reader", "a reader"))
     here.wait(1)
-    all_of(Done, _recovered(drawn))
+    all_of(Done, _reset_password(drawn))
     all_of(UserKnown, changed(bob, roleIds=[]), changed(alice, phone=None), changed(bob, phone="+15550100"))
     all_of(Done, role_deleted("clerk"))
     all_of(RoleKnown, role("clerk", "another"), role_changed("clerk", "yet another"))
@@ -308,5 +308,5 @@ def _unmade_and_made_again(here: Backend) -> None:
     here.wait(1)
 
 
-def _recovered(code: Secret) -> e.PasswordResetByTextMessage:
+def _reset_password(code: Secret) -> e.PasswordResetByTextMessage:
     return e.PasswordResetByTextMessage(phone="+15550100", code=code, new_password_hash=_HASH)

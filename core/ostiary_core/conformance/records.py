@@ -1,4 +1,4 @@
-"""Checks of single records: kept as they were written, found under their own keys, every write guarded."""
+"""Checks of single records: stored as written, found under their own keys, every write guarded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -90,40 +90,40 @@ _ALIKE: Final[tuple[tuple[Record, Record], ...]] = (
 """Records of one table whose keys are as long as the rules let them be and differ only at their end."""
 
 
-def _fetched(store: CheckedStore, *keys: str) -> list[Record]:
+def _fetch(store: CheckedStore, *keys: str) -> list[Record]:
     return list(store.fetch(Table.ROLE, keys))
 
 
 def what_is_written_is_read_at_once(bench: Bench) -> None:
-    """Insert, update and delete, each looked at before and after."""
+    """Check that each insert, update and delete shows at once in what is read."""
     store = bench.make()
-    require(_fetched(store, "r") == [], "a record was found where none was written")
+    require(_fetch(store, "r") == [], "a record was found where none was written")
     first = _role("r")
     store.write([Insert(first)])
-    require(_fetched(store, "r") == [first], "an insert was lost: the record is not found after it")
+    require(_fetch(store, "r") == [first], "an insert was lost: the record is not found after it")
     second = revised(first, name="changed")
     store.write([Update(first, second)])
-    found = _fetched(store, "r")
+    found = _fetch(store, "r")
     require(found != [first], "a stale read: after an update the record is found as it was before")
     require(found == [second], "an update was lost: the record is not found as it was written")
     store.write([Delete(second)])
-    require(_fetched(store, "r") == [], "a delete was forgotten: the record is still found")
+    require(_fetch(store, "r") == [], "a delete was forgotten: the record is still found")
     third = _role("r", "made again")
     store.write([Insert(third)])
-    require(_fetched(store, "r") == [third], "a record cannot be made again where one was deleted")
+    require(_fetch(store, "r") == [third], "a record cannot be made again where one was deleted")
 
 
 def every_record_is_found_under_its_own_key(bench: Bench) -> None:
-    """Many at once, unknown ones among them, in texts that are hard to keep."""
+    """Check that many records, asked for together with unknown ones, are each found under their own key."""
     store = bench.make()
     roles = [_role(key, f"the role {number}") for number, key in enumerate(_ODD)]
     roles += [_role(f"number {number}", str(number)) for number in range(_MANY)]
     store.write([Insert(role) for role in roles])
     for role in roles[: len(_ODD) + 5]:
-        found = _fetched(store, role.role_id)
+        found = _fetch(store, role.role_id)
         require(found == [role], "swapped records: under a key there is another record, or none")
     asked = [role.role_id for role in roles] + [f"unknown {number}" for number in range(50)]
-    found = _fetched(store, *asked)
+    found = _fetch(store, *asked)
     require(len(found) <= len(roles), "a record was found twice, or one that nobody asked for")
     require(len(found) == len(roles), f"of {len(roles)} records asked for at once {len(found)} were found")
     require(set(found) == set(roles), "swapped records: of many at once, keys and records do not match")
@@ -136,7 +136,7 @@ def every_record_is_found_under_its_own_key(bench: Bench) -> None:
 
 
 def keys_that_differ_only_at_their_end_are_two(bench: Bench) -> None:
-    """However long they are: under a key that is cut another record is found."""
+    """Check that long keys which differ only at their end are different: no store may cut a key."""
     store = bench.make()
     for one, other in _ALIKE:
         table = one.table
@@ -152,7 +152,7 @@ def keys_that_differ_only_at_their_end_are_two(bench: Bench) -> None:
 
 
 def a_session_is_found_by_its_present_access_token(bench: Bench) -> None:
-    """From its start to its end, by the token it has and by no other one; no two sessions have the same."""
+    """Check that a session is found by its present access token and by no other, from start to end."""
     store = bench.make()
 
     def found(*tokens: str) -> list[Record]:
@@ -180,14 +180,14 @@ def a_session_is_found_by_its_present_access_token(bench: Bench) -> None:
 
 
 def an_insert_never_takes_the_place_of_a_record(bench: Bench) -> None:
-    """READINGS 9 and every uniqueness stand on it."""
+    """Check that an insert under a key in use is refused: every uniqueness depends on it (READINGS 9)."""
     store = bench.make()
     store.write([Insert(_role("r", "first"))])
     _must_lose(store, [Insert(_role("r", "second"))], "an insert over an existing record was accepted")
 
 
 def a_write_of_an_older_revision_loses(bench: Bench) -> None:
-    """What was decided on what stood before must not be kept."""
+    """Check that a write loses if it was decided on an older revision of its record."""
     for late in (lambda read: Update(read, revised(read, name="late")), Delete):
         store = bench.make()
         read = _role("r")
@@ -199,7 +199,7 @@ def a_write_of_an_older_revision_loses(bench: Bench) -> None:
 
 
 def a_write_of_any_other_revision_loses(bench: Bench) -> None:
-    """Not of an older one only: a record that was deleted and made again counts from the beginning."""
+    """Check that a write of a later revision loses too: a record deleted and made again counts from 1."""
     for standing, read in ((1, 2), (1, 9), (3, 1), (3, 2), (3, 4)):
         for late in (lambda before: Update(before, revised(before, name="late")), Delete):
             store = bench.make()
@@ -215,7 +215,7 @@ def a_write_of_any_other_revision_loses(bench: Bench) -> None:
 
 
 def _up_to(revision: int) -> Iterator[Change]:
-    """A role that is made and changed until it is at this revision."""
+    """Make the changes that bring a new role to this revision."""
     standing = _role("r")
     yield Insert(standing)
     while standing.revision < revision:
@@ -224,7 +224,7 @@ def _up_to(revision: int) -> Iterator[Change]:
 
 
 def a_write_to_a_record_that_is_gone_loses(bench: Bench) -> None:
-    """It must not come back, nor may the turn go on."""
+    """Check that a write to a deleted record loses, and does not bring the record back."""
     gone = _role("gone")
     for change in (Update(gone, revised(gone)), Delete(gone)):
         what = "an update" if isinstance(change, Update) else "a delete"
@@ -232,7 +232,7 @@ def a_write_to_a_record_that_is_gone_loses(bench: Bench) -> None:
 
 
 def one_lost_race_takes_every_write_with_it(bench: Bench) -> None:
-    """Wherever among the writes it is."""
+    """Check that one lost race, anywhere among the writes of a turn, loses all of them."""
     store = bench.make()
     standing, doomed = _role("standing"), _role("doomed")
     store.write([Insert(standing), Insert(doomed)])
@@ -248,7 +248,7 @@ def one_lost_race_takes_every_write_with_it(bench: Bench) -> None:
 
 
 def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
-    """The program ends at each point between two writes; what is found afterwards is all as it was."""
+    """Check that a crash between any two writes of a turn leaves the store as it was before the turn."""
     store = bench.make()
     standing, doomed = _role("standing"), _role("doomed")
     store.write([Insert(standing), Insert(doomed)])
@@ -274,14 +274,14 @@ def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
 
 
 def two_stores_share_nothing(bench: Bench) -> None:
-    """Each store that is made is its own."""
+    """Check that two new stores have nothing in common."""
     one, other = bench.make(), bench.make()
     one.write([Insert(_role("of one store"))])
-    require(_fetched(other, "of one store") == [], "what is written to one store is found in another one")
+    require(_fetch(other, "of one store") == [], "what is written to one store is found in another one")
 
 
 def _must_lose(store: CheckedStore, changes: Sequence[Change], words: str) -> None:
-    """`LostRace`, and nothing changed."""
+    """Require that a write raises `LostRace` and changes nothing."""
     before = Contents.of(store)
     try:
         store.write(changes)
@@ -293,11 +293,11 @@ def _must_lose(store: CheckedStore, changes: Sequence[Change], words: str) -> No
 
 
 class _Crash(BaseException):
-    """The end of the program; no store may catch it for good."""
+    """Stands for the end of the program; a store must not swallow it."""
 
 
 class _Torn(Sequence[Change]):
-    """Changes of which only so many can be read before the program ends."""
+    """A sequence of changes that raises `_Crash` after so many of them."""
 
     def __init__(self, changes: Sequence[Change], place: int) -> None:
         self._changes = changes

@@ -1,4 +1,4 @@
-"""Checks of whole turns: decided as the reference decides, kept whole or not at all, told, and durable."""
+"""Checks of whole turns: decided as the reference decides, stored whole or not at all, and durable."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast, overload
@@ -29,12 +29,12 @@ def _all_together(wave: Wave) -> Iterable[tuple[Event, ...]]:
 
 
 def a_turn_of_one_event_is_decided_and_kept(bench: Bench) -> None:
-    """A whole life, an event a turn, looked at after every turn."""
+    """Check the store against the reference after every turn, with one event in each turn."""
     _live(bench, _each_alone)
 
 
 def a_turn_of_many_events_is_the_same_as_many_turns(bench: Bench) -> None:
-    """Each event sees what the ones before it in the turn changed."""
+    """Check that each event of a turn sees what the events before it changed."""
     _live(bench, _all_together)
 
 
@@ -64,7 +64,7 @@ def _in_words(events: Sequence[Event]) -> str:
 
 
 def a_turn_without_events_is_nothing(bench: Bench) -> None:
-    """Nothing is decided and nothing is kept."""
+    """Check that a turn without events decides nothing and writes nothing."""
     store = bench.make()
     before = Contents.of(store)
     require(list(store.turn([], Instant(1))) == [], "a turn without events gave decisions")
@@ -72,7 +72,7 @@ def a_turn_without_events_is_nothing(bench: Bench) -> None:
 
 
 def a_user_name_is_given_out_once_in_a_turn(bench: Bench) -> None:
-    """The second event finds what the first one wrote."""
+    """Check that the second of two accounts with one name in one turn is refused."""
     store = bench.make()
     events = [registration_of("anna", "one"), registration_of("ANNA", "two")]
     first, second = store.turn(events, Instant(1))
@@ -82,7 +82,7 @@ def a_user_name_is_given_out_once_in_a_turn(bench: Bench) -> None:
 
 
 def a_turn_that_fails_leaves_nothing(bench: Bench) -> None:
-    """An event that nobody knows, at each place; and origins that end the program while they are read."""
+    """Check that a turn leaves nothing if an event fails, or the program ends while origins are read."""
     store = bench.make()
     store.turn([registration_of("anna", "before")], Instant(1))
     before = Contents.of(store)
@@ -90,15 +90,17 @@ def a_turn_that_fails_leaves_nothing(bench: Bench) -> None:
         events: list[Any] = [registration_of("dave", "one"), registration_of("erin", "two")]
         events.insert(place, object())
         _must_raise(store, events, (), "an event that is none")
-        store = _unchanged(bench, store, before, "a turn that failed on an event")
+        store = _require_unchanged(bench, store, before, "a turn that failed on an event")
     for place in range(3):
         events = [registration_of(name, "torn") for name in ("dave", "erin", "fred")]
         origins = _Torn([origin_of(number) for number in range(3)], place)
         _must_raise(store, events, origins, "an error while the audit trail was written")
-        store = _unchanged(bench, store, before, "a turn that failed while its audit trail was written")
+        store = _require_unchanged(
+            bench, store, before, "a turn that failed while its audit trail was written"
+        )
     two = [registration_of("dave", "one"), registration_of("erin", "two")]
     _must_raise(store, two, [origin_of(0)], "one origin for two events")
-    store = _unchanged(bench, store, before, "a turn with too few origins")
+    store = _require_unchanged(bench, store, before, "a turn with too few origins")
     [decision] = store.turn(two[:1], Instant(2))
     require(isinstance(decision.reply, UserKnown), "after a turn that failed the next one does not work")
 
@@ -113,8 +115,8 @@ def _must_raise(
     raise Broken(f"{what} did not fail the turn")
 
 
-def _unchanged(bench: Bench, store: Any, before: Contents, what: str) -> Any:
-    """The store to go on with, opened again where that can be done."""
+def _require_unchanged(bench: Bench, store: Any, before: Contents, what: str) -> Any:
+    """Require that the store still has `before`, and return it, opened again where possible."""
     wrong = difference(Contents.of(store), before)
     require(wrong is None, f"a partial write: {what} left something ({wrong})")
     if bench.reopen is None:
@@ -126,10 +128,10 @@ def _unchanged(bench: Bench, store: Any, before: Contents, what: str) -> Any:
 
 
 def no_token_is_kept_in_words(bench: Bench) -> None:
-    """Only digests ("What the service does", 5), in records and in the trail."""
+    """Check that records and audit trail hold no token, only digests ("What the service does", 5)."""
     store = bench.make()
     here = Backend(store)
-    here.found()
+    here.populate()
     code = here.code(here.login("alice"))
     pair = here.ask(here.redemption(code), TokensIssued)
     secrets = [code, pair.access_token, pair.refresh_token, *here.secrets.values()]
@@ -145,7 +147,7 @@ def no_token_is_kept_in_words(bench: Bench) -> None:
 
 
 def what_was_answered_is_there_after_a_crash(bench: Bench) -> None:
-    """Opened again after every wave of a life, which goes on as if nothing had been."""
+    """Check that all answers hold after a crash: the store is opened again after every wave."""
     assert bench.reopen is not None
     store, reference = bench.make(), MemoryStore()
     for wave in a_life():
@@ -160,7 +162,7 @@ def what_was_answered_is_there_after_a_crash(bench: Bench) -> None:
 
 
 def of_all_that_race_for_one_thing_one_gets_it(bench: Bench) -> None:
-    """A user name, a code, and the successor of one refresh token."""
+    """Check that of all who race for one user name, code or refresh token exactly one gets it."""
     assert bench.at_once is not None
     store = bench.make()
     accounts = [registration_of("anna", f"race {place}") for place in range(_AT_ONCE)]
@@ -169,7 +171,7 @@ def of_all_that_race_for_one_thing_one_gets_it(bench: Bench) -> None:
     require(made == 1, f"lost races: {made} accounts were given one name at the same time")
     require(len(store.records(Table.USER)) == 1, "lost races: of one name there are several accounts")
     here = Backend(bench.make())
-    here.found()
+    here.populate()
     code = here.code(here.login("alice"))
     replies = _raced(bench, here.store, here.now, [here.redemption(code) for _ in range(_AT_ONCE)])
     pairs = [reply for reply in replies if isinstance(reply, TokensIssued)]
@@ -197,11 +199,11 @@ def _raced(bench: Bench, store: Any, at: Instant, events: Sequence[Event]) -> li
 
 
 class _Crash(BaseException):
-    """The end of the program; no store may catch it for good."""
+    """Stands for the end of the program; a store must not swallow it."""
 
 
 class _Torn(Sequence[Origin | None]):
-    """Origins of which only so many can be read before the program ends."""
+    """A sequence of origins that raises `_Crash` after so many of them."""
 
     def __init__(self, origins: Sequence[Origin | None], place: int) -> None:
         self._origins = origins

@@ -1,4 +1,4 @@
-"""Everything that can be asked of the rules or happen to them: one frozen class each.
+"""The events that the rules decide: one frozen class for each kind.
 
 An event is complete in itself. One that may mint anything carries 32 bytes of entropy, and deciding it with
 fewer or more raises `ValueError`, a fault of the program; one that needs a password checked carries the
@@ -170,7 +170,7 @@ AdministrationEvent = (
 
 @immutable(kw_only=True)
 class AllOrNothing:
-    """A batch: each event sees what the ones before it changed, and one refusal undoes them all."""
+    """A batch of events: each sees what the ones before it changed, and one refusal undoes them all."""
 
     events: tuple[AdministrationEvent, ...]
 
@@ -236,8 +236,7 @@ Event = (
 
 
 def with_clock_ahead(event: Event, by_ms: int) -> Event:
-    """The event for a turn whose clock is ahead by so many milliseconds of the one that its arrival was read
-    from."""
+    """Return the event with its arrival moved by so many milliseconds, to the clock of another turn."""
     if isinstance(event, RefreshRequested | LoginRefreshed) and event.arrival is not None:
         earliest, latest = event.arrival
         arrival = Arrival(Instant(earliest + by_ms), Instant(latest + by_ms))

@@ -1,4 +1,4 @@
-"""What people do with their own account: signing in and out, password, telephone, recovery, preferences."""
+"""Events of users and their own account: sign-in, password, telephone, recovery, preferences."""
 
 from dataclasses import field
 
@@ -13,14 +13,14 @@ from ostiary_core.model.secret import Entropy, Secret
 
 @immutable(kw_only=True)
 class PasswordHashRequested:
-    """What a password is to be verified against: of a user name, or of whoever is signed in."""
+    """The runtime needs the hash of a password to verify it: of a user name, or of the signed-in user."""
 
     of: str | SignedIn
 
 
 @immutable(kw_only=True)
 class SignInAttempted:
-    """A user name and a password that was verified, outside, against `verified_against`."""
+    """Somebody tries to sign in; the runtime verified the password against `verified_against`."""
 
     username: str
     verified_against: str | None = field(repr=False)
@@ -33,7 +33,7 @@ class SignInAttempted:
 
 @immutable(kw_only=True)
 class LoginRefreshed:
-    """The refresh token of a login session, presented for its successor pair (READINGS 25)."""
+    """A login session presents its refresh token for the next pair (READINGS 25)."""
 
     refresh_token: Secret
     user_agent: str | None
@@ -44,7 +44,7 @@ class LoginRefreshed:
 
 @immutable(kw_only=True)
 class SignedOut:
-    """The end of a login session, by its own token."""
+    """A user signs out: the login session of the token ends."""
 
     caller: SignedIn
 
@@ -59,7 +59,7 @@ class OwnSessionEnded:
 
 @immutable(kw_only=True)
 class AccountRequested:
-    """Who is calling, and what they may do; with a permission, refused to whoever does not hold it."""
+    """A caller asks who they are and what they may do; without the given permission it is refused."""
 
     caller: Caller
     permission: Permission | None = None
@@ -77,7 +77,7 @@ class PasswordChanged:
 
 @immutable(kw_only=True)
 class TextCodeRequested:
-    """A code is to be sent to a telephone, to change a number or to recover a password."""
+    """Somebody asks for a text message code, to change a number or to recover a password."""
 
     caller: SignedIn | None
     purpose: TextCodePurpose
@@ -99,7 +99,7 @@ class PhoneChanged:
 
 @immutable(kw_only=True)
 class PasswordResetByTextMessage:
-    """A new password for whoever holds the telephone the code was sent to."""
+    """Somebody resets a password with the code sent to the account's telephone."""
 
     phone: str
     code: Secret
@@ -108,7 +108,7 @@ class PasswordResetByTextMessage:
 
 @immutable(kw_only=True)
 class LocaleChosen:
-    """The language a user wants to be addressed in."""
+    """A user chooses a language."""
 
     caller: SignedIn
     locale: str
@@ -116,7 +116,7 @@ class LocaleChosen:
 
 @immutable(kw_only=True)
 class TimezoneChosen:
-    """The zone a user's times are given in."""
+    """A user chooses the time zone that times are shown in."""
 
     caller: SignedIn
     timezone: str
@@ -126,7 +126,7 @@ class TimezoneChosen:
 
 @immutable(kw_only=True)
 class AvatarChosen:
-    """A picture that was stored, by its address; None takes it away."""
+    """A user chooses a stored picture by its address; None removes the picture."""
 
     caller: SignedIn
     avatar_url: str | None

@@ -1,4 +1,4 @@
-"""What the consent page asks, and what the user decides there."""
+"""Events of the consent page: its request, and what the user decides there."""
 
 from dataclasses import field
 
@@ -9,7 +9,7 @@ from ostiary_core.model.secret import Entropy
 
 @immutable(kw_only=True)
 class AuthorizationParameters:
-    """The query of `/sso` as it came; None where a parameter was not there at all."""
+    """The query parameters of `/sso` as they were sent; None for a parameter that was not sent."""
 
     response_type: str | None = None
     client_id: str | None = None
@@ -26,7 +26,7 @@ class AuthorizationParameters:
 
 @immutable(kw_only=True)
 class AuthorizationChecked:
-    """The consent page asks whether a request is in order and what to show."""
+    """The consent page asks whether a request is valid and what to show."""
 
     caller: SignedIn
     parameters: AuthorizationParameters
@@ -34,7 +34,7 @@ class AuthorizationChecked:
 
 @immutable(kw_only=True)
 class ConsentGiven:
-    """The user said yes to what the consent page showed."""
+    """The user approved the request on the consent page."""
 
     caller: SignedIn
     parameters: AuthorizationParameters
@@ -43,7 +43,8 @@ class ConsentGiven:
 
 @immutable(kw_only=True)
 class ConsentRecalled:
-    """Nobody was asked, because consent is automatic or remembered; refused when it is neither."""
+    """The consent page asks for a code without asking the user; refused unless consent is automatic or
+    remembered."""
 
     caller: SignedIn
     parameters: AuthorizationParameters
@@ -52,7 +53,7 @@ class ConsentRecalled:
 
 @immutable(kw_only=True)
 class ConsentDenied:
-    """The user said no."""
+    """The user refused the request on the consent page."""
 
     caller: SignedIn
     parameters: AuthorizationParameters
@@ -60,7 +61,7 @@ class ConsentDenied:
 
 @immutable(kw_only=True)
 class ConsentWithdrawn:
-    """The user takes back what a client was allowed; its sessions of this user end (READINGS 26)."""
+    """The user withdraws a client's consent; the client's sessions of this user end (READINGS 26)."""
 
     caller: SignedIn
     client_id: str

@@ -1,4 +1,4 @@
-"""Who asks: a client with its secret, a signed-in user, or whoever runs the machine."""
+"""The callers of events: a client with its secret, a signed-in user, or the operator."""
 
 from enum import StrEnum
 
@@ -24,14 +24,14 @@ class ClientCredentials:
 
 @immutable(kw_only=True)
 class SignedIn:
-    """A caller of the backend's own interface, by the access token of a login session."""
+    """A signed-in user, known by the access token of a login session."""
 
     access_token: Secret
 
 
 @immutable()
 class Operator:
-    """Whoever runs the machine, on its command line: allowed everything, bound by every other rule."""
+    """The operator on the command line: has every permission, and is bound by every other rule."""
 
 
 Caller = SignedIn | Operator

@@ -1,4 +1,4 @@
-"""What administrators do with clients."""
+"""Events of clients: what administrators do with them, and how their secrets are used."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -11,7 +11,7 @@ from ostiary_core.model.secret import Digest, Entropy
 
 @immutable(kw_only=True)
 class ClientRegistered:
-    """A new client; `fields` is the JSON object as it came, checked here and nowhere else."""
+    """An administrator registers a client; `fields` is the JSON object as sent, checked by the rules."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -20,7 +20,7 @@ class ClientRegistered:
 
 @immutable(kw_only=True)
 class ClientChanged:
-    """New values for some of a client's fields."""
+    """An administrator changes some fields of a client."""
 
     caller: Caller
     client_id: str
@@ -31,7 +31,7 @@ class ClientChanged:
 
 @immutable(kw_only=True)
 class ClientImported:
-    """A row of a sheet of clients: a new client or, with `replace`, new values for the one there is."""
+    """An administrator imports a row of a sheet: a new client or, with `replace`, changes of a stored one."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -41,7 +41,7 @@ class ClientImported:
 
 @immutable(kw_only=True)
 class ClientRequested:
-    """One client, to be shown to an administrator."""
+    """An administrator asks to see one client."""
 
     caller: Caller
     client_id: str
@@ -49,7 +49,7 @@ class ClientRequested:
 
 @immutable(kw_only=True)
 class ClientEnabled:
-    """A client may authenticate again; nothing that ended comes back."""
+    """An administrator enables a client; sessions that ended stay ended."""
 
     caller: Caller
     client_id: str
@@ -57,7 +57,7 @@ class ClientEnabled:
 
 @immutable(kw_only=True)
 class ClientDisabled:
-    """A client may no longer authenticate, and all its sessions end."""
+    """An administrator disables a client: it may no longer authenticate, and all its sessions end."""
 
     caller: Caller
     client_id: str
@@ -65,7 +65,7 @@ class ClientDisabled:
 
 @immutable(kw_only=True)
 class ClientDeleted:
-    """A client is gone for good; its identifier is never given out again."""
+    """An administrator deletes a client for good; its identifier is never given out again."""
 
     caller: Caller
     client_id: str
@@ -73,9 +73,9 @@ class ClientDeleted:
 
 @immutable(kw_only=True)
 class ClientSecretReset:
-    """A new secret in place of the old one; issued tokens are unaffected.
+    """An administrator resets a client's secret; issued tokens stay valid.
 
-    `fields` is the JSON object as it came: with `keepOldForSeconds` the old one works on for so long.
+    `fields` is the JSON object as it was sent: with `keepOldForSeconds` the old one works on for so long.
     """
 
     caller: Caller
@@ -86,7 +86,7 @@ class ClientSecretReset:
 
 @immutable(kw_only=True)
 class OldSecretEnded:
-    """The old secret that a reset let live on stops working before its time."""
+    """An administrator ends the old secret that a reset kept working, before its time."""
 
     caller: Caller
     client_id: str
@@ -94,7 +94,7 @@ class OldSecretEnded:
 
 @immutable(kw_only=True)
 class ClientSecretUsed:
-    """A runtime tells, now and then, when a secret last authenticated; it asks for nothing."""
+    """A runtime reports, now and then, when a secret last authenticated."""
 
     client_id: str
     digest: Digest = field(repr=False)
@@ -103,7 +103,7 @@ class ClientSecretUsed:
 
 @immutable(kw_only=True)
 class WrongSecretsCounted:
-    """A runtime tells, now and then, how often a wrong secret of a client came since it told before."""
+    """A runtime reports, now and then, how many wrong secrets of a client came since the last report."""
 
     client_id: str
     times: int

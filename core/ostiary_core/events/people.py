@@ -1,4 +1,4 @@
-"""What administrators do with accounts and roles."""
+"""Events of accounts and roles: what administrators do with them."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -11,7 +11,7 @@ from ostiary_core.model.secret import Entropy
 
 @immutable(kw_only=True)
 class PasswordResetByAdministrator:
-    """A new password that its user must change at the next sign-in."""
+    """An administrator sets a password that its user must change at the next sign-in."""
 
     caller: Caller
     user_id: str
@@ -20,7 +20,7 @@ class PasswordResetByAdministrator:
 
 @immutable(kw_only=True)
 class UserRegistered:
-    """A new account; `fields` is the JSON object as it came, without the password."""
+    """An administrator registers an account; `fields` is the JSON object as sent, without the password."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -33,7 +33,7 @@ class UserRegistered:
 
 @immutable(kw_only=True)
 class UserChanged:
-    """New values for some of an account's fields."""
+    """An administrator changes some fields of an account."""
 
     caller: Caller
     user_id: str
@@ -45,7 +45,8 @@ class UserChanged:
 
 @immutable(kw_only=True)
 class UserImported:
-    """A row of a sheet of accounts, found by its user name: a new account or, with `replace`, new values."""
+    """An administrator imports a row of a sheet: a new account or, with `replace`, changes of the one of that
+    user name."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -57,7 +58,7 @@ class UserImported:
 
 @immutable(kw_only=True)
 class UserEnabled:
-    """An account may sign in again; nothing that ended comes back."""
+    """An administrator enables an account; sessions that ended stay ended."""
 
     caller: Caller
     user_id: str
@@ -65,7 +66,7 @@ class UserEnabled:
 
 @immutable(kw_only=True)
 class UserDisabled:
-    """An account may no longer sign in, and all it had open ends."""
+    """An administrator disables an account: it may no longer sign in, and all it had open ends."""
 
     caller: Caller
     user_id: str
@@ -73,7 +74,7 @@ class UserDisabled:
 
 @immutable(kw_only=True)
 class UserDeleted:
-    """An account is gone; its names are free again, its identifier never."""
+    """An administrator deletes an account; its names are free again, its identifier never."""
 
     caller: Caller
     user_id: str
@@ -81,7 +82,7 @@ class UserDeleted:
 
 @immutable(kw_only=True)
 class UserForcedOut:
-    """All sessions and codes of a user end; the account stays as it is."""
+    """An administrator ends all sessions and codes of a user; the account stays as it is."""
 
     caller: Caller
     user_id: str
@@ -89,7 +90,7 @@ class UserForcedOut:
 
 @immutable(kw_only=True)
 class UserRequested:
-    """One account, to be shown to an administrator."""
+    """An administrator asks to see one account."""
 
     caller: Caller
     user_id: str
@@ -107,7 +108,7 @@ class FirstAdministratorCreated:
 
 @immutable(kw_only=True)
 class RoleRegistered:
-    """A new role."""
+    """An administrator registers a role."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -115,7 +116,7 @@ class RoleRegistered:
 
 @immutable(kw_only=True)
 class RoleChanged:
-    """Another name or other permissions for a role."""
+    """An administrator changes the name or the permissions of a role."""
 
     caller: Caller
     role_id: str
@@ -126,7 +127,8 @@ class RoleChanged:
 
 @immutable(kw_only=True)
 class RoleImported:
-    """A row of a sheet of roles, found by its code: a new role or, with `replace`, new values."""
+    """An administrator imports a row of a sheet: a new role or, with `replace`, changes of the one of that
+    code."""
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
@@ -135,7 +137,7 @@ class RoleImported:
 
 @immutable(kw_only=True)
 class RoleDeleted:
-    """A role that nobody holds any more is gone."""
+    """An administrator deletes a role that nobody holds any more."""
 
     caller: Caller
     role_id: str
@@ -143,7 +145,7 @@ class RoleDeleted:
 
 @immutable(kw_only=True)
 class RoleRequested:
-    """One role, to be shown."""
+    """An administrator asks to see one role."""
 
     caller: Caller
     role_id: str

@@ -1,4 +1,4 @@
-"""What administrators and the sweeper do with running sessions."""
+"""Events of running sessions and expired records: what administrators and the sweeper do with them."""
 
 from dataclasses import field
 
@@ -9,7 +9,7 @@ from ostiary_core.model.records import Key
 
 @immutable(kw_only=True)
 class SessionForcedOut:
-    """One session of the online-users monitor ends."""
+    """An administrator ends one session from the online-users monitor."""
 
     caller: Caller
     session_id: str

@@ -1,4 +1,4 @@
-"""What third-party backends ask of the token service and of user-info."""
+"""Events of the token service and of user-info: what third-party backends ask for."""
 
 from dataclasses import field
 
@@ -11,7 +11,7 @@ from ostiary_core.model.why import Why
 
 @immutable(kw_only=True)
 class CodeRedeemed:
-    """`grant_type=authorization_code` at `/token` (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
+    """A client redeems a code at `/token` (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
 
     credentials: ClientCredentials
     code: Secret | None
@@ -24,7 +24,7 @@ class CodeRedeemed:
 
 @immutable(kw_only=True)
 class RefreshRequested:
-    """`grant_type=refresh_token` at `/token` (RFC 6749 §6)."""
+    """A client presents a refresh token at `/token` (RFC 6749 §6)."""
 
     credentials: ClientCredentials
     refresh_token: Secret | None
@@ -37,7 +37,7 @@ class RefreshRequested:
 
 @immutable(kw_only=True)
 class ClientCredentialsRequested:
-    """`grant_type=client_credentials` at `/token` (RFC 6749 §4.4)."""
+    """A client asks for a token of its own at `/token`, by client credentials (RFC 6749 §4.4)."""
 
     credentials: ClientCredentials
     scopes: tuple[str, ...] | None
@@ -48,7 +48,7 @@ class ClientCredentialsRequested:
 
 @immutable(kw_only=True)
 class GrantUnrecognised:
-    """A request at `/token` whose `grant_type` is missing or none of ours.
+    """A client sends a missing or unknown `grant_type` to `/token`.
 
     It is an event because its client is authenticated before it is refused (READINGS 13).
     """
@@ -75,7 +75,7 @@ class RevocationRequested:
 
 @immutable(kw_only=True)
 class ProfileRequested:
-    """User-info, by a third party's access token or by a login session's own."""
+    """A third party or a login session asks for the user's profile by its access token."""
 
     access_token: Secret
     by_cookie: bool = False

@@ -1,8 +1,8 @@
-"""What if: an audit trail run through the rules once more, under the policy it came from and another one.
+"""Runs an audit trail through the rules again, under its own policy and under another, and compares.
 
 Rules, all in this file:
 
-- The trail is gone through twice (`retracing`), under the policy it came from and under the other.
+- The trail is gone through twice (`backtest_run`), under the policy it came from and under the other.
 - Under the policy it came from, a session must go as the trail says. One that does not, because the trail
   begins in the middle of it or because its policy was another, is named and counts for nothing.
 - Of the others, the first use of a spent token that goes differently decides: the session is saved, or lost.
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ostiary_core.history.backtest_run import RECORDED, Outcome, Retracing, Rules
+from ostiary_core.history.backtest_run import RECORDED, BacktestRun, Outcome, Rules
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
@@ -23,7 +23,7 @@ __all__ = ["RECORDED", "Difference", "Replay", "Rules", "Verdict", "replay"]
 
 
 class Verdict(StrEnum):
-    """What would have become of a session."""
+    """The result for a session under the other policy: saved or lost."""
 
     SAVED = "saved"
     LOST = "lost"
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A session, and the first request that would have gone differently."""
+    """A session that would have ended differently, and the first request that differs."""
 
     session_id: str
     client_id: str | None
@@ -47,7 +47,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A trail under two sets of rules."""
+    """The result of running a trail under two sets of rules."""
 
     entries: int
     sessions: int
@@ -63,7 +63,7 @@ class Replay:
     """Sessions that the recorded rules do not explain."""
 
     def of(self, verdict: Verdict) -> tuple[Difference, ...]:
-        """The sessions of one verdict."""
+        """The differences with one verdict."""
         return tuple(difference for difference in self.differences if difference.verdict is verdict)
 
 
@@ -71,7 +71,7 @@ def replay(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RE
     """Run `entries`, in any order, under `recorded` and under `otherwise`. One that comes twice, as where two
     exports overlap, counts once."""
     in_order = sorted(dict.fromkeys(entries), key=lambda entry: (entry.at, entry.number))
-    first, second = Retracing(recorded), Retracing(otherwise)
+    first, second = BacktestRun(recorded), BacktestRun(otherwise)
     differences: dict[str, Difference] = {}
     unlike: dict[str, None] = {}
     refreshes = 0

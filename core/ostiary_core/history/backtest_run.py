@@ -1,4 +1,4 @@
-"""One pass over an audit trail: its sessions lived again, under one set of rules, on a store of its own.
+"""Runs an audit trail through one set of rules, on a store of its own.
 
 A trail holds no token, so each session is started afresh with tokens of its own, and what the trail tells of
 it is done to it at the same instants, with the same User-Agents: rotations, retries, endings.
@@ -38,7 +38,7 @@ from ostiary_core.oauth import session as machine
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.storage.store import MemoryStore
 
-__all__ = ["RECORDED", "Outcome", "Retracing", "Rules"]
+__all__ = ["RECORDED", "BacktestRun", "Outcome", "Rules"]
 
 _CLIENT_SECRET: Final = Secret("of no use: a replay authenticates every client")
 _LONGEST_SECONDS: Final = 2_592_000
@@ -60,7 +60,7 @@ _MADE_IN_A_SESSION: Final = frozenset({Why.PASSWORD_CHANGED, Why.PHONE_CHANGED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a trail is replayed under: the policy, and the lifetimes that every client is given."""
+    """The rules for one run of a trail: the policy, and the lifetimes of every client."""
 
     policy: Policy = SPECIFICATION
     access_token_seconds: int = 1_800
@@ -74,7 +74,7 @@ RECORDED: Final = Rules()
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one request went: refused, or tokens issued; and whether by rotating or repeating."""
+    """The outcome of one request: refused, or tokens issued by a rotation or a repetition."""
 
     kind: FactKind | None
     why: Why | None
@@ -86,15 +86,15 @@ class Outcome:
 
 @dataclass
 class _Life:
-    """A session of the trail as it is replayed: its record here, and its refresh tokens, oldest first."""
+    """A session of the trail in this run: its identifier here, and its refresh tokens, oldest first."""
 
     session_id: str
     tokens: list[Secret]
 
 
 @dataclass
-class Retracing:
-    """The pass, as far as it has come."""
+class BacktestRun:
+    """One run over a trail: its rules, its store, and the sessions so far."""
 
     rules: Rules
     lives: dict[str, _Life] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Retracing:
         self._store = MemoryStore(self.rules.policy)
 
     def take(self, entry: AuditEntry) -> Outcome | None:
-        """Let happen what an entry tells of; how it went, where it was a refresh token presented."""
+        """Do what an entry tells of; return the outcome if it presented a refresh token."""
         match entry.kind:
             case FactKind.SESSION_STARTED:
                 self._start(entry)
@@ -131,7 +131,7 @@ class Retracing:
         return None
 
     def _start(self, entry: AuditEntry) -> None:
-        """A session begins, unless it has."""
+        """Start the session of an entry, unless it started before."""
         if entry.session_id is None or entry.client_id is None or entry.session_id in self.lives:
             return
         client, user, consent = self._client(entry.client_id), None, None
@@ -156,7 +156,7 @@ class Retracing:
         self.lives[entry.session_id] = _Life(made.session_id, tokens)
 
     def _present(self, entry: AuditEntry, generations_back: int) -> Outcome:
-        """A refresh token comes, the present one or one so far back."""
+        """Present a refresh token: the present one, or one so many generations back."""
         life = None if entry.session_id is None else self.lives.get(entry.session_id)
         session = None if life is None else self._session(life)
         if life is None or session is None or len(life.tokens) <= generations_back:
@@ -177,9 +177,9 @@ class Retracing:
                 entropy=entropy,
             )
         [decision] = self._store.turn([event], entry.at)
-        return self._noted(decision, entry, life, session)
+        return self._note(decision, entry, life, session)
 
-    def _noted(self, decision: Decision, entry: AuditEntry, life: _Life, before: Session) -> Outcome:
+    def _note(self, decision: Decision, entry: AuditEntry, life: _Life, before: Session) -> Outcome:
         kinds = [fact.kind for fact in decision.facts]
         if isinstance(decision.reply, Refused):
             if FactKind.SESSION_ENDED in kinds and entry.session_id is not None:
@@ -206,8 +206,10 @@ class Retracing:
             self._store.write(changes)
 
     def _bring_along(self, entry: AuditEntry) -> None:
-        """The login session in which a user made a change that ended all others: it has lived on if it
-        rotates afterwards, and a trail does not name it before."""
+        """Move to the new epoch a login session that survived the ending of its user's other sessions.
+
+        The change was made in it. The trail names it only by a rotation afterwards.
+        """
         life = None if entry.session_id is None else self.lives.get(entry.session_id)
         session = None if life is None else self._session(life)
         if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
@@ -218,7 +220,7 @@ class Retracing:
             self._store.write([Update(session, brought)])
 
     def _next_epoch(self, key: Key, why: Why | None = None) -> None:
-        """An ending of a user, client or consent; of one that no session was seen of, nothing."""
+        """End a user, client or consent by its next epoch; nothing happens to one without sessions here."""
         for record in self._store.fetch(key.table, [key.id]):
             if isinstance(record, User | Client):
                 self._store.write([Update(record, revised(record, epoch=record.epoch + 1, epoch_why=why))])
@@ -231,14 +233,14 @@ class Retracing:
         found = next(iter(self._store.fetch(Table.SESSION, [life.session_id])), None)
         return found if isinstance(found, Session) else None
 
-    def _kept(self, made: Record) -> Record:
+    def _keep(self, made: Record) -> Record:
         found = next(iter(self._store.fetch(made.table, [made.key.id])), None)
         if found is None:
             self._store.write([Insert(made)])
         return found or made
 
     def _client(self, client_id: str) -> Client:
-        kept = self._kept(
+        kept = self._keep(
             Client(
                 client_id=client_id,
                 name=client_id,
@@ -259,7 +261,7 @@ class Retracing:
         return kept
 
     def _user(self, user_id: str) -> User:
-        kept = self._kept(
+        kept = self._keep(
             User(
                 user_id=user_id,
                 username=user_id,
@@ -274,11 +276,11 @@ class Retracing:
         return kept
 
     def _consent(self, user_id: str, client_id: str) -> Consent:
-        kept = self._kept(Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0)))
+        kept = self._keep(Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0)))
         assert isinstance(kept, Consent)
         return kept
 
 
 def _entropy(seed: str) -> Entropy:
-    """Of no use to anybody: tokens made of it open nothing."""
+    """Make entropy from a seed; tokens made of it are valid nowhere but in this run."""
     return Entropy(sha256(seed.encode("utf-8", "surrogatepass")).digest())

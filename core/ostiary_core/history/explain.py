@@ -1,4 +1,4 @@
-"""Why a session ended: its life as steps in order, each with what is known of it, and its near misses.
+"""Explains why a session ended: its history as steps in order, and the safe retries that saved it.
 
 Rules, all in this file:
 
@@ -8,7 +8,7 @@ Rules, all in this file:
 - A near miss is a safe retry: a client that lost an answer and got the same pair again.
 - No step holds a token, as neither the record nor the audit trail does.
 
-The same steps in words are in `life_texts`.
+`history_texts` puts the steps into words.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ __all__ = ["Explanation", "NearMisses", "Step", "StepKind", "explain", "is_of_a_
 
 
 class StepKind(StrEnum):
-    """What happened to a session at one step of its life."""
+    """The kinds of steps in the history of a session."""
 
     ISSUED = "issued"
     ROTATED = "rotated"
@@ -44,7 +44,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step, with all that the audit trail says about it; None for what it does not know."""
+    """One step in the history of a session; None stands for what the audit trail does not say."""
 
     kind: StepKind
     at: Instant | None
@@ -78,7 +78,7 @@ class NearMisses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A session, what became of it, and how."""
+    """A session with its state, the reason of its end, and the steps that led there."""
 
     session: Session
     client: Client | None
@@ -91,20 +91,20 @@ class Explanation:
 
     @property
     def last(self) -> Step:
-        """The step that says how it ended or stands."""
+        """The last step: how the session ended, or that it is running."""
         return self.steps[-1]
 
     @property
     def actor_ids(self) -> frozenset[str]:
-        """The administrators it tells of, for whoever can name them."""
+        """The identifiers of the administrators in the steps, for a caller who knows their names."""
         return frozenset(step.actor_id for step in self.steps if step.actor_id is not None)
 
 
 def explain(life: SessionHistory, now: Instant) -> Explanation:
-    """The life of a session up to `now`."""
+    """Explain the history of a session up to `now`."""
     session, snapshot = life.session, life.snapshot
-    outcome = _outcome(life, now)
-    steps = (_issued(life), *_between(life), outcome)
+    outcome = _last_step(life, now)
+    steps = (_first_step(life), *_middle_steps(life), outcome)
     delays = [step.delay_ms for step in steps if step.kind is StepKind.RETRIED and step.delay_ms is not None]
     return Explanation(
         session=session,
@@ -130,8 +130,8 @@ _STATES = MappingProxyType(
 )
 
 
-def _issued(life: SessionHistory) -> Step:
-    """The beginning, from the record; its entry adds the request it came by."""
+def _first_step(life: SessionHistory) -> Step:
+    """Make the first step from the session's record, and add the request from its audit entry."""
     session = life.session
     entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_STARTED), None)
     return Step(
@@ -144,18 +144,18 @@ def _issued(life: SessionHistory) -> Step:
     )
 
 
-def _between(life: SessionHistory) -> Iterator[Step]:
-    """What happened between the beginning and the end. A code is redeemed as its session begins."""
+def _middle_steps(life: SessionHistory) -> Iterator[Step]:
+    """Make the steps between the first and the last. A code is redeemed as its session begins."""
     for entry in life.entries:
         match entry.kind:
             case FactKind.SESSION_STARTED | FactKind.CODE_USED | FactKind.SESSION_ENDED:
                 continue
             case FactKind.PAIR_ROTATED:
-                yield _of(entry, StepKind.ROTATED)
+                yield _step_of(entry, StepKind.ROTATED)
             case FactKind.PAIR_REPEATED:
-                yield _of(entry, StepKind.RETRIED)
+                yield _step_of(entry, StepKind.RETRIED)
             case _:
-                yield _of(entry, StepKind.NOTED)
+                yield _step_of(entry, StepKind.NOTED)
 
 
 _REPLAYS = frozenset(
@@ -168,21 +168,21 @@ _REPLAYS = frozenset(
 
 
 def is_of_a_spent_token(entry: AuditEntry) -> bool:
-    """Whether it tells of a token that came again. In others the earlier use is that of the pair they are
-    about, which is worth nothing: of a rotation, its own."""
+    """Whether an entry is about a token that was used before. In other entries the earlier use is only
+    that of the pair itself."""
     return entry.kind is FactKind.PAIR_REPEATED or entry.why in _REPLAYS
 
 
-def _outcome(life: SessionHistory, now: Instant) -> Step:
-    """How it ended, or how it stands at `now`."""
+def _last_step(life: SessionHistory, now: Instant) -> Step:
+    """Make the last step: how the session ended, or its state at `now`."""
     session = life.session
     if session.ended_at is not None:
         entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_ENDED), None)
         if entry is None:
             return Step(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
-        return _of(entry, StepKind.ENDED)
+        return _step_of(entry, StepKind.ENDED)
     if life.inherited_ending is not None:
-        return _of(life.inherited_ending, StepKind.ENDED)
+        return _step_of(life.inherited_ending, StepKind.ENDED)
     if now >= session.expires_at:
         return Step(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
     why = inherited_ending(session, life.snapshot)
@@ -191,8 +191,8 @@ def _outcome(life: SessionHistory, now: Instant) -> Step:
     return Step(kind=StepKind.RUNNING, at=now)
 
 
-def _of(entry: AuditEntry, kind: StepKind) -> Step:
-    """An entry as a step."""
+def _step_of(entry: AuditEntry, kind: StepKind) -> Step:
+    """Make a step from an audit entry."""
     is_repeated = is_of_a_spent_token(entry)
     return Step(
         kind=kind,

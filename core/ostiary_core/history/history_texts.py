@@ -1,4 +1,4 @@
-"""The life of a session in words, in both languages: a sentence for each step, and one for the whole.
+"""The history of a session in words, in both languages: a sentence for each step and for the retries.
 
 Times are ISO-8601 in UTC. A User-Agent is whatever a client sent, so it is quoted, cut to a line's length,
 and shown without the characters that would command a terminal.
@@ -87,32 +87,34 @@ def step_text(
     names: Names = MappingProxyType({}),
     policy: Policy = SPECIFICATION,
 ) -> str:
-    """One step as a sentence."""
+    """Write one step as a sentence."""
     match step.kind:
         case StepKind.ISSUED:
-            text = _issued(of, language) + _from(step, language)
+            text = _issued_text(of, language) + _request_text(step, language)
         case StepKind.ROTATED if step.why is Why.SCOPE_TOO_WIDE:
             text = _choose(
                 language,
                 "The pair of tokens was rotated, and the client refused all the same: it asked for a scope "
                 "beyond the grant",
                 "令牌对已轮换，但客户端请求的权限范围超出授权，请求被拒绝",
-            ) + _from(step, language)
+            ) + _request_text(step, language)
         case StepKind.ROTATED:
-            text = _choose(language, "The pair of tokens was rotated", "令牌对已轮换") + _from(step, language)
+            text = _choose(language, "The pair of tokens was rotated", "令牌对已轮换") + _request_text(
+                step, language
+            )
         case StepKind.RETRIED:
             text = _choose(
                 language,
                 "A safe retry: the spent refresh token came again {delay} after its first use, and got the "
                 "same pair",
                 "安全重试：已使用的刷新令牌在首次使用 {delay}后再次出现，返回了同一令牌对",
-            ).format(delay=_delay(step, language)) + _from(step, language)
+            ).format(delay=_delay_text(step, language)) + _request_text(step, language)
         case StepKind.NOTED:
             text = _choose(language, "On record: {fact}", "记录：{fact}").format(
                 fact="" if step.fact is None else step.fact.value
-            ) + _from(step, language)
+            ) + _request_text(step, language)
         case StepKind.ENDED:
-            text = _ended(step, language, names, policy)
+            text = _ended_text(step, language, names, policy)
         case StepKind.MAXIMUM_REACHED:
             text = _choose(
                 language,
@@ -120,14 +122,14 @@ def step_text(
                 "已达到最长有效期 {duration}，刷新不会延长该期限",
             ).format(duration=duration_text(of.session.expires_at - of.session.started_at, language))
         case StepKind.RUNNING:
-            text = _running(step, of, language)
+            text = _running_text(step, of, language)
         case _:
             assert_never(step.kind)
     return text + _choose(language, ".", "。")
 
 
 def near_misses_text(of: Explanation, language: Language) -> str:
-    """How often a safe retry saved the client, and how late."""
+    """Write how often, and how late, a safe retry saved the client."""
     misses = of.near_misses
     if misses.latest_delay_ms is None or misses.longest_delay_ms is None:
         return _choose(language, "No safe retry was needed.", "未发生安全重试。")
@@ -144,7 +146,7 @@ def near_misses_text(of: Explanation, language: Language) -> str:
 
 
 def duration_text(milliseconds: int, language: Language) -> str:
-    """A duration in its two largest units; seconds to the millisecond below a minute.
+    """Write a duration in its two largest units; below a minute, in seconds to the millisecond.
 
     >>> duration_text(31_000, Language.EN), duration_text(90_061_000, Language.EN)
     ('31.000 s', '1 d 1 h')
@@ -163,12 +165,12 @@ def duration_text(milliseconds: int, language: Language) -> str:
 
 
 def time_text(at: Instant | None, language: Language) -> str:
-    """When a step was."""
+    """Write the time of a step."""
     return _choose(language, "(unknown)", "（未知）") if at is None else iso_time(at)
 
 
 def shown(text: str) -> str:
-    """What a client sent, fit to be shown on one line.
+    """Quote a text from a client so that it can be shown on one line.
 
     >>> shown("curl\\x1b[31m")
     '"curl\\\\x1b[31m"'
@@ -181,7 +183,7 @@ def shown(text: str) -> str:
 # --- the sentences that need more than a line
 
 
-def _issued(of: Explanation, language: Language) -> str:
+def _issued_text(of: Explanation, language: Language) -> str:
     session = of.session
     client = session.client_id if of.client is None else f"{session.client_id} ({of.client.name})"
     user = session.user_id if of.user is None else f"{of.user.username} ({of.user.name})"
@@ -205,7 +207,7 @@ def _issued(of: Explanation, language: Language) -> str:
     return text.format(client=client, user=user, scopes=" ".join(session.scopes))
 
 
-def _running(step: Step, of: Explanation, language: Language) -> str:
+def _running_text(step: Step, of: Explanation, language: Language) -> str:
     session = of.session
     if step.at is not None and step.at >= session.access_expires_at:
         text = _choose(
@@ -222,20 +224,20 @@ def _running(step: Step, of: Explanation, language: Language) -> str:
     return text.format(end=iso_time(session.expires_at), access=iso_time(session.access_expires_at))
 
 
-def _ended(step: Step, language: Language, names: Names, policy: Policy) -> str:
+def _ended_text(step: Step, language: Language, names: Names, policy: Policy) -> str:
     english, chinese = ENDINGS.get(step.why, _ENDED) if step.why is not None else _ENDED
     text = _choose(language, english, chinese).format(
-        actor=_actor(step, language, names),
+        actor=_actor_text(step, language, names),
         user=_choose(language, "The user", "用户")
         if step.actor_id is None
-        else _actor(step, language, names),
-        delay=_delay(step, language),
+        else _actor_text(step, language, names),
+        delay=_delay_text(step, language),
         grace=policy.grace_seconds,
     )
     if step.at is None:
         return text + _choose(language, ", at a time that is not on record", "，时间未记录")
     if step.earlier_at is None:
-        return text + _from(step, language)
+        return text + _request_text(step, language)
     both = _choose(
         language,
         "{text}. {first}: {earlier_at}, {earlier_agent}. Again: {at}, {agent}{source}",
@@ -249,10 +251,10 @@ def _ended(step: Step, language: Language, names: Names, policy: Policy) -> str:
         text=text,
         first=first,
         earlier_at=iso_time(step.earlier_at),
-        earlier_agent=_agent(step.earlier_user_agent, language),
+        earlier_agent=_agent_text(step.earlier_user_agent, language),
         at=iso_time(step.at),
-        agent=_agent(step.user_agent, language),
-        source=_source(step, language),
+        agent=_agent_text(step.user_agent, language),
+        source=_source_text(step, language),
     )
 
 
@@ -266,8 +268,8 @@ def _choose(language: Language, english: str, chinese: str) -> str:
     return chinese if language is Language.ZH else english
 
 
-def _actor(step: Step, language: Language, names: Names) -> str:
-    """Who did it: an administrator by name, else whoever runs the machine; None is on record for both."""
+def _actor_text(step: Step, language: Language, names: Names) -> str:
+    """Name who did a step: an administrator, or the operator; the trail has no identifier of the latter."""
     if step.actor_id is not None:
         name = names.get(step.actor_id, step.actor_id)
         return _choose(language, f"The administrator {name}", f"管理员 {name} ")
@@ -276,25 +278,26 @@ def _actor(step: Step, language: Language, names: Names) -> str:
     return _choose(language, "An administrator", "管理员")
 
 
-def _delay(step: Step, language: Language) -> str:
+def _delay_text(step: Step, language: Language) -> str:
     unknown = _choose(language, "some time", "一段时间")
     return unknown if step.delay_ms is None else duration_text(step.delay_ms, language)
 
 
-def _from(step: Step, language: Language) -> str:
-    """The request behind a step, where there was one."""
+def _request_text(step: Step, language: Language) -> str:
+    """Write the source and User-Agent of a step's request, if there was one."""
     if step.source is None:
         return ""
-    return f"{_source(step, language)}{_choose(language, ', ', '，')}{_agent(step.user_agent, language)}"
+    comma = _choose(language, ", ", "，")
+    return f"{_source_text(step, language)}{comma}{_agent_text(step.user_agent, language)}"
 
 
-def _source(step: Step, language: Language) -> str:
+def _source_text(step: Step, language: Language) -> str:
     if step.source is None:
         return ""
     return _choose(language, ", from ", "，来自 ") + step.source
 
 
-def _agent(user_agent: str | None, language: Language) -> str:
+def _agent_text(user_agent: str | None, language: Language) -> str:
     if user_agent is None:
         return _choose(language, "without a User-Agent", "无 User-Agent")
     return f"User-Agent {shown(user_agent)}"

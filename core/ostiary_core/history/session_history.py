@@ -1,9 +1,9 @@
-"""The life of one session, for whoever asks why it ended.
+"""The history of one session: its record and its audit entries, to say why it ended.
 
 Most endings are the session's own and stand in its record. One of its user, client or consent leaves the
-session untouched (`endings`), so its entry in the audit trail has to be found: every such ending moved one
-epoch on and left one entry, so it is as many entries back as the epoch has moved on since the one after
-the session's.
+session untouched (`inherited_endings`), so its entry in the audit trail has to be found: every such ending
+moved one epoch on and left one entry, so it is as many entries back as the epoch has moved on since the one
+after the session's.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,12 +15,12 @@ from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.model.records import Key, Session, SessionKind, Table
 
-__all__ = ["EndingSought", "SessionHistory", "find_inherited_ending", "history_keys"]
+__all__ = ["EndingQuery", "SessionHistory", "find_inherited_ending", "history_keys"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionHistory:
-    """All there is to tell about one session: its record, what it stands on, and its audit entries."""
+    """One session with its user, client, consent and audit entries."""
 
     session: Session
     snapshot: Snapshot
@@ -32,8 +32,8 @@ class SessionHistory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndingSought:
-    """Which entry to look for: the one with `newer` of its like after it."""
+class EndingQuery:
+    """A query for one audit entry: the one that `newer` entries of the same kinds follow."""
 
     kinds: tuple[FactKind, ...]
     user_id: str | None = None
@@ -45,14 +45,14 @@ class EndingSought:
 
 
 def history_keys(session_id: str) -> tuple[Key, ...]:
-    """What to load for a `SessionHistory`; the rest follows by reference."""
+    """The key to load for a `SessionHistory`; the other records follow by reference."""
     return (Key(Table.SESSION, session_id),)
 
 
 def find_inherited_ending(
-    session: Session, snapshot: Snapshot, find: Callable[[EndingSought], AuditEntry | None]
+    session: Session, snapshot: Snapshot, find: Callable[[EndingQuery], AuditEntry | None]
 ) -> AuditEntry | None:
-    """The first ending of the session's user, client or consent while it ran; `find` looks for one."""
+    """Find the first ending of the session's user, client or consent while it ran; `find` answers a query."""
     if session.ended_at is not None:
         return None
     found = (find(sought) for sought in _endings(session, snapshot))
@@ -60,12 +60,12 @@ def find_inherited_ending(
     return min(in_time, key=lambda entry: (entry.at, entry.number), default=None)
 
 
-def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingSought]:
+def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingQuery]:
     # Clocks of several processes differ a little, so an ending may seem older than what it ended.
     since = Instant(session.started_at - MINUTE_MS)
     client = snapshot.client(session.client_id)
     if client is not None and client.epoch > session.epochs.client:
-        yield EndingSought(
+        yield EndingQuery(
             kinds=(FactKind.CLIENT_DISABLED, FactKind.CLIENT_DELETED),
             client_id=session.client_id,
             newer=client.epoch - session.epochs.client - 1,
@@ -75,7 +75,7 @@ def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingSought]:
         return
     user = snapshot.user(session.user_id)
     if user is not None and user.epoch > session.epochs.user:
-        yield EndingSought(
+        yield EndingQuery(
             kinds=(FactKind.USER_SESSIONS_ENDED,),
             user_id=session.user_id,
             newer=user.epoch - session.epochs.user - 1,
@@ -85,7 +85,7 @@ def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingSought]:
         return
     consent = snapshot.consent(session.user_id, session.client_id)
     if consent is not None and consent.epoch > session.epochs.consent:
-        yield EndingSought(
+        yield EndingQuery(
             kinds=(FactKind.CONSENT_WITHDRAWN,),
             user_id=session.user_id,
             client_id=session.client_id,

@@ -1,4 +1,4 @@
-"""An HTTP answer as a value: status, header fields and body, ready to be sent by any runtime."""
+"""HTTP answers as values: status, header fields and body, for any runtime to send."""
 
 import json
 from typing import Final
@@ -33,17 +33,17 @@ class Answer:
 
 
 def retry_after(seconds: int) -> tuple[bytes, bytes]:
-    """The field that says when asking again helps (RFC 9110 §10.2.3)."""
+    """Make the `Retry-After` header field (RFC 9110 §10.2.3)."""
     return (b"retry-after", str(seconds).encode("ascii"))
 
 
 def json_answer(status: int, content: object, headers: Headers = NO_STORE) -> Answer:
-    """An answer with a JSON body, its length said."""
+    """Make an answer with a JSON body and its length."""
     return whole_answer(status, JSON, _to_json(content).encode("utf-8", "replace"), headers)
 
 
 def whole_answer(status: int, content_type: bytes, body: bytes, headers: Headers = NO_STORE) -> Answer:
-    """An answer with what every one says: its type, not to be guessed otherwise, and its length."""
+    """Make an answer with the header fields of every answer: content type, `nosniff`, length."""
     length = (b"content-length", str(len(body)).encode("ascii"))
     fields = ((b"content-type", content_type), length, _NO_SNIFFING, *headers)
     return Answer(status, fields, body)

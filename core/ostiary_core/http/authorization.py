@@ -1,4 +1,4 @@
-"""The HTTP meaning of an authorization request: its parameters in, the envelope out."""
+"""Reads authorization requests from HTTP and answers them in the envelope."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -46,7 +46,7 @@ SCOPE_TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 
 def read_query(query: bytes) -> AuthorizationParameters:
-    """The parameters of `/sso`."""
+    """Read the query parameters of `/sso`."""
     try:
         pairs = parse_qsl(
             query.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
@@ -59,14 +59,14 @@ def read_query(query: bytes) -> AuthorizationParameters:
 
 
 class ConsentBody(NamedTuple):
-    """What the consent page posts: the parameters again, and the user's yes or no."""
+    """The body that the consent page posts: the parameters, and whether the user approves."""
 
     parameters: AuthorizationParameters
     approve: bool
 
 
 def read_body(content: Mapping[str, object]) -> ConsentBody | list[FieldFault]:
-    """The body of `POST /api/oauth2/authorize`; else every bad field."""
+    """Read the body of `POST /api/oauth2/authorize`; else return every bad field."""
     faults = []
     fields: dict[str, str] = {}
     for name in _NAMES:
@@ -97,7 +97,7 @@ def _parameters(fields: Mapping[str, str], *, repeated: bool = False) -> Authori
 
 
 def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
-    """What the consent page is told; a code shows only in the address to send the browser to."""
+    """Answer the consent page; a code is only in the address to send the browser to."""
     match decision.reply:
         case AuthorizationOffered() as offered:
             return success(_offer(offered, language))
@@ -129,6 +129,6 @@ def _offer(offered: AuthorizationOffered, language: Language) -> dict[str, objec
 
 
 def scope_text(scope: str, language: Language) -> str:
-    """A scope in words; its bare name where there are none."""
+    """Describe a scope in words; give its bare name where there are none."""
     english, chinese = SCOPE_TEXTS.get(scope, (scope, scope))
     return chinese if language is Language.ZH else english

@@ -1,4 +1,4 @@
-"""How a client presents its secret: HTTP Basic or form fields, never both (READINGS 15-17)."""
+"""Reads a client's credentials: from HTTP Basic or form fields, never both (READINGS 15-17)."""
 
 import binascii
 from base64 import b64decode
@@ -13,7 +13,7 @@ __all__ = ["read_basic", "read_credentials"]
 
 
 def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Why | None:
-    """The credentials in the Authorization field, or what is wrong with it; None where there is none."""
+    """Read the credentials in the Authorization field, or say what is wrong; None where there is none."""
     authorization = header_values(headers, b"authorization")
     if not authorization:
         return None
@@ -25,7 +25,7 @@ def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Wh
 def read_credentials(
     basic: ClientCredentials | Why | None, form: Mapping[str, str]
 ) -> ClientCredentials | tuple[Why, AuthenticationMethod]:
-    """The client's credentials; else what is wrong and by which method they came.
+    """Read the client's credentials; else say what is wrong and by which method they came.
 
     No credentials at all count as the form method (READINGS 16).
     """
@@ -48,7 +48,8 @@ def _from_form(form: Mapping[str, str]) -> ClientCredentials | tuple[Why, Authen
 
 
 def _from_basic(value: bytes) -> ClientCredentials | None:
-    """RFC 7617 §2: split at the first colon, and not form-decoded ("POST /api/oauth2/token")."""
+    """Read Basic credentials (RFC 7617 §2): split at the first colon, not form-decoded
+    ("POST /api/oauth2/token")."""
     scheme, _, encoded = value.partition(b" ")
     encoded = encoded.strip()
     # A padding too many is overlooked by the decoder (RFC 4648 §4).

@@ -112,12 +112,12 @@ class PendingRequest:
 
 
 def is_failure(decision: Decision) -> bool:
-    """Whether what was asked could not be decided; its answer is the 500 of a store that failed."""
+    """Whether a reply is of an event that could not be decided: its answer is the 500 of a failed store."""
     return isinstance(decision.reply, Refused) and decision.reply.why is Why.ARRIVAL_UNKNOWN
 
 
 def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer:
-    """The token service's own 500 has no `errors` ("Envelope errors on the token-service endpoints")."""
+    """Answer 500; the token service's has no `errors` ("Envelope errors on the token-service endpoints")."""
     if is_enveloped:
         return envelope.failure(Why.INTERNAL_ERROR, language, trace_id)
     return envelope.service_failure(Why.INTERNAL_ERROR, language, trace_id)
@@ -199,7 +199,7 @@ class TokenEndpoint:
 
 
 def _refuse_method(operation: Operation | None, request: Request, trace_id: str) -> Answer:
-    """The 405, which says what is allowed (RFC 9110 §15.5.6)."""
+    """Answer 405 with the allowed methods (RFC 9110 §15.5.6)."""
     if operation is None:
         headers = (*NO_STORE, (b"allow", b"GET, HEAD"))
         language = language_of(request.headers)

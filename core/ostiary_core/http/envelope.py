@@ -1,4 +1,4 @@
-"""The envelope of every ordinary answer: `{code, msg, data}`, and of failures `errors` and `traceId` too."""
+"""The envelope of ordinary answers: `{code, msg, data}`; a failure also has `errors` and `traceId`."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,12 @@ __all__ = ["failure", "field_text", "service_failure", "success", "text_of"]
 
 
 def success(data: object, *, status: int = 200, headers: Headers = NO_STORE) -> Answer:
-    """Code 0 ("Common conventions")."""
+    """Make the envelope of a success, with code 0 ("Common conventions")."""
     return json_answer(status, {"code": 0, "msg": "ok", "data": data}, headers)
 
 
 def text_of(why: Why, language: Language) -> str:
-    """The message of a refusal."""
+    """The message of a refusal in one language."""
     meaning = MEANINGS[why]
     return meaning.zh if language is Language.ZH else meaning.en
 
@@ -30,7 +30,7 @@ def failure(
     faults: Sequence[FieldFault] = (),
     headers: Headers = NO_STORE,
 ) -> Answer:
-    """A failure of an ordinary endpoint, its bad fields named one by one."""
+    """Answer a failure of an ordinary endpoint, with every bad field named."""
     errors = [{"path": fault.path, "msg": field_text(fault, language)} for fault in faults]
     return json_answer(
         MEANINGS[why].status,
@@ -48,7 +48,7 @@ def failure(
 def service_failure(
     why: Why, language: Language, trace_id: str, *, retry_after_seconds: int | None = None
 ) -> Answer:
-    """The 429 and 500 of the token service: the envelope without `errors` ("Envelope errors")."""
+    """Answer a 429 or 500 of the token service: the envelope without `errors` ("Envelope errors")."""
     wait = () if retry_after_seconds is None else (retry_after(retry_after_seconds),)
     return json_answer(
         MEANINGS[why].status,

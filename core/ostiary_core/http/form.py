@@ -1,4 +1,4 @@
-"""Bodies in `application/x-www-form-urlencoded`, read strictly (READINGS 14)."""
+"""Reads bodies in `application/x-www-form-urlencoded`, strictly (READINGS 14)."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,8 +30,8 @@ def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[b
 
 
 def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether a request says, once and clearly, that its body is a form, of whatever parameters: only another
-    charset than UTF-8 makes it none (READINGS 44)."""
+    """Whether a request has one Content-Type and it is a form, with any parameters but a charset other than
+    UTF-8 (READINGS 44)."""
     content_types = header_values(headers, b"content-type")
     if len(content_types) != 1:
         return False
@@ -40,20 +40,19 @@ def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
         return False
     parameters = semicolon + more
     return _PARAMETERS.fullmatch(parameters) is not None and all(
-        _unquoted(value).lower() in _UTF_8
+        _unquote(value).lower() in _UTF_8
         for name, value in _PARAMETER.findall(parameters)
         if name.lower() == b"charset"
     )
 
 
-def _unquoted(value: bytes) -> bytes:
-    """A value without its quotes and the backslashes inside of them (RFC 9110 §5.6.4)."""
+def _unquote(value: bytes) -> bytes:
+    """Remove the quotes of a value and the backslashes inside them (RFC 9110 §5.6.4)."""
     return re.sub(rb"\\(.)", rb"\1", value[1:-1]) if value.startswith(b'"') else value
 
 
 def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
-    """The fields of a body that is said to be a form, those without a value left out (RFC 6749 §3.2); else
-    what is wrong with it.
+    """Read the fields of a form body, without those that are empty (RFC 6749 §3.2); else say what is wrong.
 
     It is UTF-8 as it comes, and so is what its escapes stand for: no character is half of each. No field
     may come twice or look like an array or object; NUL is in no value.
@@ -69,7 +68,7 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
             return _fields([piece.partition("=") for piece in text.split("&")])
         if _BROKEN_ESCAPE.search(text) is not None:
             return Why.FORM_UNDECODABLE
-        return _fields([tuple(map(_decoded, piece.partition("="))) for piece in text.split("&")])
+        return _fields([tuple(map(_decode, piece.partition("="))) for piece in text.split("&")])
     except UnicodeDecodeError:
         return Why.FORM_UNDECODABLE
 
@@ -88,5 +87,5 @@ def _fields(pieces: Iterable[tuple[str, ...]]) -> Mapping[str, str] | Why:
     return {name: value for name, value in fields.items() if value}
 
 
-def _decoded(raw: str) -> str:
+def _decode(raw: str) -> str:
     return unquote_to_bytes(raw.replace("+", " ")).decode()

@@ -1,4 +1,4 @@
-"""In which of the two languages a request is answered (RFC 9110 §12.5.4)."""
+"""Chooses the language of an answer by Accept-Language (RFC 9110 §12.5.4)."""
 
 import re
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What every reason means to an HTTP client: one table of `error`, status, envelope code and text.
+"""The HTTP meaning of every reason: one table of `error`, status, envelope code and text.
 
 The texts for token-service errors say nothing that tells an unknown token from another client's, or an
 unknown client from a wrong secret. All of them fit the characters of RFC 6749 §5.2.
@@ -17,7 +17,7 @@ __all__ = ["FIELD_RULES", "MEANINGS", "Meaning"]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """How a refusal is answered.
+    """The answer to a refusal: `error`, status, envelope code and texts.
 
     `error` is the RFC 6749 code for token-service answers, None where that form does not apply. `status`
     is the HTTP status; `invalid_client` by form fields at `/token` alone differs from it.
@@ -31,7 +31,7 @@ class Meaning:
 
 
 def _oauth(error: str, status: int, en: str) -> Meaning:
-    """A token-service error. RFC answers are in English only; the code is for logs and audit texts."""
+    """Make a token-service error. RFC answers are in English only; the code is for logs and audit texts."""
     return Meaning(status, error, "A0400", en, en)
 
 
@@ -57,7 +57,7 @@ _FAILED: Final = _envelope(500, "A0500", "Something went wrong on the server.", 
 
 
 def _ending(en: str, zh: str) -> Meaning:
-    """A reason that ends sessions; a session ended by it is not signed in any more."""
+    """Make the meaning of a reason that ends sessions: whoever used one is not signed in any more."""
     return Meaning(401, "invalid_grant", "A1001", en, zh)
 
 

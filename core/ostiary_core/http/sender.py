@@ -1,4 +1,4 @@
-"""What the header fields of a token-service request say of its sender, read once.
+"""Reads from the header fields of a token-service request who sent it.
 
 A backend sends the same fields with every request, so whoever reads requests may keep what they meant.
 """
@@ -20,7 +20,7 @@ Fields = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who asks, with what, and in which language."""
+    """The sender of a request: credentials, User-Agent, language, and whether the body is a form."""
 
     says_form: bool
     """Whether its body is said to be a form."""
@@ -30,14 +30,14 @@ class Sender:
     language: Language
 
     def without_secrets(self) -> "Sender":
-        """The same for keeping: of the client's secret only the digest, which is all that is compared."""
+        """Return a copy with only the digest of the client's secret, fit to be kept in memory."""
         if not isinstance(self.basic, ClientCredentials):
             return self
         return replace(self, basic=replace(self.basic, secret=self.basic.secret.digest_alone()))
 
 
 def sender_of(headers: Fields) -> Sender:
-    """What the token service looks at; the other fields mean nothing to it."""
+    """Read the sender from header fields; fields that the token service does not use are ignored."""
     return Sender(
         says_form=says_form(headers),
         basic=read_basic(headers),
@@ -47,11 +47,11 @@ def sender_of(headers: Fields) -> Sender:
 
 
 def user_agent_of(headers: Fields) -> str | None:
-    """The User-Agent byte for byte, as text that keeps every byte; None where there is none (READINGS 2)."""
+    """Read the User-Agent as text that keeps every byte; None where there is none (READINGS 2)."""
     values = header_values(headers, b"user-agent")
     return b", ".join(values).decode("latin-1") if values else None
 
 
 def language_of(headers: Fields) -> Language:
-    """The language a request prefers, by its Accept-Language."""
+    """Read the preferred language from Accept-Language."""
     return preferred_language(b",".join(header_values(headers, b"accept-language")).decode("latin-1"))

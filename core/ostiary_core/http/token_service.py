@@ -1,4 +1,4 @@
-"""The HTTP meaning of `/token`, `/introspect` and `/revoke`: bytes in, an event; a decision in, bytes out.
+"""Turns HTTP requests to `/token`, `/introspect` and `/revoke` into events, and decisions into answers.
 
 Errors have the raw form of RFC 6749 §5.2; only a full rate window and an internal error answer in the
 envelope ("Errors").
@@ -77,7 +77,7 @@ def read(
     entropy: Entropy,
     arrival: Arrival | None = None,
 ) -> TokenServiceEvent | Answer:
-    """The event that a request is, or the answer to one that cannot be any (READINGS 13).
+    """Read the event of a request; else answer what is wrong with it (READINGS 13).
 
     `source` is the address the request came from; `entropy` is used where `MINTING` says so; `arrival`
     is None where the event is decided at once.
@@ -146,7 +146,7 @@ def _scopes(form: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def answer(event: TokenServiceEvent, decision: Decision) -> Answer:
-    """What the third party is sent for a decision."""
+    """Answer the third party by the reply of a decision."""
     match decision.reply:
         case TokensIssued() as issued:
             return json_answer(200, _token_response(issued))
@@ -173,7 +173,7 @@ def _operation(event: TokenServiceEvent) -> Operation:
 
 
 def _token_response(issued: TokensIssued) -> dict[str, object]:
-    """RFC 6749 §5.1."""
+    """Answer with tokens (RFC 6749 §5.1)."""
     content: dict[str, object] = {
         "access_token": issued.access_token.reveal(),
         "token_type": "Bearer",
@@ -186,7 +186,7 @@ def _token_response(issued: TokensIssued) -> dict[str, object]:
 
 
 def _introspection(active: TokenActive) -> dict[str, object]:
-    """RFC 7662 §2.2, with the members that the specification lists."""
+    """Answer an introspection (RFC 7662 §2.2) with the members that the specification lists."""
     content: dict[str, object] = {
         "active": True,
         "client_id": active.client_id,
@@ -204,7 +204,7 @@ def _introspection(active: TokenActive) -> dict[str, object]:
 def refusal(
     operation: Operation, why: Why, method: AuthenticationMethod = AuthenticationMethod.FORM
 ) -> Answer:
-    """An error of RFC 6749 §5.2; `invalid_client` at `/token` by form fields is a 400, else a 401."""
+    """Answer an error (RFC 6749 §5.2); `invalid_client` by form fields at `/token` is a 400, else a 401."""
     meaning = MEANINGS[why]
     status = meaning.status
     headers: Headers = NO_STORE

@@ -1,4 +1,4 @@
-"""The HTTP meaning of user-info: a Bearer header in, the profile in the envelope out."""
+"""Reads user-info requests with a Bearer token and answers with the profile in the envelope."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _CHALLENGES: Final = MappingProxyType(
 
 
 def bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> Secret | None:
-    """The token of the one Authorization header, if it is a Bearer token."""
+    """Read the Bearer token, if there is exactly one Authorization header and it has one."""
     values = header_values(headers, b"authorization")
     match = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
     return None if match is None else Secret(match[1].decode("ascii"))
@@ -40,7 +40,7 @@ def bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> Secret | None:
 def read(
     headers: Sequence[tuple[bytes, bytes]], *, language: Language, trace_id: str
 ) -> ProfileRequested | Answer:
-    """The event, or the 401 of a request without a Bearer token (RFC 6750 §3)."""
+    """Read the event of a request; without a Bearer token, answer 401 (RFC 6750 §3)."""
     token = bearer_token(headers)
     if token is None:
         challenge = ((b"www-authenticate", b'Bearer realm="oauth2"'),)
@@ -49,7 +49,7 @@ def read(
 
 
 def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
-    """The profile, or why there is none, in the envelope."""
+    """Answer with the profile in the envelope, or with the reason why there is none."""
     match decision.reply:
         case Profile() as profile:
             return success(

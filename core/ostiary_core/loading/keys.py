@@ -1,4 +1,4 @@
-"""What an event needs loaded before it can be decided.
+"""The keys of the records that an event needs loaded before it can be decided.
 
 An event names its roots; whatever a loaded record refers to is loaded with it (`records.references`), so
 token → session → user, client and consent follow by themselves. A snapshot refuses every other key. Of these
@@ -53,23 +53,23 @@ class Keys:
 
 
 def roots(*places: RawKey) -> Keys:
-    """These records."""
+    """Keys of these records and nothing else."""
     return Keys(places)
 
 
 def by_client(credentials: ClientCredentials, places: tuple[RawKey, ...] = ()) -> Keys:
-    """The client that authenticates, and these records."""
+    """Keys of the client that authenticates, and of these records."""
     return Keys(((Table.CLIENT, credentials.client_id), *places))
 
 
 def by_caller(caller: Caller | None, *places: RawKey) -> Keys:
-    """The session of whoever calls, and these records."""
+    """Keys of the caller's session, and of these records."""
     signed_in = access_token_keys(caller.access_token) if isinstance(caller, SignedIn) else ()
     return Keys((*signed_in, *places))
 
 
 def of_consent(caller: SignedIn, client_id: str | None) -> Keys:
-    """What stands between whoever calls and a client."""
+    """Keys of the caller's session, a client, and the consent between the two."""
     named = client_id or ""
     return Keys(
         (*access_token_keys(caller.access_token), client_key(named)), (caller.access_token.digest, named)
@@ -108,23 +108,23 @@ def access_token_keys(token: Secret) -> tuple[RawKey, ...]:
 
 
 def token_keys(token: Secret | None) -> tuple[RawKey, ...]:
-    """Of either kind: whoever asks does not say which it is."""
+    """The keys of a token that may be an access token or a refresh token."""
     return () if token is None else (*access_token_keys(token), *refresh_token_keys(token))
 
 
 def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[RawKey, ...]:
-    """Whose number it is, and the code that was sent there."""
+    """The keys of a telephone number's owner and of the code that was sent to it."""
     return (phone_key(phone), text_code_key(purpose, phone))
 
 
 def named_keys(table: Table, fields: Mapping[str, object], name: str) -> tuple[RawKey, ...]:
-    """The record that a field names, where it names any."""
+    """The key of the record that the field `name` names, if it names one."""
     value = fields.get(name)
     return ((table, value),) if isinstance(value, str) else ()
 
 
 def account_keys(fields: Mapping[str, object]) -> tuple[RawKey, ...]:
-    """The names that an account takes, and the roles it is given."""
+    """The keys of the names and roles in the fields of an account."""
     username, phone, role_ids = fields.get("username"), fields.get("phone"), fields.get("roleIds")
     return (
         *((username_key(username),) if isinstance(username, str) else ()),

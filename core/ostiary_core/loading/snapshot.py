@@ -1,4 +1,4 @@
-"""The records a decision may look at, the known absences among them, and how they are loaded."""
+"""The snapshot: the loaded records that a decision may read, and how a store loads them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -174,7 +174,7 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
 
 
 def _enqueue(places: Iterable[RawKey], records: _Records, pending: dict[Table, set[Any]]) -> None:
-    """Have what is not here yet fetched with its table."""
+    """Note the keys that are not loaded yet, to be fetched with their tables."""
     for place in places:
         if place not in records:
             table, identifier = place
@@ -182,7 +182,7 @@ def _enqueue(places: Iterable[RawKey], records: _Records, pending: dict[Table, s
 
 
 def _consent_key(token_digest: bytes, client_id: str, records: _Records) -> RawKey | None:
-    """Where the consent stands between whoever holds this access token and a client."""
+    """The key of the consent between the user of this access token and a client; None without a user."""
     session = records.get((Table.ACCESS_TOKEN, token_digest))
     if not isinstance(session, Session) or session.user_id is None:
         return None

@@ -1,4 +1,4 @@
-"""The audit trail: what a turn's facts become once it is known who asked, from where, and when.
+"""The audit trail: one entry for each fact of a turn, with its time and the request behind it.
 
 A store keeps the entries of a turn in the transaction of the turn, so nothing happens without its entry
 and no entry tells of what did not happen. Entries are never changed. They hold no secret: facts hold none,
@@ -21,7 +21,7 @@ NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})
 
 @immutable(kw_only=True)
 class Origin:
-    """Where an event came from: the request behind it."""
+    """The request behind an event: its trace id, source address and User-Agent."""
 
     trace_id: str
     """Names the request in the log and in failures."""
@@ -33,7 +33,7 @@ class Origin:
 
 @immutable(kw_only=True)
 class AuditEntry:
-    """One fact with its time and origin. `number` is the store's, rising; 0 until it is kept."""
+    """One fact with its time and origin. The store gives it a rising `number`; 0 until it is kept."""
 
     number: int = 0
     at: Instant
@@ -47,7 +47,7 @@ class AuditEntry:
     why: Why | None
     scopes: tuple[str, ...]
     trace_id: str | None
-    """None, like `source`, for what no request asked for: the command line, the sweeper."""
+    """None where no request asked for it, as with the command line and the sweeper; so is `source`."""
     source: str | None
     user_agent: str | None
     earlier_at: Instant | None
@@ -58,7 +58,7 @@ class AuditEntry:
 def audit_entries(
     decisions: Iterable[Decision], origins: Sequence[Origin | None], now: Instant
 ) -> list[AuditEntry]:
-    """The entries of a turn taken at `now`, in the order of its facts.
+    """The audit entries of a turn at `now`, in the order of its facts.
 
     `origins` has one for each decision, None where there was no request; or none at all. Any other number of
     them raises `ValueError`.

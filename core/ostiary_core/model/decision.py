@@ -1,4 +1,4 @@
-"""What `decide` gives back: a reply, the guarded writes, and the facts worth telling."""
+"""The outcome of an event: the reply, the guarded writes, and the facts for the audit trail."""
 
 from dataclasses import field
 from enum import StrEnum
@@ -49,14 +49,14 @@ __all__ = [
 
 @immutable()
 class Insert:
-    """A new record, where there is none under its key."""
+    """Write a new record, if there is none under its key."""
 
     record: Record
 
 
 @immutable()
 class Update:
-    """`after` in place of `before`, if the revision of `before` still stands."""
+    """Write `after` in place of `before`, if the stored record still has the revision of `before`."""
 
     before: Record
     after: Record
@@ -78,7 +78,7 @@ does not find what it should, none."""
 
 
 class FactKind(StrEnum):
-    """What the audit trail and the metrics are told."""
+    """The kinds of facts that go to the audit trail and the metrics."""
 
     CODE_ISSUED = "code-issued"
     CODE_USED = "code-used"
@@ -141,7 +141,7 @@ class Fact:
 
 
 class FieldRule(StrEnum):
-    """What a field of a registration was expected to be."""
+    """The rules that a field can break, for the message that names the field."""
 
     REQUIRED = "required"
     UNKNOWN = "unknown"
@@ -191,7 +191,7 @@ class FieldRule(StrEnum):
 
 @immutable()
 class FieldFault:
-    """One bad field: where it is, and the rule it broke; of a whole record, why it was refused."""
+    """One bad field and the rule it broke; for a whole record, the reason it was refused."""
 
     path: str
     """The name of the field in the JSON object, form or query."""
@@ -213,12 +213,12 @@ class Refused:
 
 @immutable()
 class Done:
-    """Done, with nothing to tell; also the answer of a revocation, whatever it found."""
+    """Success without data; also the answer to every revocation, whatever its token was (RFC 7009 §2.2)."""
 
 
 @immutable(kw_only=True)
 class TokensIssued:
-    """A token response (RFC 6749 §5.1)."""
+    """The tokens of a successful token response (RFC 6749 §5.1)."""
 
     access_token: Secret
     expires_in_seconds: int
@@ -230,7 +230,7 @@ class TokensIssued:
 
 @immutable(kw_only=True)
 class TokenActive:
-    """An introspected token that is good (RFC 7662 §2.2)."""
+    """The data of an introspected token that is active (RFC 7662 §2.2)."""
 
     client_id: str
     scopes: tuple[str, ...]
@@ -330,21 +330,21 @@ class AccountKnown:
 
 @immutable()
 class UserKnown:
-    """An account as it now stands."""
+    """One account in its present state."""
 
     user: User
 
 
 @immutable()
 class RoleKnown:
-    """A role as it now stands."""
+    """One role in its present state."""
 
     role: Role
 
 
 @immutable()
 class ClientKnown:
-    """A client as it now stands."""
+    """One client in its present state."""
 
     client: Client
 
@@ -363,7 +363,7 @@ class TextCodeDrawn:
 
     code: Secret | None
     addressee: User | None = None
-    """Whose language and time zone the message is written in."""
+    """The user in whose language and time zone the message is written."""
 
 
 @immutable()
@@ -417,5 +417,5 @@ class Decision:
 
 
 def refused(why: Why, *changes: Change, facts: tuple[Fact, ...] = ()) -> Decision:
-    """A decision that says no; `changes` are those the specification lists for this refusal."""
+    """Return a refusal as a decision; `changes` are those the specification lists for it."""
     return Decision(Refused(why), changes, facts)

@@ -1,5 +1,4 @@
-"""A change by somebody who was shown the record before: what others did to it meanwhile is not undone, and
-what stands already is not done again.
+"""Two people edit one record: a change undoes nothing that others changed since its author saw the record.
 
 A form sends every field it has, also those that nobody touched. So a change may say what its maker was shown:
 a field that is sent as it was shown is left as it stands, and one that others changed too is refused, for
@@ -24,7 +23,7 @@ Fields = Mapping[str, object]
 def merge_edits(
     fields: Fields, shown: Fields | None, read: Callable[[Fields], object]
 ) -> Fields | tuple[FieldFault, ...]:
-    """Those of `fields` that are to be changed; else those that somebody else has changed as well.
+    """Return the fields to change; where others changed the same ones meanwhile, the conflicts instead.
 
     `shown` is what the caller saw of them, None where nothing is said of it: then all are asked for. `read`
     says what the record would be with some fields replaced, by which a value that is shown is compared with
@@ -45,7 +44,7 @@ def merge_edits(
 def pass_over_row(
     caller: Caller, permission: Permission, says_what_stands: bool, snapshot: Snapshot, now: Instant
 ) -> Decision | None:
-    """The answer to a row of a sheet that changes nothing of the record it names; None for any other.
+    """Accept a sheet row that changes nothing of the record it names; return None for any other row.
 
     So a sheet can come back with what its bringer may not change: what is built in, and who is out of reach.
     """

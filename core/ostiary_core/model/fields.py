@@ -1,4 +1,4 @@
-"""Reading a JSON object field by field, every bad field named at once ("General envelope", 400)."""
+"""Reads a JSON object field by field and collects every bad field ("General envelope", 400)."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ __all__ = ["FieldReader"]
 
 
 class FieldReader:
-    """Takes typed values out of an object that may hold anything, and collects what is wrong with it."""
+    """Reads typed values from a JSON object and collects the faults of its fields."""
 
     def __init__(self, fields: Mapping[str, object], known: frozenset[str]) -> None:
         self._fields = fields
@@ -24,15 +24,15 @@ class FieldReader:
         return tuple(self._faults.values())
 
     def fault(self, path: str, rule: FieldRule | Why) -> None:
-        """Hold `path` to have broken `rule`."""
+        """Note that the field `path` broke `rule`."""
         self._faults.setdefault(path, FieldFault(path, rule))
 
     def given(self, path: str) -> bool:
-        """Whether the object says anything about `path`."""
+        """Whether the object has a field `path`."""
         return path in self._fields
 
     def text(self, path: str, default: str | None, longest: int) -> str:
-        """A printable string that is not blank; required where there is no default."""
+        """Read a printable string that is not blank; it is required where there is no default."""
         value = self._fields.get(path, default)
         if value is None:
             self.fault(path, FieldRule.REQUIRED)
@@ -47,7 +47,7 @@ class FieldReader:
         return ""
 
     def optional_text(self, path: str, default: str | None) -> str | None:
-        """A string, or None where it is null or empty."""
+        """Read a string that may be missing; None where it is null or empty."""
         value = self._fields.get(path, default)
         if value is None or value == "":
             return None
@@ -57,7 +57,7 @@ class FieldReader:
         return None
 
     def texts(self, path: str, default: tuple[str, ...]) -> tuple[str, ...]:
-        """An array of strings, no two alike."""
+        """Read an array of strings, no two of them equal."""
         value = self._fields.get(path, default)
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             self.fault(path, FieldRule.STRINGS)
@@ -67,7 +67,7 @@ class FieldReader:
         return tuple(value)
 
     def truth(self, path: str, default: bool) -> bool:
-        """True or false."""
+        """Read a boolean."""
         value = self._fields.get(path, default)
         if isinstance(value, bool):
             return value
@@ -75,7 +75,7 @@ class FieldReader:
         return default
 
     def number(self, path: str, default: int, least: int, most: int, rule: FieldRule) -> int:
-        """A whole number of a range."""
+        """Read a whole number within a range."""
         value = self._fields.get(path, default)
         if not isinstance(value, int) or isinstance(value, bool):
             self.fault(path, FieldRule.INTEGER)
@@ -86,6 +86,6 @@ class FieldReader:
         return default
 
     def unchanged(self, path: str, standing: object) -> None:
-        """A field that cannot be changed here; it may be sent back as it is."""
+        """Check that a field that cannot be changed here is missing or sent back as it is."""
         if self.given(path) and self._fields[path] != standing:
             self.fault(path, FieldRule.IMMUTABLE)

@@ -1,4 +1,4 @@
-"""User names and telephone numbers: what is allowed, and under which key each is taken."""
+"""User names and telephone numbers: their form, and the keys that make each unique."""
 
 import re
 import unicodedata
@@ -27,19 +27,19 @@ _PHONE: Final = re.compile(r"\+?[0-9]{5,20}", re.ASCII)
 
 
 def is_username(text: str) -> bool:
-    """1 to 64 printable characters without white space, quotes, slashes or colons."""
+    """Whether `text` may be a user name: 1 to 64 printable characters, no space, quote, slash or colon."""
     return _USERNAME.fullmatch(text) is not None and all(
         unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") for c in text
     )
 
 
 def is_phone(text: str) -> bool:
-    """5 to 20 digits, with or without a leading plus."""
+    """Whether `text` may be a telephone number: 5 to 20 digits, with or without a leading plus."""
     return _PHONE.fullmatch(text) is not None
 
 
 def canonical_username(username: str) -> str:
-    """Names that a reader would take for one another are one name: compatibility forms, letter case.
+    """Return the form in which user names are compared: without letter case and compatibility forms.
 
     Unicode's compatibility caseless matching (§3.13, D146): folding makes what is no longer normalised, and
     normalising what is no longer folded, so each is done again. NFKC at the end only writes it shorter.
@@ -52,17 +52,17 @@ def canonical_username(username: str) -> str:
 
 
 def username_key(username: str) -> Key:
-    """Where a user name is taken."""
+    """The key of the record that reserves a user name."""
     return Key(Table.IDENTIFIER, (IdentifierKind.USERNAME.value, canonical_username(username)))
 
 
 def phone_key(phone: str) -> Key:
-    """Where a telephone number is taken."""
+    """The key of the record that reserves a telephone number."""
     return Key(Table.IDENTIFIER, (IdentifierKind.PHONE.value, phone))
 
 
 def names_of(user: User) -> tuple[Identifier, ...]:
-    """The records by which the names of `user` are taken."""
+    """The records that reserve the user name and telephone number of `user`."""
     name = Identifier(
         kind=IdentifierKind.USERNAME, value=canonical_username(user.username), user_id=user.user_id
     )
@@ -70,10 +70,10 @@ def names_of(user: User) -> tuple[Identifier, ...]:
 
 
 def phone_identifier(phone: str, user_id: str) -> Identifier:
-    """The record by which a telephone number is taken."""
+    """The record that reserves a telephone number for a user."""
     return Identifier(kind=IdentifierKind.PHONE, value=phone, user_id=user_id)
 
 
 def text_code_key(purpose: TextCodePurpose, phone: str) -> Key:
-    """Where the outstanding code of a number stands."""
+    """The key of the outstanding text code of a telephone number, for one purpose."""
     return Key(Table.TEXT_CODE, (purpose.value, phone))

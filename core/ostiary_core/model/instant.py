@@ -1,4 +1,4 @@
-"""Time as the core knows it: whole milliseconds, always handed in."""
+"""Time in the core: whole milliseconds, always passed in by the caller and never read from a clock."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final, NewType
@@ -33,7 +33,7 @@ def later(start: Instant, seconds: int) -> Instant:
 
 
 def seconds_until(milliseconds: int) -> int:
-    """The whole seconds after which so many milliseconds are over, for `Retry-After`; 0 where they are.
+    """Milliseconds as whole seconds rounded up, for `Retry-After`; 0 where none are left.
 
     >>> seconds_until(1), seconds_until(1_000), seconds_until(-1)
     (1, 1, 0)
@@ -42,7 +42,7 @@ def seconds_until(milliseconds: int) -> int:
 
 
 def whole_seconds(milliseconds: int) -> int:
-    """Whole seconds, rounded down (READINGS 8), as `expires_in` and `exp` give them.
+    """Milliseconds as whole seconds rounded down (READINGS 8), as `expires_in` and `exp` give them.
 
     >>> whole_seconds(1_999), whole_seconds(-1)
     (1, -1)
@@ -51,7 +51,7 @@ def whole_seconds(milliseconds: int) -> int:
 
 
 def iso_time(instant: Instant) -> str:
-    """ISO-8601 in UTC with `Z` ("Common conventions").
+    """An instant as ISO-8601 text in UTC with `Z` ("Common conventions").
 
     >>> iso_time(Instant(1_500))
     '1970-01-01T00:00:01.500Z'

@@ -1,4 +1,4 @@
-"""How values are made: in little time, and never changed again.
+"""The class decorator of every record, event and decision: immutable values that are fast to make.
 
 A frozen dataclass sets each field through `object.__setattr__`, most of what making one costs. Values are
 `immutable` instead: type checkers refuse to set a field, the tests make it fail at run time, and in service
@@ -16,5 +16,5 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def immutable(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]:
-    """A dataclass with slots, compared and hashed by its fields, which nobody may set again."""
+    """Make a class a dataclass with slots, compared and hashed by its fields, which cannot be set again."""
     return dataclass(slots=True, kw_only=kw_only, unsafe_hash=True)

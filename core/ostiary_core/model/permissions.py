@@ -10,7 +10,7 @@ SUPER_ADMINISTRATOR: Final = "super_admin"
 
 
 class Permission(StrEnum):
-    """What a role can allow; one entry for each kind of action."""
+    """The permissions a role can hold, one for each kind of action."""
 
     CLIENT_LIST = "oauth.client.list"
     CLIENT_CREATE = "oauth.client.create"

@@ -1,4 +1,4 @@
-"""The numbers and choices of the specification that a simulation may want to vary."""
+"""The limits and lifetimes of the specification, as values that a simulation can vary."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Bearer values: how they are drawn, derived, digested, and kept out of every printed form."""
+"""Secret values: how tokens are drawn, derived and digested, and never printed."""
 
 import hmac
 from base64 import urlsafe_b64encode
@@ -89,7 +89,7 @@ def digest_of(text: str) -> Digest:
 
 
 def _expand(entropy: Entropy, purpose: str) -> bytes:
-    """32 bytes that depend on the entropy and on what they are for, so that one draw serves several.
+    """Derive 32 bytes from entropy for one purpose, so that one draw gives several independent values.
 
     BLAKE2s with a key (RFC 7693 §2.9): what HMAC does, in one pass.
     """
@@ -104,17 +104,17 @@ def _base64url(raw: bytes) -> str:
 
 
 def draw_token(entropy: Entropy, purpose: str) -> Secret:
-    """A fresh opaque value of 43 base64url characters ("What the service does", 5)."""
+    """Draw an opaque token of 43 base64url characters ("What the service does", 5)."""
     return Secret(_base64url(_expand(entropy, purpose)))
 
 
 def draw_id(entropy: Entropy, purpose: str) -> str:
-    """A fresh identifier of 32 hexadecimal digits; not a secret."""
+    """Draw an identifier of 32 hexadecimal digits; not a secret."""
     return _expand(entropy, purpose)[:16].hex()
 
 
 def dated_id(now: Instant, drawn: bytes) -> str:
-    """An identifier of 32 hexadecimal digits that begins with its instant; not a secret.
+    """Make an identifier of 32 hexadecimal digits that begins with its instant; not a secret.
 
     What starts together then lies together in a store's indexes: with random ones every start touches pages
     of its own, up to three more of the six that a commit writes for it.
@@ -126,12 +126,12 @@ def dated_id(now: Instant, drawn: bytes) -> str:
 
 
 def draw_session_id(entropy: Entropy, now: Instant) -> str:
-    """A fresh identifier of a session."""
+    """Draw the identifier of a new session."""
     return dated_id(now, _expand(entropy, "session"))
 
 
 def draw_client_secret(entropy: Entropy) -> Secret:
-    """A client secret of 43 letters and digits: 256 bits, safe in any form of Basic (READINGS 20)."""
+    """Draw a client secret of 43 letters and digits: 256 bits, safe in any form of Basic (READINGS 20)."""
     number = int.from_bytes(_expand(entropy, "client secret") + _expand(entropy, "client secret, more"))
     characters = []
     for _ in range(TOKEN_LENGTH):
@@ -141,17 +141,17 @@ def draw_client_secret(entropy: Entropy) -> Secret:
 
 
 def draw_text_code(entropy: Entropy) -> Secret:
-    """Six decimal digits for a text message (READINGS 28)."""
+    """Draw the six decimal digits of a text message code (READINGS 28)."""
     return Secret(f"{int.from_bytes(_expand(entropy, 'text code')) % 1_000_000:06d}")
 
 
 def draw_salt(entropy: Entropy) -> bytes:
-    """The 32 bytes that a rotation's successor pair is derived with (READINGS 1)."""
+    """Draw the salt of a rotation, 32 bytes from which the next pair of tokens is derived (READINGS 1)."""
     return _expand(entropy, "rotation salt")
 
 
 def successor(salt: bytes, purpose: str, spent: Secret) -> Secret:
-    """The token that follows `spent`: derived, not drawn, so that a retry gets the same again.
+    """Derive the token that follows `spent`, so that a safe retry gets the same token again.
 
     HMAC-SHA256(salt, purpose ‖ spent), base64url without padding (READINGS 1). The salt is in the
     store and the spent token is with the client: neither alone yields the successor.

@@ -1,4 +1,4 @@
-"""Who is calling: a client by its secret, or a signed-in user by the token of a login session."""
+"""Authentication of callers: clients by their secrets, users by the token of a login session."""
 
 import hmac
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ _NOT_AUTHENTICATED: Final = frozenset(
 
 
 def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now: Instant) -> Client | Why:
-    """The client that proved itself, or why it did not ("Authentication", rule 1)."""
+    """Return the client whose secret is right, or why there is none ("Authentication", rule 1)."""
     client = snapshot.client(credentials.client_id)
     if client is None:
         return Why.CLIENT_UNKNOWN
@@ -58,13 +58,16 @@ def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now:
 
 
 def is_authenticated(reply: Reply) -> bool:
-    """Whether the client proved itself, whatever else was wrong with what it asked."""
+    """Whether the client authenticated, whatever else its request was refused for."""
     return not (isinstance(reply, Refused) and reply.why in _NOT_AUTHENTICATED)
 
 
 def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | None) -> bool:
-    """Compared over digests, in a time that tells neither which of the two it was nor whether there are
-    two (READINGS 20)."""
+    """Whether the presented secret is the present or the old one.
+
+    Digests are compared, in a time that tells neither which of the two it was nor whether there are two
+    (READINGS 20).
+    """
     presented = credentials.secret.digest
     return bool(
         hmac.compare_digest(present, presented)
@@ -75,7 +78,7 @@ def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | No
 def registered_for(
     grant: GrantType, credentials: ClientCredentials, snapshot: Snapshot, now: Instant
 ) -> Client | Why:
-    """The authenticated client, if it registers `grant`."""
+    """Authenticate the client and check that it registers `grant`; else say why not."""
     client = authenticate_client(credentials, snapshot, now)
     if isinstance(client, Client) and grant not in client.grant_types:
         return Why.GRANT_NOT_REGISTERED
@@ -84,14 +87,14 @@ def registered_for(
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A signed-in user and the login session that says so."""
+    """A signed-in user with the login session of the request."""
 
     user: User
     session: Session
 
 
 def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
-    """Who holds this access token of a login session; third-party tokens are not accepted here."""
+    """Return the user of a login session's access token; third-party tokens are not accepted here."""
     session = snapshot.session_by_access_token(caller.access_token.digest)
     if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
         return Why.NOT_SIGNED_IN
@@ -102,14 +105,14 @@ def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
 
 
 def person_free_to_act(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
-    """As `person`, past a forced password change."""
+    """Return the signed-in user, unless a forced password change comes first."""
     who = person(caller, snapshot, now)
     is_held_up = isinstance(who, Person) and who.user.must_change_password
     return Why.PASSWORD_MUST_CHANGE if is_held_up else who
 
 
 def roles_named(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
-    """The roles of these names that exist."""
+    """Return those of the named roles that exist."""
     found = (snapshot.role(role_id) for role_id in role_ids)
     return tuple(role for role in found if role is not None)
 
@@ -120,7 +123,7 @@ def roles_of(user: User, snapshot: Snapshot) -> tuple[Role, ...]:
 
 
 def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
-    """What `user` may do; the super administrator may do everything."""
+    """The permissions of `user`; the super administrator has all of them."""
     if SUPER_ADMINISTRATOR in user.role_ids:
         return tuple(permission.value for permission in Permission)
     held = {permission for role in roles_of(user, snapshot) for permission in role.permissions}
@@ -128,12 +131,12 @@ def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def is_super_administrator(who: Person | Operator) -> bool:
-    """Who may act on a super administrator, and see sessions that represent no user."""
+    """Whether `who` may act on super administrators and see sessions that represent no user."""
     return isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids
 
 
 def actor_id_of(who: Person | Operator) -> str | None:
-    """Who did it, for the audit trail; None for whoever runs the machine."""
+    """The actor's user identifier, for the audit trail; None for the operator of the command line."""
     return None if isinstance(who, Operator) else who.user.user_id
 
 
@@ -148,7 +151,7 @@ def exceeds(roles: tuple[Role, ...], who: Person | Operator, snapshot: Snapshot)
 def allowed(
     caller: Caller, permission: Permission, snapshot: Snapshot, now: Instant
 ) -> Person | Operator | Why:
-    """The caller, if signed in, past a forced password change, and holding `permission`."""
+    """Return the caller if signed in, past a forced password change, with `permission`; else why not."""
     if isinstance(caller, Operator):
         return caller
     who = person_free_to_act(caller, snapshot, now)

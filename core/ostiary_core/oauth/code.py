@@ -6,7 +6,7 @@ Rules, all in this file ("Authorization code", READINGS 10 and 18):
 - It is redeemed at most once, for a session and its pair of tokens.
 - Every failure by an authenticated client that presents a known, unused code voids it, also when that
   client is not its owner. An unknown code and a used one change nothing.
-- Endings of its user, client or consent void it without touching it (`endings`).
+- Endings of its user, client or consent void it without touching it (`inherited_endings`).
 """
 
 from enum import StrEnum
@@ -43,18 +43,19 @@ def state_of(code: AuthorizationCode, snapshot: Snapshot, now: Instant, policy: 
 
 
 def issue(code: AuthorizationCode) -> tuple[Change, Fact]:
-    """A new code."""
+    """Store a new authorization code."""
     return Insert(code), _fact_of(FactKind.CODE_ISSUED, code)
 
 
 def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A code presented by an authenticated client that registers the grant (RFC 6749 §4.1.3)."""
+    """Exchange a code for a session, for a client that is authenticated and registers the grant
+    (RFC 6749 §4.1.3)."""
     if event.code is None:
         return refused(Why.CODE_MISSING)
     known = snapshot.code(event.code.digest)
-    code = _checked(event, known, client, snapshot, now, policy)
+    code = _check_exchange(event, known, client, snapshot, now, policy)
     if isinstance(code, Why):
-        return _failed(code, known, client, snapshot, now, policy)
+        return _refuse_exchange(code, known, client, snapshot, now, policy)
     made, issued, writes, started = session.start(
         kind=SessionKind.AUTHORIZATION_CODE,
         client=client,
@@ -74,7 +75,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
     )
 
 
-def _checked(
+def _check_exchange(
     event: CodeRedeemed,
     code: AuthorizationCode | None,
     client: Client,
@@ -82,7 +83,7 @@ def _checked(
     now: Instant,
     policy: Policy,
 ) -> AuthorizationCode | Why:
-    """The code, when the exchange is right in everything; else what is wrong, in the order of `Why`."""
+    """Return the code if the exchange is right in everything; else the first reason in the order of `Why`."""
     if event.redirect_uri is None:
         return Why.REDIRECT_URI_MISSING
     if code is None:
@@ -111,7 +112,7 @@ def _checked(
     return code
 
 
-def _failed(
+def _refuse_exchange(
     why: Why,
     code: AuthorizationCode | None,
     client: Client,
@@ -119,22 +120,22 @@ def _failed(
     now: Instant,
     policy: Policy,
 ) -> Decision:
-    """A failed exchange: it voids a known, unused code, whoever presented it (READINGS 18)."""
+    """Refuse an exchange; this voids a known, unused code, whoever presented it (READINGS 18)."""
     if code is None:
         return refused(why)
     state = state_of(code, snapshot, now, policy)
     if state is CodeState.USED:
-        return _presented_again(why, code, client, snapshot, now, policy)
+        return _refuse_used_code(why, code, client, snapshot, now, policy)
     if state is CodeState.VOID:
         return refused(why)
     voided = revised(code, voided_why=why, settled_at=now)
     return Decision(Refused(why), (Update(code, voided),), (_fact_of(FactKind.CODE_VOIDED, voided),))
 
 
-def _presented_again(
+def _refuse_used_code(
     why: Why, code: AuthorizationCode, client: Client, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> Decision:
-    """A used code: refused, and where the setting asks for it the session it made ends (READINGS 10)."""
+    """Refuse a used code; where the policy says so, end the session it started (READINGS 10)."""
     made = None if code.session_id is None else snapshot.session(code.session_id)
     if (
         not policy.revoke_on_code_replay

@@ -1,4 +1,4 @@
-"""Authorization requests at `/sso`: whether one is in order, what the user is asked, and the answer.
+"""Authorization requests at `/sso`: their checks, what the user is asked, and the answer.
 
 Errors here never reach a redirect address; only `code` and `access_denied` do ("Browser behaviour", 7).
 """
@@ -48,7 +48,7 @@ __all__ = ["check", "deny", "give", "recall", "withdraw"]
 
 
 class _Request(NamedTuple):
-    """An authorization request that is in order."""
+    """An authorization request that passed every check."""
 
     who: Person
     client: Client
@@ -59,52 +59,52 @@ class _Request(NamedTuple):
     state: str | None
 
     @property
-    def unasked(self) -> bool:
+    def is_pre_approved(self) -> bool:
         """Whether every scope is auto-approved or remembered ("Browser behaviour", 4)."""
         remembered = () if self.consent is None else self.consent.scopes
         return set(self.scopes) <= {*self.client.auto_approve_scopes, *remembered}
 
 
 def check(event: AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Decision:
-    """What the consent page shows; nothing is recorded."""
-    request = _examined(event.caller, event.parameters, snapshot, now)
+    """Check an authorization request and say what the consent page shows; nothing is recorded."""
+    request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
-    return Decision(_offered(request))
+    return Decision(_offer(request))
 
 
 def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
-    """The user approved: a code, and the consent is remembered where a question was asked."""
-    request = _examined(event.caller, event.parameters, snapshot, now)
+    """Issue a code after the user approved, and remember the consent where the user was asked."""
+    request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
-    if request.unasked:
-        return _issued(request, event.entropy, now)
-    remembered, fact = _remembered(request, now)
-    return _issued(request, event.entropy, now, (remembered,), (fact,))
+    if request.is_pre_approved:
+        return _issue_code(request, event.entropy, now)
+    remembered, fact = _remember(request, now)
+    return _issue_code(request, event.entropy, now, (remembered,), (fact,))
 
 
 def recall(event: ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision:
-    """Nobody was asked: a code where nobody needs to be, else the question after all."""
-    request = _examined(event.caller, event.parameters, snapshot, now)
+    """Issue a code without asking the user, if the consent is automatic or remembered; else ask."""
+    request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
-    return _issued(request, event.entropy, now) if request.unasked else Decision(_offered(request))
+    return _issue_code(request, event.entropy, now) if request.is_pre_approved else Decision(_offer(request))
 
 
 def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
-    """The user said no: `access_denied` at the redirect address (RFC 6749 §4.1.2.1)."""
-    request = _examined(event.caller, event.parameters, snapshot, now)
+    """Send `access_denied` to the redirect address after the user refused (RFC 6749 §4.1.2.1)."""
+    request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
         return Decision(request)
     return Decision(
         ConsentRefused(_redirect(request, error="access_denied")),
-        facts=(_told(FactKind.CONSENT_DENIED, request),),
+        facts=(_fact_of(FactKind.CONSENT_DENIED, request),),
     )
 
 
 def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
-    """The user takes a consent back; the client's sessions and codes of this user end with it."""
+    """Withdraw a consent, which ends the client's sessions and codes of this user."""
     who = person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -134,10 +134,10 @@ def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decis
     return Decision(Done(), (written,), (fact,))
 
 
-def _examined(
+def _check_request(
     caller: SignedIn, asked: AuthorizationParameters, snapshot: Snapshot, now: Instant
 ) -> _Request | Refused:
-    """The request behind the parameters, or the first thing that is wrong, in the order of `Why`."""
+    """Check the parameters of an authorization request; refuse for the first fault in the order of `Why`."""
     who = person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return Refused(who)
@@ -145,7 +145,7 @@ def _examined(
         return Refused(Why.QUERY_UNDECODABLE)
     if asked.repeated:
         return Refused(Why.PARAMETER_REPEATED)
-    faults = tuple(_malformed(asked))
+    faults = tuple(_find_malformed(asked))
     # With no fault both are there, which the type checker does not see.
     if faults or asked.redirect_uri is None or asked.code_challenge is None:
         return Refused(Why.PARAMETERS_MALFORMED, faults=faults)
@@ -176,8 +176,8 @@ def _examined(
     )
 
 
-def _malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
-    """What is wrong with the form of the parameters ("Consent endpoint errors", `A0401`)."""
+def _find_malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
+    """Find the malformed parameters ("Consent endpoint errors", `A0401`)."""
     if not asked.redirect_uri:
         yield FieldFault("redirect_uri", FieldRule.REQUIRED)
     if asked.code_challenge is None:
@@ -190,7 +190,7 @@ def _malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
         yield FieldFault("code_challenge_method", FieldRule.CODE_CHALLENGE_METHOD)
 
 
-def _offered(request: _Request) -> AuthorizationOffered:
+def _offer(request: _Request) -> AuthorizationOffered:
     return AuthorizationOffered(
         client_id=request.client.client_id,
         client_name=request.client.name,
@@ -200,13 +200,13 @@ def _offered(request: _Request) -> AuthorizationOffered:
         ),
         username=request.who.user.username,
         user_name=request.who.user.name,
-        consent_required=not request.unasked,
+        consent_required=not request.is_pre_approved,
     )
 
 
-def _remembered(request: _Request, now: Instant) -> tuple[Change, Fact]:
-    """The consent, widened by what was just approved (READINGS 26)."""
-    fact = _told(FactKind.CONSENT_REMEMBERED, request)
+def _remember(request: _Request, now: Instant) -> tuple[Change, Fact]:
+    """Add the scopes just approved to the remembered consent (READINGS 26)."""
+    fact = _fact_of(FactKind.CONSENT_REMEMBERED, request)
     if request.consent is None:
         return Insert(
             Consent(
@@ -220,14 +220,14 @@ def _remembered(request: _Request, now: Instant) -> tuple[Change, Fact]:
     return Update(request.consent, revised(request.consent, scopes=scopes, granted_at=now)), fact
 
 
-def _issued(
+def _issue_code(
     request: _Request,
     entropy: Entropy,
     now: Instant,
     changes: tuple[Change, ...] = (),
     facts: tuple[Fact, ...] = (),
 ) -> Decision:
-    """A code for the request, and where to send the browser with it."""
+    """Issue a code for the request, and say where to send the browser with it."""
     secret = draw_token(entropy, "authorization code")
     write, fact = authorization_code.issue(
         AuthorizationCode(
@@ -247,7 +247,7 @@ def _issued(
 
 
 def _redirect(request: _Request, **result: str) -> str:
-    """The redirect address with the result behind whatever query it has ("Browser behaviour", 6).
+    """Add the result to the query of the redirect address ("Browser behaviour", 6).
 
     The registered address goes out as it is, character by character; only what follows is encoded.
     """
@@ -258,7 +258,7 @@ def _redirect(request: _Request, **result: str) -> str:
     return base + joint + urlencode(result, quote_via=quote, errors="surrogatepass")
 
 
-def _told(kind: FactKind, request: _Request) -> Fact:
+def _fact_of(kind: FactKind, request: _Request) -> Fact:
     return Fact(
         kind=kind,
         user_id=request.who.user.user_id,

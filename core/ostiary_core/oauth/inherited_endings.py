@@ -1,4 +1,4 @@
-"""Why a session or code is dead without having been touched: the endings of its user, client or consent.
+"""Sessions and codes that ended with their user, client or consent, without a write to themselves.
 
 A user, a client and a consent each carry an epoch; sessions and codes remember the ones they were born
 under (READINGS 9). An ending moves one epoch on and so costs the same for one session or a million.
@@ -24,7 +24,7 @@ __all__ = ["client_ended", "epochs_now", "inherited_ending", "user_ended"]
 
 
 def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Epochs:
-    """The epochs that a session or code made now is born under."""
+    """The present epochs of user, client and consent, for a session or code made now."""
     return Epochs(
         user=0 if user is None else user.epoch,
         client=client.epoch,
@@ -33,7 +33,7 @@ def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Ep
 
 
 def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | None:
-    """The ending of user, client or consent that took `born` with it; None while it stands."""
+    """Why the user, client or consent of a session or code ended it; None while none did."""
     client = snapshot.client(born.client_id)
     if client is None or client.deleted_at is not None:
         return Why.CLIENT_DELETED
@@ -59,7 +59,7 @@ def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> W
 
 
 def user_ended(user: User, why: Why, now: Instant, **changes: Any) -> User:
-    """`user` with `changes` made, and all sessions and unredeemed codes ended."""
+    """Return `user` with `changes`, under a new epoch: all sessions and unredeemed codes end."""
     return revised(
         user,
         epoch=user.epoch + 1,
@@ -72,7 +72,7 @@ def user_ended(user: User, why: Why, now: Instant, **changes: Any) -> User:
 
 
 def client_ended(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
-    """`client` with `changes` made, and all sessions, unredeemed codes and its old secret ended."""
+    """Return `client` with `changes`, under a new epoch: sessions, unredeemed codes and old secret end."""
     return revised(
         client,
         epoch=client.epoch + 1,

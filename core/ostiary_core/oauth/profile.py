@@ -1,4 +1,4 @@
-"""User-info: the profile behind an access token, and who may not see it."""
+"""User-info: the profile of an access token's user, and which tokens may see it."""
 
 from ostiary_core.events import ProfileRequested
 from ostiary_core.loading.snapshot import Snapshot
@@ -13,7 +13,7 @@ __all__ = ["show"]
 
 
 def show(event: ProfileRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """The profile of the token's user; a login session sees its own without any scope."""
+    """Show the profile of the token's user; a login session needs no scope for its own."""
     session = snapshot.session_by_access_token(event.access_token.digest)
     if (
         session is None

@@ -1,4 +1,4 @@
-"""Scopes: the ones there are, how a request names them, and when a request goes too far."""
+"""The scopes that exist, how a request names them, and whether it asks for too many."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ SCOPES: Final = (USER_READ,)
 
 
 def parse_scope(text: str) -> tuple[str, ...]:
-    """The scopes of a space-separated list, each once, in order (RFC 6749 §3.3).
+    """Read the scopes of a space-separated list, each once, in order (RFC 6749 §3.3).
 
     >>> parse_scope("b a  b")
     ('b', 'a')
@@ -20,12 +20,12 @@ def parse_scope(text: str) -> tuple[str, ...]:
 
 
 def beyond(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> bool:
-    """Whether a request asks for more than was granted."""
+    """Whether a request asks for more scopes than were granted."""
     return requested is not None and not set(requested) <= set(granted)
 
 
 def narrowed(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> tuple[str, ...]:
-    """The scopes of a refreshed access token: as requested where that is within, else as granted."""
+    """The scopes of a refreshed access token: those requested if all were granted, else those granted."""
     if not requested or beyond(requested, granted):
         return granted
     return tuple(scope for scope in granted if scope in requested)

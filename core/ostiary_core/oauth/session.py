@@ -1,4 +1,4 @@
-"""The session: one pair of tokens, its rotation, its safe retry, and every way it ends.
+"""The session: its pair of tokens, their rotation, the safe retry, and every way a session ends.
 
 Rules, all in this file ("Session and tokens", READINGS 1-8):
 
@@ -78,7 +78,7 @@ REFRESH_LABEL = "refresh:"
 
 
 def state_of(session: Session, snapshot: Snapshot, now: Instant) -> SessionState:
-    """The state of `session` at `now`, its user's, client's and consent's endings included."""
+    """The state of `session` at `now`; endings of its user, client or consent count."""
     if session.ended_at is not None or inherited_ending(session, snapshot) is not None:
         return SessionState.ENDED
     return SessionState.EXPIRED if now >= session.expires_at else SessionState.ACTIVE
@@ -99,7 +99,7 @@ def start(
     entropy: Entropy,
     now: Instant,
 ) -> tuple[Session, TokensIssued, tuple[Change, ...], Fact]:
-    """A new session with its first pair: the session, the answer, the writes and the fact."""
+    """Start a session with its first pair: the session, the answer, the writes and the fact."""
     access = draw_token(entropy, "access token")
     refreshable = kind is not SessionKind.CLIENT_CREDENTIALS and GrantType.REFRESH_TOKEN in client.grant_types
     refresh_token = draw_token(entropy, "refresh token") if refreshable else None
@@ -122,7 +122,7 @@ def start(
     inserted = Insert(session)
     changes: tuple[Change, ...] = (inserted,)
     if refresh_token is not None:
-        changes = (inserted, _kept(refresh_token, session))
+        changes = (inserted, _refresh_record(refresh_token, session))
     fact = Fact(
         kind=FactKind.SESSION_STARTED,
         session_id=session.session_id,
@@ -131,11 +131,11 @@ def start(
         scopes=scopes,
         user_agent=user_agent,
     )
-    return session, _issued(session, access, refresh_token, now), changes, fact
+    return session, _token_response(session, access, refresh_token, now), changes, fact
 
 
-def _kept(refresh_token: Secret, session: Session) -> Change:
-    """The refresh token of the session's present generation, to be recognised from now on."""
+def _refresh_record(refresh_token: Secret, session: Session) -> Change:
+    """The record of the present generation's refresh token, by which it is recognised from now on."""
     return Insert(
         RefreshToken(
             digest=refresh_token.digest, session_id=session.session_id, generation=session.generation
@@ -143,7 +143,9 @@ def _kept(refresh_token: Secret, session: Session) -> Change:
     )
 
 
-def _issued(session: Session, access: Secret, refresh_token: Secret | None, now: Instant) -> TokensIssued:
+def _token_response(
+    session: Session, access: Secret, refresh_token: Secret | None, now: Instant
+) -> TokensIssued:
     return TokensIssued(
         access_token=access,
         expires_in_seconds=whole_seconds(session.access_expires_at - now),
@@ -168,7 +170,7 @@ def refresh(
     now: Instant,
     policy: Policy,
 ) -> Decision:
-    """A refresh token presented by an authenticated client: rotation, safe retry, replay or refusal."""
+    """Decide what a client's refresh token leads to: rotation, safe retry, replay or refusal."""
     token = snapshot.refresh_token(spent.digest)
     session = None if token is None else snapshot.session(token.session_id)
     if token is None or session is None or session.kind is not kind:
@@ -182,13 +184,13 @@ def refresh(
     if generations_late == 0:
         return _rotate(session, spent, client, scopes, user_agent, entropy, now)
     if generations_late > 1:
-        return _replayed(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
+        return _end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
     grace_ends_at = later(session.rotated_at or session.started_at, policy.grace_seconds)
     earliest, latest = arrival or (now, now)
     if min(earliest, now) > grace_ends_at:
-        return _replayed(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
+        return _end_by_replay(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
     if policy.compare_user_agent and user_agent != session.rotated_user_agent:
-        return _replayed(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
+        return _end_by_replay(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)
     if session.salt is None or min(latest, now) > grace_ends_at:
         return refused(Why.ARRIVAL_UNKNOWN)
     return _repeat(session, session.salt, spent, scopes, user_agent, now)
@@ -203,7 +205,7 @@ def _rotate(
     entropy: Entropy,
     now: Instant,
 ) -> Decision:
-    """The next generation. A scope too wide is refused, and the rotation stands (READINGS 5).
+    """Rotate to the next generation. A scope too wide is refused after the rotation (READINGS 5).
 
     With the digest of its new access token the session forgets the spent one, which is dead at once.
     """
@@ -221,10 +223,12 @@ def _rotate(
         rotated_user_agent=user_agent,
     )
     refusal = Why.SCOPE_TOO_WIDE if beyond(scopes, session.scopes) else None
-    reply: Reply = _issued(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
+    reply: Reply = (
+        _token_response(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
+    )
     return Decision(
         reply,
-        (Update(session, rotated), _kept(refresh_token, rotated)),
+        (Update(session, rotated), _refresh_record(refresh_token, rotated)),
         (_fact_of(FactKind.PAIR_ROTATED, rotated, why=refusal, user_agent=user_agent),),
     )
 
@@ -237,18 +241,19 @@ def _repeat(
     user_agent: str | None,
     now: Instant,
 ) -> Decision:
-    """The same pair for the same spent token; nothing changes, so the window cannot slide (READINGS 2)."""
+    """Answer a safe retry with the same pair; nothing is written, so the grace never gets longer
+    (READINGS 2)."""
     if beyond(scopes, session.scopes):
         return refused(Why.SCOPE_TOO_WIDE)
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)
     return Decision(
-        _issued(session, access, refresh_token, now),
+        _token_response(session, access, refresh_token, now),
         facts=(_fact_of(FactKind.PAIR_REPEATED, session, user_agent=user_agent),),
     )
 
 
-def _replayed(session: Session, why: Why, user_agent: str | None, now: Instant) -> Decision:
+def _end_by_replay(session: Session, why: Why, user_agent: str | None, now: Instant) -> Decision:
     changes, fact = end(session, why, now, user_agent=user_agent)
     return refused(why, *changes, facts=(fact,))
 
@@ -257,8 +262,8 @@ def _replayed(session: Session, why: Why, user_agent: str | None, now: Instant) 
 
 
 def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Reply:
-    """What `client` may know of a token: all of a live one of its own, nothing of any other."""
-    found = _own(secret, client, snapshot)
+    """Tell `client` about a token, if it is a live one of its own; of any other, that it is inactive."""
+    found = _find_own(secret, client, snapshot)
     if found is None:
         return TokenInactive()
     session, refresh_token = found
@@ -283,15 +288,17 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
 
 def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """End the session a token belongs to, spent ones included (READINGS 7); always the same answer."""
-    found = _own(secret, client, snapshot)
+    found = _find_own(secret, client, snapshot)
     if found is None or state_of(found[0], snapshot, now) is not SessionState.ACTIVE:
         return Decision(Done())
     changes, fact = end(found[0], Why.REVOKED_BY_CLIENT, now)
     return Decision(Done(), changes, (fact,))
 
 
-def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Session, RefreshToken | None] | None:
-    """The session of `client` that a token belongs to, with the token where it is a refresh token."""
+def _find_own(
+    secret: Secret, client: Client, snapshot: Snapshot
+) -> tuple[Session, RefreshToken | None] | None:
+    """Find the session of `client` that a token belongs to, and the record of a refresh token."""
     token = None
     session = snapshot.session_by_access_token(secret.digest)
     if session is None:
@@ -308,7 +315,7 @@ def _own(secret: Secret, client: Client, snapshot: Snapshot) -> tuple[Session, R
 def end(
     session: Session, why: Why, now: Instant, *, user_agent: str | None = None, actor_id: str | None = None
 ) -> tuple[tuple[Change, ...], Fact]:
-    """The end of one session. Its token records stay, so that a replay is still recognised."""
+    """End one session. Its refresh token records stay, so that a replay is still recognised."""
     ended = revised(session, ended_at=now, ended_why=why, salt=None)
     return (Update(session, ended),), _fact_of(
         FactKind.SESSION_ENDED, session, why=why, user_agent=user_agent, actor_id=actor_id
@@ -316,7 +323,7 @@ def end(
 
 
 def erase_salt(session: Session, now: Instant, policy: Policy) -> Decision:
-    """Forget what the present pair was derived with, once no retry may ask for it (READINGS 1)."""
+    """Erase the salt of the present pair once no safe retry can need it any more (READINGS 1)."""
     if session.salt is None or session.rotated_at is None:
         return Decision(Done())
     if now <= later(session.rotated_at, policy.salt_seconds):

@@ -1,4 +1,4 @@
-"""The operations of `/token`, `/introspect` and `/revoke`, in the order of their checks (READINGS 13).
+"""The rules of `/token`, `/introspect` and `/revoke`, each in the order of its checks (READINGS 13).
 
 Nothing before a successful client authentication changes any state.
 """
@@ -26,7 +26,7 @@ __all__ = ["introspect", "issue_to_client", "redeem", "refresh", "refuse_grant",
 
 
 def redeem(event: CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """RFC 6749 §4.1.3. A grant that is not registered is refused before the code is looked at."""
+    """Exchange a code at `/token` (RFC 6749 §4.1.3). The grant is checked before the code is read."""
     client = registered_for(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot, now)
     if isinstance(client, Why):
         return refused(client)
@@ -34,7 +34,7 @@ def redeem(event: CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy
 
 
 def refresh(event: RefreshRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """RFC 6749 §6."""
+    """Exchange a refresh token at `/token` (RFC 6749 §6)."""
     client = registered_for(GrantType.REFRESH_TOKEN, event.credentials, snapshot, now)
     if isinstance(client, Why):
         return refused(client)
@@ -55,7 +55,7 @@ def refresh(event: RefreshRequested, snapshot: Snapshot, now: Instant, policy: P
 
 
 def issue_to_client(event: ClientCredentialsRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """RFC 6749 §4.4: a session that represents no user and has no refresh token (READINGS 11)."""
+    """Issue client credentials tokens (RFC 6749 §4.4): no user and no refresh token (READINGS 11)."""
     client = registered_for(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot, now)
     if isinstance(client, Why):
         return refused(client)
@@ -78,13 +78,13 @@ def issue_to_client(event: ClientCredentialsRequested, snapshot: Snapshot, now: 
 
 
 def refuse_grant(event: GrantUnrecognised, snapshot: Snapshot, now: Instant) -> Decision:
-    """A missing or unknown `grant_type`, refused once its client is known to be one."""
+    """Refuse a missing or unknown `grant_type`, after the client authenticated."""
     client = authenticate_client(event.credentials, snapshot, now)
     return refused(client if isinstance(client, Why) else event.why)
 
 
 def introspect(event: IntrospectionRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """RFC 7662 §2."""
+    """Tell an authenticated client about a token (RFC 7662 §2)."""
     client = authenticate_client(event.credentials, snapshot, now)
     if isinstance(client, Why):
         return refused(client)
@@ -94,7 +94,7 @@ def introspect(event: IntrospectionRequested, snapshot: Snapshot, now: Instant) 
 
 
 def revoke(event: RevocationRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """RFC 7009 §2."""
+    """Revoke a token of an authenticated client (RFC 7009 §2)."""
     client = authenticate_client(event.credentials, snapshot, now)
     if isinstance(client, Why):
         return refused(client)

@@ -1,4 +1,4 @@
-"""Records and audit entries as text and back, for a store that keeps them whole in one column.
+"""Converts records and audit entries to JSON text and back, for a store that keeps each in one column.
 
 A store that wants a column for each field has the classes themselves to work from. Text is JSON in ASCII,
 so whatever a record holds comes back as it was.
@@ -48,7 +48,7 @@ _ENTRY_HINTS: Final = MappingProxyType(get_type_hints(AuditEntry))
 
 
 def to_text(item: Record | AuditEntry) -> str:
-    """Everything an item holds.
+    """Write a record or audit entry as JSON text.
 
     >>> from ostiary_core.model.records import IdentifierKind
     >>> to_text(Identifier(kind=IdentifierKind.USERNAME, value="anna", user_id="7"))
@@ -64,18 +64,18 @@ def record_from_text(table: Table, text: str) -> Record:
     Any other text raises: `ValueError` where it is no JSON, `KeyError` or `TypeError` where fields differ.
     """
     kind, hints = _KINDS[table]
-    made: Record = _made(kind, hints, text)
+    made: Record = _construct(kind, hints, text)
     return made
 
 
 def entry_from_text(text: str) -> AuditEntry:
     """The audit entry that `to_text` made this of; any other raises as `record_from_text` says."""
-    made: AuditEntry = _made(AuditEntry, _ENTRY_HINTS, text)
+    made: AuditEntry = _construct(AuditEntry, _ENTRY_HINTS, text)
     return made
 
 
 def identifier_text(key: Key) -> str:
-    """A record's identifier in its table as one text, the same for the same and for no other.
+    """Write a record's identifier as one text; different identifiers never give the same text.
 
     >>> identifier_text(Key(Table.CONSENT, ("user", "client")))
     '["user","client"]'
@@ -83,7 +83,7 @@ def identifier_text(key: Key) -> str:
     return json.dumps(_plain(key.id), separators=(",", ":"))
 
 
-def _made(kind: type[Any], hints: Mapping[str, Any], text: str) -> Any:
+def _construct(kind: type[Any], hints: Mapping[str, Any], text: str) -> Any:
     return kind(**{name: _value(hints[name], plain) for name, plain in json.loads(text).items()})
 
 
@@ -100,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 def _value(hint: Any, plain: Any) -> Any:
-    """What `_plain` was given, by the type of its field."""
+    """Convert a JSON value back to the type of its field: the inverse of `_plain`."""
     if plain is None:
         return None
     if isinstance(hint, NewType):

@@ -1,4 +1,4 @@
-"""Paged lists as data: what can be listed, how it can be narrowed and sorted, and the port that does it.
+"""Paged lists: which resources can be listed, their filters and sorts, and the port that lists them.
 
 A resource declares its fields here once: which sort, which take a range, which filter and how. A store
 builds its statements from these declarations and from nothing that a client sent; the interface checks a
@@ -72,7 +72,7 @@ class OnlineSession:
 
 @immutable(kw_only=True)
 class RememberedConsent:
-    """What a user lets a client do unasked, with the client's display name (READINGS 26)."""
+    """A consent that a user gave a client, with the client's display name (READINGS 26)."""
 
     user_id: str
     client_id: str
@@ -94,7 +94,7 @@ USES: Final = (
 
 
 class Match(Enum):
-    """How a filter compares."""
+    """The ways in which a filter compares."""
 
     EQUALS = "equals"
     """The text given, or any of several."""
@@ -106,7 +106,7 @@ class Match(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One field to sort by."""
+    """One field to sort by, and its direction."""
 
     field: str
     descending: bool = False
@@ -234,7 +234,7 @@ CONSENTS: Final = Resource(
 
 
 def fold_ascii(text: str) -> str:
-    """What is compared where a text contains another.
+    """Fold the letter case of ASCII letters alone, for a filter that looks for a part of a text.
 
     >>> fold_ascii("ÄPFEL aus ULM")
     'Äpfel aus ulm'
@@ -252,7 +252,7 @@ _TAKEN: Final = MappingProxyType({Match.EQUALS: (str, tuple), Match.CONTAINS: (s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing(Generic[T]):
-    """A page that is asked for. Naming a field that its resource does not declare is a `ValueError`."""
+    """A request for one page. To name a field that its resource does not declare is a `ValueError`."""
 
     resource: Resource[T]
     filters: Mapping[str, FilterValue] = field(default_factory=dict)
@@ -286,7 +286,7 @@ class Listing(Generic[T]):
 
     @property
     def order(self) -> tuple[Sort, ...]:
-        """The sort with the key behind it, in the direction of the last field."""
+        """The fields to sort by, followed by the key in the direction of the last of them."""
         sort = self.sort or (self.resource.default_sort,)
         if any(each.field == self.resource.key for each in sort):
             return sort
@@ -300,14 +300,14 @@ class Listing(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page and how many items there are on all of them together."""
+    """One page of items, and the number of items on all pages together."""
 
     items: tuple[T, ...]
     total: int
 
 
 class ListingStore(Protocol):
-    """A store that can be looked through."""
+    """The port of a store that can list its records page by page."""
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         """The items of one page; none past the last. `now` decides which sessions are running."""

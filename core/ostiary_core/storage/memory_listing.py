@@ -1,4 +1,4 @@
-"""Listing over records in memory: the rules of `listing` in a few lines, for the reference store.
+"""Lists records in memory for the reference store, by the rules of `listing`.
 
 It looks at everything each time, which is right for embedders, tests and fuzzers; other stores are held to
 give the same pages.
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Plain(Protocol):
-    """What is listed from."""
+    """The records and audit entries that lists are made from."""
 
     def records(self, table: Table) -> tuple[Record, ...]: ...
 
@@ -44,13 +44,13 @@ class Plain(Protocol):
 
 
 def page_in_memory(store: Plain, listing: Listing[T], now: Instant) -> Page[T]:
-    """The page that `listing` asks for."""
+    """Make the page that `listing` asks for."""
     kept = _in_order(store, listing, now)
     return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
 
 
 def items_after_in_memory(store: Plain, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
-    """The `page_size` items behind `last`; the first ones for None."""
+    """Return the `page_size` items after `last`; the first ones for None."""
     kept = _in_order(store, listing, now)
     behind = kept if last is None else [item for item in kept if _is_behind(item, last, listing)]
     return tuple(behind[: listing.page_size])

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.events import Event
 from ostiary_core.history.session_history import (
-    EndingSought,
+    EndingQuery,
     SessionHistory,
     find_inherited_ending,
     history_keys,
@@ -46,8 +46,7 @@ class LostRace(RuntimeError):
 
 
 def retry_lost_races(take_turn: Callable[[], T]) -> T:
-    """What `take_turn` gives, called once more while another writer was quicker. Raises `LostRace` where one
-    always is."""
+    """Call `take_turn` again after a lost race and return its result; raise `LostRace` after the last try."""
     for _ in range(_MOST_ATTEMPTS - 1):
         try:
             return take_turn()
@@ -81,7 +80,7 @@ class Store(Protocol):
 
 
 def net_changes(decisions: Iterable[Decision]) -> list[Change]:
-    """One write a record for everything a turn did to it, in the order in which each was first touched.
+    """Merge the changes of a turn into one write for each record, in the order of their first changes.
 
     A record that was made and unmade inside the turn is not written at all, nor is one that was unmade and
     made again as it was. Made again otherwise, it is an update of what stood, one revision on: a new record
@@ -91,14 +90,14 @@ def net_changes(decisions: Iterable[Decision]) -> list[Change]:
     for decision in decisions:
         for change in decision.changes:
             touched.setdefault(_key(change), []).append(change)
-    nets = (changes[0] if len(changes) == 1 else _together(changes) for changes in touched.values())
+    nets = (changes[0] if len(changes) == 1 else _merge(changes) for changes in touched.values())
     return [net for net in nets if net is not None]
 
 
-def _together(changes: Sequence[Change]) -> Change | None:
-    """Several changes of one record in their order as one; None for what came and went, or went and came."""
-    before, _ = _ends(changes[0])
-    _, after = _ends(changes[-1])
+def _merge(changes: Sequence[Change]) -> Change | None:
+    """Merge the changes of one record into one; None if nothing is different after them."""
+    before, _ = _before_and_after(changes[0])
+    _, after = _before_and_after(changes[-1])
     if before is None:
         return None if after is None else Insert(after)
     if after is None:
@@ -112,8 +111,8 @@ def _together(changes: Sequence[Change]) -> Change | None:
     return Update(before, after)
 
 
-def _ends(change: Change) -> tuple[Record | None, Record | None]:
-    """What stood before a change and what stands after it."""
+def _before_and_after(change: Change) -> tuple[Record | None, Record | None]:
+    """The record before a change and the record after it."""
     match change:
         case Insert(after):
             return None, after
@@ -157,7 +156,7 @@ class MemoryStore:
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none."""
         for change in changes:
-            before, after = _ends(change)
+            before, after = _before_and_after(change)
             key = _key(change)
             standing = self._tables[key.table].get(key.id)
             if (standing and standing.revision) != (before and before.revision):
@@ -165,7 +164,7 @@ class MemoryStore:
             if isinstance(after, Session) and self._holds_token_of_another(after):
                 raise LostRace("an access token is that of another session")
         for change in changes:
-            before, after = _ends(change)
+            before, after = _before_and_after(change)
             key = _key(change)
             if isinstance(before, Session):
                 del self._tables[Table.ACCESS_TOKEN][before.access_digest]
@@ -233,7 +232,7 @@ class MemoryStore:
         self._audit = [entry for entry in self._audit if entry.number not in gone]
         return len(gone)
 
-    def _ending(self, sought: EndingSought) -> AuditEntry | None:
+    def _ending(self, sought: EndingQuery) -> AuditEntry | None:
         endings = [
             entry
             for entry in self._audit

@@ -1,1 +1,1 @@
-"""What one process counts in its memory: requests by address, and guesses. Nothing of it is stored."""
+"""Limits that one process counts in its memory: requests by address, and guesses. Nothing is stored."""

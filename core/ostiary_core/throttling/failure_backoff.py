@@ -1,4 +1,4 @@
-"""Who failed how often lately, for any number of callers in bounded memory: what guesses are slowed down by.
+"""Counts the recent failures of each caller in bounded memory, to slow down guesses.
 
 So many failures cost nothing; each further one doubles the wait until the next try, from one second to one
 minute. One failure is forgotten a minute, so no wait outlives its cause for long.
@@ -21,7 +21,7 @@ _SHARED_COUNTERS: Final = 4_096
 
 @dataclass(slots=True)
 class Failures:
-    """What one caller has against it."""
+    """The recent failures of one caller."""
 
     failures: int
     drained_at: Monotonic
@@ -37,7 +37,7 @@ class Failures:
 
 
 class FailureBackoff:
-    """The standings of one process.
+    """The failures of all callers of one process.
 
     Past `most`, further callers share a fixed number of counters, which can slow a stranger down too early
     and never lets one through too often.
@@ -51,7 +51,7 @@ class FailureBackoff:
         self._cleared_at = Monotonic(0)
 
     def of(self, caller: tuple[str, ...], now: Monotonic) -> Failures:
-        """What stands against a caller now."""
+        """The failures of a caller, without those forgotten by `now`."""
         standing = self._standings.get(caller)
         if standing is None:
             standing = self._begun(caller, now)
@@ -67,11 +67,11 @@ class FailureBackoff:
         return seconds_until(standing.last_at + wait_seconds * SECOND_MS - now)
 
     def count(self, standing: Failures) -> None:
-        """One failure more."""
+        """Count one more failure of a caller."""
         standing.failures = min(standing.failures + 1, self._free_failures + _MOST_DOUBLINGS)
 
     def __len__(self) -> int:
-        """How many callers have a standing of their own."""
+        """The number of callers with a counter of their own."""
         return len(self._standings)
 
     def _begun(self, caller: tuple[str, ...], now: Monotonic) -> Failures:
@@ -84,7 +84,7 @@ class FailureBackoff:
         return self._shared.setdefault(slot, fresh)
 
     def _clear(self, now: Monotonic) -> None:
-        """Forget the callers with nothing against them; once a minute, as it looks at all of them."""
+        """Forget the callers without failures; at most once a minute, as it looks at all of them."""
         if now < self._cleared_at + MINUTE_MS:
             return
         self._cleared_at = now
@@ -94,8 +94,10 @@ class FailureBackoff:
 
 
 def address_of(source: str) -> str:
-    """What counts as one address, for every limit (READINGS 39): an IPv6 address as its /64, all of which one
-    subscriber commands, one that an IPv4 address was mapped into as that, anything else as itself.
+    """Return what counts as one address for every limit (READINGS 39).
+
+    An IPv6 address counts as its /64, all of which one subscriber commands; an IPv4-mapped one as the IPv4
+    address; anything else as itself.
 
     >>> address_of("2001:db8:1:2:aaaa::1") == address_of("2001:db8:1:2:bbbb::2")
     True

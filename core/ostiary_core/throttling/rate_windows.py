@@ -13,7 +13,7 @@ __all__ = ["LIMITS", "Operation", "RateWindows"]
 
 
 class Operation(StrEnum):
-    """What is counted, each on its own."""
+    """The operations that have a limit, each with a count of its own."""
 
     AUTHORIZE_CHECK = "GET /api/oauth2/authorize"
     AUTHORIZE_DECIDE = "POST /api/oauth2/authorize"
@@ -58,8 +58,8 @@ class RateWindows:
         self._shared: dict[tuple[Operation, int], int] = {}
 
     def admit(self, operation: Operation, source: str, now: Monotonic) -> int:
-        """0 where the request is within the limit, which it then counts against; else the whole
-        seconds until the window ends, for `Retry-After`."""
+        """Count a request within the limit and return 0; else return the whole seconds until the window ends,
+        for `Retry-After`."""
         minute = now // MINUTE_MS
         if minute != self._minute:
             self._minute = minute

@@ -1,8 +1,8 @@
-"""Guessed passwords by where they come from, and guessed names: how long the next try has to wait.
+"""Slows down guessed passwords by source address, and sign-ins under unknown names.
 
 Rules, all in this file (READINGS 23; docs/decisions/0012-guesses-by-address.md):
 
-- Twenty failed sign-ins of one address cost nothing; from then on it waits (`standings`).
+- Twenty failed sign-ins of one address cost nothing; from then on it waits (`failure_backoff`).
 - A guess counts as failed from the moment it is let in until it is known to have been right, so that many
   at once get no further than as many in a row.
 - An account that has signed in from an address before does not wait for what others get wrong there. The
@@ -26,7 +26,7 @@ _FREE_FAILURES: Final = 20
 
 
 class SignInThrottle:
-    """The guesses of one process. The caller brings the time and keeps the object.
+    """The password guesses that one process counts, by source address. The caller brings the time.
 
     Memory is bounded: past `most_addresses`, further ones share counters (`FailureBackoff`); past
     `most_acquaintances`, the account that has not been seen for longest is a stranger again.
@@ -41,8 +41,8 @@ class SignInThrottle:
         self._acquaintances: dict[tuple[str, str], None] = {}
 
     def seconds_to_wait(self, source: str, account: str, now: Monotonic) -> int:
-        """0 where a guess may be made, which then counts as failed until `succeeded` says otherwise; else
-        the whole seconds to wait, for `Retry-After`.
+        """Admit a guess and return 0; it counts as failed until `succeeded`. Else return the seconds to wait,
+        for `Retry-After`.
 
         `account` is what the guess is about, in one spelling.
         """
@@ -58,7 +58,7 @@ class SignInThrottle:
         return 0
 
     def succeeded(self, source: str, account: str, now: Monotonic) -> None:
-        """The guess that was let in was right: it is taken back, and the account is known here now."""
+        """Take back an admitted guess that was right; the account is known at this address from now on."""
         address = address_of(source)
         standing = self._standings.of((address,), now)
         is_new = (address, account) not in self._acquaintances
@@ -70,8 +70,8 @@ class SignInThrottle:
 
 
 class UnknownNameThrottle:
-    """Failed sign-ins under names that no account has, slowed down as an account is; the name that was
-    not tried for longest is forgotten first."""
+    """Slows down sign-ins under names that no account has, by the rule of accounts. The name not tried for
+    longest is forgotten first."""
 
     def __init__(self, policy: Policy = SPECIFICATION, *, most_names: int = 20_000) -> None:
         self._policy = policy
@@ -79,7 +79,7 @@ class UnknownNameThrottle:
         self._failures: dict[str, tuple[int, Monotonic]] = {}
 
     def seconds_to_wait(self, name: str, now: Monotonic) -> int:
-        """0 where a sign-in may fail, which is then counted; else the whole seconds to wait."""
+        """Count a failed sign-in and return 0; else return the whole seconds to wait."""
         failures, last_at = self._failures.get(name, (0, now))
         wait_ms = self._policy.sign_in_wait_seconds(failures) * SECOND_MS
         wait_seconds = seconds_until(last_at + wait_ms - now)

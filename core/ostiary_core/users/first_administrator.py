@@ -1,4 +1,4 @@
-"""The first super administrator of a store, with the built-in role and clients."""
+"""Creates the first super administrator of a store, with the built-in role and clients."""
 
 from ostiary_core.clients.client import built_in_client
 from ostiary_core.events import FirstAdministratorCreated
@@ -30,7 +30,7 @@ __all__ = ["create_first_administrator"]
 def create_first_administrator(
     event: FirstAdministratorCreated, snapshot: Snapshot, now: Instant
 ) -> Decision:
-    """The built-in role and clients where they are missing, and a super administrator where there is none."""
+    """Create the built-in role and clients where missing, and a super administrator if there is none."""
     role = snapshot.role(SUPER_ADMINISTRATOR)
     if role is not None and role.enabled_holders > 0:
         return refused(Why.ADMINISTRATOR_EXISTS)

@@ -1,4 +1,4 @@
-"""The account as its owner uses it: signing in and out, and the password.
+"""What users do with their own account: sign in, sign out, and change the password.
 
 Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 
@@ -59,14 +59,14 @@ from ostiary_core.oauth.authentication import (
 from ostiary_core.oauth.inherited_endings import epochs_now, user_ended
 
 __all__ = [
-    "all_ended",
+    "all_ended_fact",
     "change_password",
     "end_other_sessions",
     "end_own_session",
-    "known_account",
     "password_on_file",
     "refresh_login",
     "refuse_wrong_password",
+    "show_account",
     "sign_in",
     "sign_out",
 ]
@@ -76,10 +76,10 @@ __all__ = [
 
 
 def password_on_file(event: PasswordHashRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """The hash to verify a password against, for the runtime's own eyes."""
+    """Give the runtime the hash to verify a password against; no client is ever sent it."""
     match event.of:
         case str(username):
-            user = _user_named(username, snapshot)
+            user = _find_user(username, snapshot)
             return Decision(PasswordOnFile(None if user is None else user.password_hash))
         case SignedIn() as caller:
             who = person(caller, snapshot, now)
@@ -87,8 +87,8 @@ def password_on_file(event: PasswordHashRequested, snapshot: Snapshot, now: Inst
 
 
 def sign_in(event: SignInAttempted, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A login session, or the same refusal for every wrong name, password and disabled account."""
-    user = _user_named(event.username, snapshot)
+    """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
+    user = _find_user(event.username, snapshot)
     client = snapshot.client(BACKEND_CLIENT)
     if user is None or client is None:
         return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
@@ -119,7 +119,7 @@ def sign_in(event: SignInAttempted, snapshot: Snapshot, now: Instant, policy: Po
 
 
 def refresh_login(event: LoginRefreshed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """The next pair of a login session, by the same rotation as any other (READINGS 25)."""
+    """Rotate the pair of a login session, by the rules of every session (READINGS 25)."""
     token = snapshot.refresh_token(event.refresh_token.digest)
     held = None if token is None else snapshot.session(token.session_id)
     if held is None or held.kind is not SessionKind.LOGIN or held.user_id is None:
@@ -147,7 +147,7 @@ def refresh_login(event: LoginRefreshed, snapshot: Snapshot, now: Instant, polic
 
 
 def sign_out(event: SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
-    """The end of the login session that the token belongs to."""
+    """End the login session that the token belongs to."""
     who = person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -156,7 +156,7 @@ def sign_out(event: SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def end_own_session(event: OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
-    """The end of one session of the caller's own, wherever it runs; anybody else's is not found."""
+    """End one session of the caller; a session of anybody else is not found."""
     who = person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -171,8 +171,8 @@ def end_own_session(event: OwnSessionEnded, snapshot: Snapshot, now: Instant) ->
     return Decision(Done(), changes, (fact,))
 
 
-def known_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """Who is calling, and what they may do; or why they may not do what they mean to."""
+def show_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """Tell callers who they are and what they may do; refuse those without the permission asked for."""
     if event.permission is not None:
         may = allowed(event.caller, event.permission, snapshot, now)
         if isinstance(may, Why):
@@ -197,7 +197,7 @@ def known_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> 
 
 
 def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A new password for a user who knows the current one."""
+    """Set a new password for a user who entered the current one."""
     who = person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -221,8 +221,8 @@ def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, po
 def refuse_wrong_password(
     event: PasswordChanged | PhoneChanged, who: Person, now: Instant, policy: Policy
 ) -> Decision | None:
-    """One more wrong entry, whatever it was meant to allow; the last one that is let pass ends everything the
-    user has open (READINGS 24). None where the current password was entered."""
+    """Refuse and count a wrong current password; None where it was right. One too many within the window ends
+    everything the user has open (READINGS 24)."""
     user = who.user
     if not _is_on_file(event.verified_against, user):
         return refused(Why.CREDENTIAL_MOVED_ON)
@@ -239,20 +239,20 @@ def refuse_wrong_password(
             facts=(wrong,),
         )
     why = Why.CURRENT_PASSWORD_WRONG_REPEATEDLY
-    return refused(why, Update(user, user_ended(user, why, now)), facts=(wrong, all_ended(user, why)))
+    return refused(why, Update(user, user_ended(user, why, now)), facts=(wrong, all_ended_fact(user, why)))
 
 
 # --- shared
 
 
-def _user_named(username: str, snapshot: Snapshot) -> User | None:
+def _find_user(username: str, snapshot: Snapshot) -> User | None:
     identifier = snapshot.identifier(username_key(username))
     user = None if identifier is None else snapshot.user(identifier.user_id)
     return None if user is None or user.deleted_at is not None else user
 
 
 def _is_on_file(verified_against: str | None, user: User) -> bool:
-    """Whether a password was verified against the hash that still stands."""
+    """Whether a password was verified against the hash that the account still has."""
     if verified_against is None or user.password_hash is None:
         return False
     return hmac.compare_digest(digest_of(verified_against), digest_of(user.password_hash))
@@ -262,16 +262,16 @@ def _login(tokens: TokensIssued, user: User) -> LoginIssued:
     return LoginIssued(tokens=tokens, user_id=user.user_id, must_change_password=user.must_change_password)
 
 
-def all_ended(user: User, why: Why) -> Fact:
-    """The fact that everything a user had open has ended."""
+def all_ended_fact(user: User, why: Why) -> Fact:
+    """The fact that all sessions and codes of a user ended."""
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, why=why)
 
 
 def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind) -> Decision:
-    """Everything of the user ends, but the login session that made the change moves to the new epoch."""
+    """End all sessions of a user but the login session that made the change: it moves to the new epoch."""
     kept = revised(who.session, epochs=who.session.epochs._replace(user=changed.epoch))
     return Decision(
         Done(),
         (Update(who.user, changed), Update(who.session, kept)),
-        (Fact(kind=kind, user_id=changed.user_id, why=why), all_ended(changed, why)),
+        (Fact(kind=kind, user_id=changed.user_id, why=why), all_ended_fact(changed, why)),
     )

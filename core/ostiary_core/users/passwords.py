@@ -1,4 +1,4 @@
-"""What a new password must be. The core never holds one: a runtime asks this before it hashes."""
+"""The rules for a new password. A runtime applies them before it hashes; the core never stores one."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ LONGEST_PASSWORD: Final = 256
 def new_password_faults(
     path: str, new: str, current: str | None = None, policy: Policy = SPECIFICATION
 ) -> tuple[FieldFault, ...]:
-    """What is wrong with a new password in the field `path`; `current` is the one it replaces.
+    """Find the faults of a new password in the field `path`; `current` is the one it replaces.
 
     >>> new_password_faults("newPassword", "short")
     (FieldFault(path='newPassword', rule=<FieldRule.PASSWORD: 'password'>),)

@@ -1,4 +1,4 @@
-"""What users decide about how they are addressed: language, time zone, picture. It ends nothing."""
+"""The preferences of a user: language, time zone and picture. Changing them ends no session."""
 
 from typing import Any
 
@@ -25,25 +25,25 @@ __all__ = ["choose_avatar", "choose_locale", "choose_timezone"]
 
 
 def choose_locale(event: LocaleChosen, snapshot: Snapshot, now: Instant) -> Decision:
-    """One of the two languages there are."""
+    """Set the user's language, one of the two there are."""
     faults = () if event.locale in LOCALES else (FieldFault("locale", FieldRule.LOCALE),)
-    return _chosen(event.caller, faults, snapshot, now, locale=event.locale)
+    return _change(event.caller, faults, snapshot, now, locale=event.locale)
 
 
 def choose_timezone(event: TimezoneChosen, snapshot: Snapshot, now: Instant) -> Decision:
-    """A zone by its IANA name."""
+    """Set the user's time zone by its IANA name."""
     faults = event.faults
     if not is_timezone_name(event.timezone):
         faults = (FieldFault("timezone", FieldRule.TIMEZONE),)
-    return _chosen(event.caller, faults, snapshot, now, timezone=event.timezone)
+    return _change(event.caller, faults, snapshot, now, timezone=event.timezone)
 
 
 def choose_avatar(event: AvatarChosen, snapshot: Snapshot, now: Instant) -> Decision:
-    """A stored picture, or none."""
-    return _chosen(event.caller, (), snapshot, now, avatar_url=event.avatar_url)
+    """Set the address of the user's picture, or remove the picture."""
+    return _change(event.caller, (), snapshot, now, avatar_url=event.avatar_url)
 
 
-def _chosen(
+def _change(
     caller: SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, now: Instant, **chosen: Any
 ) -> Decision:
     who = person_free_to_act(caller, snapshot, now)

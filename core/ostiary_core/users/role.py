@@ -63,14 +63,14 @@ class _RoleFields:
 
 
 def permissions_in(role: Role) -> tuple[str, ...]:
-    """What a role allows: the built-in one everything, also what a later version brought."""
+    """The permissions of a role; the built-in role has all, also those that a later version added."""
     if role.role_id == SUPER_ADMINISTRATOR:
         return tuple(permission.value for permission in Permission)
     return role.permissions
 
 
 def show(event: RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """One role."""
+    """Show one role."""
     who = allowed(event.caller, Permission.ROLE_LIST, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -79,7 +79,7 @@ def show(event: RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def register(event: RoleRegistered, snapshot: Snapshot, now: Instant) -> Decision:
-    """A new role."""
+    """Register a new role."""
     who = allowed(event.caller, Permission.ROLE_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -91,12 +91,12 @@ def register(event: RoleRegistered, snapshot: Snapshot, now: Instant) -> Decisio
         return refused(Why.PERMISSION_MISSING)
     if snapshot.role(fields.code) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
-    return Decision(RoleKnown(role), (Insert(role),), (_told(FactKind.ROLE_REGISTERED, role, who),))
+    return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, role, who),))
 
 
 def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
-    """Another name or other permissions; whoever holds the role has them from the next request on."""
-    found = _found(event.caller, Permission.ROLE_UPDATE, event.role_id, snapshot, now)
+    """Change a role's name or permissions; its holders have them from their next request on."""
+    found = _find_role(event.caller, Permission.ROLE_UPDATE, event.role_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, role = found
@@ -111,11 +111,13 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
         return refused(Why.PERMISSION_MISSING)
     if fields == _read({}, role):
         return Decision(RoleKnown(role))
-    return Decision(RoleKnown(changed), (Update(role, changed),), (_told(FactKind.ROLE_CHANGED, role, who),))
+    return Decision(
+        RoleKnown(changed), (Update(role, changed),), (_fact_of(FactKind.ROLE_CHANGED, role, who),)
+    )
 
 
 def import_row(event: RoleImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the role, or changes the one of that code if that is asked for."""
+    """Import one row of a sheet: register the role or, with `replace`, change the one of that code."""
     code = event.fields.get("code")
     standing = snapshot.role(code) if isinstance(code, str) else None
     if event.replace and standing is not None:
@@ -128,17 +130,17 @@ def import_row(event: RoleImported, snapshot: Snapshot, now: Instant) -> Decisio
 
 
 def delete(event: RoleDeleted, snapshot: Snapshot, now: Instant) -> Decision:
-    """The role is gone; its code is free again."""
-    found = _found(event.caller, Permission.ROLE_DELETE, event.role_id, snapshot, now)
+    """Delete a role that nobody holds; its code is free again."""
+    found = _find_role(event.caller, Permission.ROLE_DELETE, event.role_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, role = found
     if role.holders > 0:
         return refused(Why.STILL_REFERENCED)
-    return Decision(Done(), (Delete(role),), (_told(FactKind.ROLE_DELETED, role, who),))
+    return Decision(Done(), (Delete(role),), (_fact_of(FactKind.ROLE_DELETED, role, who),))
 
 
-def _found(
+def _find_role(
     caller: Caller, permission: Permission, role_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, Role] | Why:
     who = allowed(caller, permission, snapshot, now)
@@ -151,7 +153,7 @@ def _found(
 
 
 def _read(fields: Mapping[str, object], standing: Role | None) -> _RoleFields | tuple[FieldFault, ...]:
-    """The fields of a new role, or of `standing` with some replaced; else every fault."""
+    """Read the fields of a new role, or of `stored` with some replaced; else return every fault."""
     reader = FieldReader(fields, _KNOWN)
     code = reader.text("code", None if standing is None else standing.role_id, 64)
     if standing is not None:
@@ -168,5 +170,5 @@ def _read(fields: Mapping[str, object], standing: Role | None) -> _RoleFields | 
     return reader.faults or _RoleFields(code, name, permissions)
 
 
-def _told(kind: FactKind, role: Role, who: Person | Operator) -> Fact:
+def _fact_of(kind: FactKind, role: Role, who: Person | Operator) -> Fact:
     return Fact(kind=kind, role_id=role.role_id, actor_id=actor_id_of(who))

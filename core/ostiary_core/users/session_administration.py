@@ -1,4 +1,4 @@
-"""Running sessions as an administrator and the sweeper treat them: forced out, swept."""
+"""What administrators and the sweeper do with running sessions: force them out, erase their salts."""
 
 from ostiary_core.events import GraceLapsed, SessionForcedOut
 from ostiary_core.loading.snapshot import Snapshot
@@ -15,7 +15,7 @@ __all__ = ["force_out_session", "lapse_grace"]
 
 
 def force_out_session(event: SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
-    """One session ends; one of client credentials only for a super administrator ("Session (grant)")."""
+    """End one session; one of client credentials only by a super administrator ("Session (grant)")."""
     who = allowed(event.caller, Permission.ONLINE_KILL, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -29,6 +29,6 @@ def force_out_session(event: SessionForcedOut, snapshot: Snapshot, now: Instant)
 
 
 def lapse_grace(event: GraceLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """The sweeper's turn at one session."""
+    """Erase the salt of one session after its grace, when the sweeper asks for it."""
     standing = snapshot.session(event.session_id)
     return Decision(Done()) if standing is None else session.erase_salt(standing, now, policy)

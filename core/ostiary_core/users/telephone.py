@@ -42,7 +42,7 @@ from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import person_free_to_act
 from ostiary_core.oauth.inherited_endings import user_ended
-from ostiary_core.users.own_account import all_ended, end_other_sessions, refuse_wrong_password
+from ostiary_core.users.own_account import all_ended_fact, end_other_sessions, refuse_wrong_password
 
 __all__ = [
     "change_phone",
@@ -55,7 +55,7 @@ _DAY_SECONDS = 24 * 60 * 60
 
 
 def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A code to send, or none; outside, both look the same (API, `sms-code`)."""
+    """Draw a code to send, or none; the caller cannot tell which (API, `sms-code`)."""
     if not is_phone(event.phone):
         return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),)))
     known = snapshot.identifier(phone_key(event.phone))
@@ -79,7 +79,7 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
     secret = draw_text_code(event.entropy)
     digest = _digest(event.purpose, event.phone, secret)
     fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=None if addressee is None else addressee.user_id)
-    change = _drawn(event, digest, standing, now)
+    change = _store_code(event, digest, standing, now)
     return Decision(TextCodeDrawn(secret, addressee), (*count, change), (fact,))
 
 
@@ -93,7 +93,7 @@ def seconds_to_text_code(user: User, now: Instant, policy: Policy = SPECIFICATIO
 
 
 def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
-    """The requests that still count; none from more than a day ahead, as the clock was set back since."""
+    """The times of requests that still count; times far ahead do not, as the clock was set back since."""
     return tuple(
         at
         for at in user.text_codes_asked_at
@@ -102,13 +102,13 @@ def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
 
 
 def _is_pausing(standing: TextCode, now: Instant, policy: Policy) -> bool:
-    """Whether this number was sent a code a moment ago, or too many today."""
+    """Whether this number was sent a code less than the pause ago, or too many today."""
     if now < later(standing.issued_at, policy.text_code_pause_seconds):
         return True
     return standing.drawn >= policy.text_codes_a_day and now < later(standing.counted_from, _DAY_SECONDS)
 
 
-def _drawn(event: TextCodeRequested, digest: Digest, standing: TextCode | None, now: Instant) -> Change:
+def _store_code(event: TextCodeRequested, digest: Digest, standing: TextCode | None, now: Instant) -> Change:
     if standing is None:
         return Insert(
             TextCode(purpose=event.purpose, phone=event.phone, digest=digest, issued_at=now, counted_from=now)
@@ -124,7 +124,7 @@ def _drawn(event: TextCodeRequested, digest: Digest, standing: TextCode | None, 
 
 
 def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
-    """A new number for a user who holds the telephone and knows the current password."""
+    """Set a new number for a user who entered the code sent there and the current password."""
     who = person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -133,7 +133,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
         return wrong
     spent = _spend(TextCodePurpose.CHANGE_PHONE, event.phone, event.code, snapshot, now, policy)
     if not isinstance(spent, TextCode):
-        return _wrong(who.user.user_id, *spent)
+        return _refuse_wrong_code(who.user.user_id, *spent)
     if snapshot.identifier(phone_key(event.phone)) is not None:
         return refused(Why.ALREADY_TAKEN)
     user = who.user
@@ -153,14 +153,14 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
 def reset_password_by_text_message(
     event: PasswordResetByTextMessage, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> Decision:
-    """A new password for whoever holds the telephone; everything the user had open ends."""
+    """Set a new password for whoever entered the code sent to the telephone; all the user had open ends."""
     known = snapshot.identifier(phone_key(event.phone))
     user = None if known is None else snapshot.user(known.user_id)
     spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, snapshot, now, policy)
     if not isinstance(spent, TextCode):
-        return _wrong(None if user is None else user.user_id, *spent)
+        return _refuse_wrong_code(None if user is None else user.user_id, *spent)
     if user is None or not user.enabled or user.deleted_at is not None:
-        return _wrong(None if user is None else user.user_id, Delete(spent))
+        return _refuse_wrong_code(None if user is None else user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
     reset = user_ended(
         user,
@@ -174,14 +174,14 @@ def reset_password_by_text_message(
     return Decision(
         Done(),
         (Delete(spent), Update(user, reset)),
-        (Fact(kind=FactKind.PASSWORD_SET, user_id=user.user_id, why=why), all_ended(user, why)),
+        (Fact(kind=FactKind.PASSWORD_SET, user_id=user.user_id, why=why), all_ended_fact(user, why)),
     )
 
 
 def _spend(
     purpose: TextCodePurpose, phone: str, code: Secret, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> TextCode | tuple[Change, ...]:
-    """The outstanding code, when it was entered rightly and in time; else what a wrong try changes."""
+    """Return the outstanding code if it was entered rightly and in time; else the change that counts it."""
     standing = snapshot.text_code(text_code_key(purpose, phone))
     if (
         standing is None
@@ -194,12 +194,12 @@ def _spend(
     return standing
 
 
-def _wrong(user_id: str | None, *changes: Change) -> Decision:
-    """A code that opens nothing."""
+def _refuse_wrong_code(user_id: str | None, *changes: Change) -> Decision:
+    """Refuse a wrong code and write the changes that count it."""
     fact = Fact(kind=FactKind.TEXT_CODE_WRONG, user_id=user_id)
     return refused(Why.TEXT_CODE_WRONG, *changes, facts=(fact,))
 
 
 def _digest(purpose: TextCodePurpose, phone: str, code: Secret) -> Digest:
-    """The digest is of all three, so that equal codes look different in the store."""
+    """Digest a code with its purpose and number, so that equal codes look different in the store."""
     return digest_of(f"{purpose.value}:{phone}:{code.reveal()}")

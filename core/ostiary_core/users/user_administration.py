@@ -1,4 +1,4 @@
-"""Accounts as an administrator handles them: registered, changed, disabled, deleted, reset, forced out.
+"""What administrators do with accounts: register, change, disable, delete, reset passwords, force out.
 
 Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 
@@ -66,7 +66,7 @@ __all__ = [
 
 
 def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """One account."""
+    """Show one account."""
     who = allowed(event.caller, Permission.USER_LIST, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -77,7 +77,7 @@ def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decision:
-    """A new account."""
+    """Register a new account."""
     who = allowed(event.caller, Permission.USER_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -100,7 +100,7 @@ def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decisio
         created_at=now,
         updated_at=now,
     )
-    taken = _taken(None, user, snapshot)
+    taken = _find_taken_names(None, user, snapshot)
     if taken:
         return Decision(Refused(Why.ALREADY_TAKEN, taken))
     return Decision(
@@ -108,16 +108,16 @@ def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decisio
         (
             Insert(user),
             *(Insert(name) for name in names_of(user)),
-            *_recounted(None, user, snapshot),
+            *_recount_holders(None, user, snapshot),
         ),
-        (_told(FactKind.USER_REGISTERED, user, who),),
+        (_fact_of(FactKind.USER_REGISTERED, user, who),),
     )
 
 
 def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
-    """Other values for an account; another telephone number ends what the user has open, and what stands
-    already changes nothing."""
-    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    """Change the fields of an account. Another telephone number ends what the user has open; values that are
+    stored already change nothing."""
+    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, user = found
@@ -144,24 +144,24 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
         "must_change_password": fields.must_change_password,
         "role_ids": fields.role_ids,
     }
-    facts = [_told(FactKind.USER_CHANGED, user, who)]
+    facts = [_fact_of(FactKind.USER_CHANGED, user, who)]
     if fields.phone == user.phone:
         changed = revised(user, updated_at=now, **chosen)
     else:
         changed = user_ended(user, Why.PHONE_CHANGED, now, **chosen)
-        facts.append(_ended(user, who, Why.PHONE_CHANGED))
-    taken = _taken(user, changed, snapshot)
+        facts.append(_ending_fact(user, who, Why.PHONE_CHANGED))
+    taken = _find_taken_names(user, changed, snapshot)
     if taken:
         return Decision(Refused(Why.ALREADY_TAKEN, taken))
     return Decision(
         UserKnown(changed),
-        (Update(user, changed), *_renamed(user, changed), *_recounted(user, changed, snapshot)),
+        (Update(user, changed), *_write_names(user, changed), *_recount_holders(user, changed, snapshot)),
         tuple(facts),
     )
 
 
 def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decision:
-    """A row of a sheet: registers the account, or changes the one of that name if that is asked for."""
+    """Import one row of a sheet: register the account or, with `replace`, change the one of that name."""
     username = event.fields.get("username")
     standing = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
     if event.replace and standing is not None:
@@ -191,8 +191,8 @@ def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decisio
 
 
 def enable(event: UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
-    """The account may sign in again."""
-    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    """Enable an account: it may sign in again."""
+    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, user = found
@@ -201,14 +201,14 @@ def enable(event: UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
     enabled = revised(user, enabled=True, updated_at=now)
     return Decision(
         UserKnown(enabled),
-        (Update(user, enabled), *_recounted(user, enabled, snapshot)),
-        (_told(FactKind.USER_ENABLED, user, who),),
+        (Update(user, enabled), *_recount_holders(user, enabled, snapshot)),
+        (_fact_of(FactKind.USER_ENABLED, user, who),),
     )
 
 
 def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
-    """The account may no longer sign in; all it had open ends."""
-    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    """Disable an account: it may no longer sign in, and all it had open ends."""
+    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, user = found
@@ -219,14 +219,14 @@ def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
     disabled = user_ended(user, Why.USER_DISABLED, now, enabled=False)
     return Decision(
         UserKnown(disabled),
-        (Update(user, disabled), *_recounted(user, disabled, snapshot)),
-        (_told(FactKind.USER_DISABLED, user, who), _ended(user, who, Why.USER_DISABLED)),
+        (Update(user, disabled), *_recount_holders(user, disabled, snapshot)),
+        (_fact_of(FactKind.USER_DISABLED, user, who), _ending_fact(user, who, Why.USER_DISABLED)),
     )
 
 
 def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
-    """The account is gone and all it had open ends; its record stays as the owner of what it did."""
-    found = _found(event.caller, Permission.USER_DELETE, event.user_id, snapshot, now)
+    """Delete an account: all it had open ends; its record stays as the owner of what it did."""
+    found = _find_account(event.caller, Permission.USER_DELETE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, user = found
@@ -238,15 +238,15 @@ def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
         (
             Update(user, deleted),
             *(Delete(name) for name in names_of(user)),
-            *_recounted(user, None, snapshot),
+            *_recount_holders(user, None, snapshot),
         ),
-        (_told(FactKind.USER_DELETED, user, who), _ended(user, who, Why.USER_DELETED)),
+        (_fact_of(FactKind.USER_DELETED, user, who), _ending_fact(user, who, Why.USER_DELETED)),
     )
 
 
 def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now: Instant) -> Decision:
-    """A new password, to be changed at the next sign-in; all the user had open ends."""
-    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    """Set a password that must be changed at the next sign-in; all the user had open ends."""
+    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, user = found
@@ -263,18 +263,18 @@ def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now:
     return Decision(
         Done(),
         (Update(user, reset),),
-        (_told(FactKind.PASSWORD_SET, user, who, why), _ended(user, who, why)),
+        (_fact_of(FactKind.PASSWORD_SET, user, who, why), _ending_fact(user, who, why)),
     )
 
 
 def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
-    """All sessions and unredeemed codes of the user end."""
-    found = _found(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
+    """End all sessions and unredeemed codes of a user."""
+    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
         return refused(found)
     who, user = found
     ended = user_ended(user, Why.USER_FORCED_OUT, now)
-    return Decision(Done(), (Update(user, ended),), (_ended(user, who, Why.USER_FORCED_OUT),))
+    return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
 
 
 # --- shared
@@ -283,7 +283,7 @@ def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decisio
 def _read(
     given: Any, standing: User | None, outside: tuple[FieldFault, ...], snapshot: Snapshot
 ) -> UserFields | Refused:
-    """The fields, and every role that they name exists; else every bad field."""
+    """Read the fields of an account and check that the roles they name exist; else return every fault."""
     fields = read_user_fields(given, standing, outside)
     if isinstance(fields, tuple):
         return Refused(Why.FIELDS_INVALID, fields)
@@ -295,10 +295,10 @@ def _read(
     return Refused(Why.FIELDS_INVALID, faults) if faults else fields
 
 
-def _found(
+def _find_account(
     caller: Caller, permission: Permission, user_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, User] | Why:
-    """The account an allowed caller may act on; one who holds more than the caller is out of reach."""
+    """Find the account that the caller may act on; one with more permissions is out of reach."""
     who = allowed(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return who
@@ -309,8 +309,8 @@ def _found(
     return Why.PERMISSION_MISSING if exceeds(roles_of(user, snapshot), who, snapshot) else (who, user)
 
 
-def _taken(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
-    """The names that `after` takes and that are somebody else's. A name that stays is not looked up."""
+def _find_taken_names(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
+    """Find the fields of `after` whose names belong to somebody else. A name that stays is not looked up."""
     kept = () if before is None else names_of(before)
     return tuple(
         FieldFault(name.kind.value, Why.ALREADY_TAKEN)
@@ -319,8 +319,8 @@ def _taken(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldF
     )
 
 
-def _renamed(before: User, after: User) -> tuple[Change, ...]:
-    """The names that are given up, and those that are taken."""
+def _write_names(before: User, after: User) -> tuple[Change, ...]:
+    """Write the records of names that an account gives up and of those it takes."""
     old, new = names_of(before), names_of(after)
     return (
         *(Delete(name) for name in old if name not in new),
@@ -328,8 +328,8 @@ def _renamed(before: User, after: User) -> tuple[Change, ...]:
     )
 
 
-def _recounted(before: User | None, after: User | None, snapshot: Snapshot) -> tuple[Change, ...]:
-    """The roles whose number of holders moves when `after` stands in place of `before`."""
+def _recount_holders(before: User | None, after: User | None, snapshot: Snapshot) -> tuple[Change, ...]:
+    """Write the roles whose number of holders changes when `after` replaces `before`."""
     changes = []
     ids = dict.fromkeys((*(before.role_ids if before else ()), *(after.role_ids if after else ())))
     for role in roles_named(ids, snapshot):
@@ -355,9 +355,9 @@ def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
     return user.enabled and role is not None and role.enabled_holders <= 1
 
 
-def _told(kind: FactKind, user: User, who: Person | Operator, why: Why | None = None) -> Fact:
+def _fact_of(kind: FactKind, user: User, who: Person | Operator, why: Why | None = None) -> Fact:
     return Fact(kind=kind, user_id=user.user_id, actor_id=actor_id_of(who), why=why)
 
 
-def _ended(user: User, who: Person | Operator, why: Why) -> Fact:
-    return _told(FactKind.USER_SESSIONS_ENDED, user, who, why)
+def _ending_fact(user: User, who: Person | Operator, why: Why) -> Fact:
+    return _fact_of(FactKind.USER_SESSIONS_ENDED, user, who, why)

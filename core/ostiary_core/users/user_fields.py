@@ -1,4 +1,4 @@
-"""The fields of an account as an administrator sends them, and what each of them must be."""
+"""The fields of an account that an administrator sends, and the rule for each of them."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _KNOWN: Final = _SHOWN_ONLY | frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserFields:
-    """What an administrator decides of an account."""
+    """The fields of an account that an administrator sets."""
 
     username: str
     name: str
@@ -50,7 +50,7 @@ def is_timezone_name(text: str) -> bool:
 def read_user_fields(
     fields: Mapping[str, object], standing: User | None, outside: tuple[FieldFault, ...]
 ) -> UserFields | tuple[FieldFault, ...]:
-    """The fields of a new account, or of `standing` with some replaced; else every fault.
+    """Read the fields of a new account, or of `stored` with some replaced; else return every fault.
 
     `outside` are the faults that the runtime found in what the core does not see.
     """

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ostiary_core.history.session_history import (
-    EndingSought,
+    EndingQuery,
     SessionHistory,
     find_inherited_ending,
     history_keys,
@@ -31,7 +31,7 @@ def read_session_history(
     if session is None:
         return None
 
-    def find(sought: EndingSought) -> AuditEntry | None:
+    def find(sought: EndingQuery) -> AuditEntry | None:
         kinds = ", ".join("?" * len(sought.kinds))
         conditions = [f"kind IN ({kinds})", "at >= ?"]
         bindings: list[SQLValue] = [*(kind.value for kind in sought.kinds), sought.since]

@@ -37,7 +37,7 @@ class Trail(Backend):
 
     def __init__(self, policy: Policy = SPECIFICATION) -> None:
         super().__init__(MemoryStore(policy))
-        self.found()
+        self.populate()
 
     def session(self) -> TokensIssued:
         return self.ask(self.redemption(self.code(self.login("alice"))), TokensIssued)
@@ -229,7 +229,7 @@ def ostiary(tmp_path: Path) -> Any:
 
     with SQLiteStore(file) as store:
         here = Backend(store)
-        here.found()
+        here.populate()
         pair = here.ask(here.redemption(here.code(here.login("alice"))), TokensIssued)
         here.wait(60)
         here.ask(here.refreshing(pair), TokensIssued)
