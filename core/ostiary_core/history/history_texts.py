@@ -287,7 +287,8 @@ def _request_text(step: Step, language: Language) -> str:
     """Write the source and User-Agent of a step's request, if there was one."""
     if step.source is None:
         return ""
-    return f"{_source_text(step, language)}{_choose(language, ', ', '，')}{_agent_text(step.user_agent, language)}"
+    comma = _choose(language, ", ", "，")
+    return f"{_source_text(step, language)}{comma}{_agent_text(step.user_agent, language)}"
 
 
 def _source_text(step: Step, language: Language) -> str:
