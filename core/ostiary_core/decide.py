@@ -110,11 +110,11 @@ def take_turn(
     caller has a token before its turn is kept. Whoever foresees one, as a script with entropy of its own may,
     takes two turns. It raises what `decide` raises.
     """
-    standing = snapshot.after(())
+    current = snapshot.after(())
     decisions = []
     for event in events:
-        decision = decide(event, standing, now, policy)
-        standing.apply(decision.changes)
+        decision = decide(event, current, now, policy)
+        current.apply(decision.changes)
         decisions.append(decision)
     return decisions
 
@@ -139,12 +139,12 @@ def keys(event: e.Event) -> Keys:
 
 def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Decide a batch: all of it is done, or it is refused with every event of it that was refused."""
-    standing = snapshot.after(())
+    current = snapshot.after(())
     decisions = []
     for part in event.events:
-        decision = decide(part, standing, now, policy)
+        decision = decide(part, current, now, policy)
         if not isinstance(decision.reply, Refused):
-            standing.apply(decision.changes)
+            current.apply(decision.changes)
         decisions.append(decision)
     refusals = tuple(
         (place, decision.reply)

@@ -105,7 +105,7 @@ FAULTS: Final = (
     Fault(
         "old-secret-survives-disabling",
         "a client that is enabled again has its old secret back",
-        wrapped("inherited_endings", "client_ended", old_secret_survives),
+        wrapped("inherited_endings", "end_all_of_client", old_secret_survives),
     ),
     Fault(
         "roles-handed-out-freely",

@@ -235,7 +235,7 @@ FAULTS: Final = (
     Fault(
         "grant-unregistered",
         "a client uses grants that it does not register",
-        wrapped("authentication", "registered_for", grant_unregistered),
+        wrapped("authentication", "authenticate_for_grant", grant_unregistered),
     ),
     Fault(
         "machine-refreshes",

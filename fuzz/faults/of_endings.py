@@ -239,12 +239,12 @@ FAULTS: Final = (
     Fault(
         "user-endings-forgotten",
         "what ends a user's sessions does not",
-        wrapped("inherited_endings", "user_ended", not_an_ending),
+        wrapped("inherited_endings", "end_all_of_user", not_an_ending),
     ),
     Fault(
         "client-endings-forgotten",
         "disabling or deleting a client ends nothing",
-        wrapped("inherited_endings", "client_ended", not_an_ending),
+        wrapped("inherited_endings", "end_all_of_client", not_an_ending),
     ),
     Fault(
         "enabled-user-revives",

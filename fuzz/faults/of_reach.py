@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from fuzz.faults.planting import Fault, Plant, Wrap, wrapped
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import allowed, exceeds, roles_of
+from ostiary_core.oauth.authentication import check_permission, exceeds, roles_of
 from ostiary_core.users import role
 from ostiary_core.users import user_administration as people
 
@@ -15,7 +15,7 @@ __all__ = ["FAULTS"]
 
 def find_anybody(caller: Any, permission: Any, user_id: str, snapshot: Any, now: Any) -> Any:
     """The account, whatever it holds, for whoever has the permission."""
-    who = allowed(caller, permission, snapshot, now)
+    who = check_permission(caller, permission, snapshot, now)
     user = snapshot.user(user_id)
     if isinstance(who, Why):
         return who

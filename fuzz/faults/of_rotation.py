@@ -11,7 +11,7 @@ from ostiary_core.model.records import Session, revised
 from ostiary_core.model.secret import draw_token
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session as machine
-from ostiary_core.oauth.scopes import beyond, narrowed
+from ostiary_core.oauth.scopes import is_beyond, narrow_scopes
 from ostiary_core.oauth.session import SessionState
 
 __all__ = ["FAULTS", "changed"]
@@ -114,7 +114,7 @@ def user_agent_unchecked(original: Original) -> Original:
 
 def scope_before_rotation(original: Original) -> Original:
     def rotate(session: Any, spent: Any, client: Any, scopes: Any, *rest: Any) -> Any:
-        if beyond(scopes, session.scopes):
+        if is_beyond(scopes, session.scopes):
             return refused(Why.SCOPE_TOO_WIDE)
         return original(session, spent, client, scopes, *rest)
 
@@ -203,7 +203,7 @@ def replay_late_forgiven(original: Original) -> Original:
 def narrower_narrows_session(original: Original) -> Original:
     def rotate(session: Any, spent: Any, client: Any, scopes: Any, *rest: Any) -> Any:
         decision = original(session, spent, client, scopes, *rest)
-        return changed(decision, scopes=narrowed(scopes, session.scopes))
+        return changed(decision, scopes=narrow_scopes(scopes, session.scopes))
 
     return rotate
 

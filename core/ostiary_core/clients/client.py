@@ -45,8 +45,8 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType, revised
 from ostiary_core.model.secret import Entropy, draw_client_secret
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import Person, actor_id_of, allowed
-from ostiary_core.oauth.inherited_endings import client_ended
+from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission
+from ostiary_core.oauth.inherited_endings import end_all_of_client
 
 __all__ = [
     "built_in_client",
@@ -83,7 +83,7 @@ def built_in_client(client_id: str, now: Instant) -> Client:
 
 def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
     """Register a new client; only this answer shows its secret in plain text."""
-    who = allowed(event.caller, Permission.CLIENT_CREATE, snapshot, now)
+    who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     fields = read_client_fields(event.fields)
@@ -97,10 +97,10 @@ def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decis
 def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
     """Import one row of a sheet: register the client or, with `replace`, change the one there is."""
     client_id = event.fields.get("clientId")
-    standing = snapshot.client(client_id) if isinstance(client_id, str) else None
-    if event.replace and standing is not None and standing.deleted_at is None:
-        changed = ClientChanged(caller=event.caller, client_id=standing.client_id, fields=event.fields)
-        is_same = read_client_fields(event.fields, standing) == read_client_fields({}, standing)
+    stored = snapshot.client(client_id) if isinstance(client_id, str) else None
+    if event.replace and stored is not None and stored.deleted_at is None:
+        changed = ClientChanged(caller=event.caller, client_id=stored.client_id, fields=event.fields)
+        is_same = read_client_fields(event.fields, stored) == read_client_fields({}, stored)
         unchanged = pass_over_row(event.caller, Permission.CLIENT_UPDATE, is_same, snapshot, now)
         return unchanged or change(changed, snapshot, now)
     new = ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
@@ -109,7 +109,7 @@ def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decis
 
 def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one client, which may be one of the backend's own."""
-    who = allowed(event.caller, Permission.CLIENT_LIST, snapshot, now)
+    who = check_permission(event.caller, Permission.CLIENT_LIST, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     client = snapshot.client(event.client_id)
@@ -193,7 +193,7 @@ def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision
     who, client = found
     if not client.enabled:
         return Decision(ClientKnown(client))
-    disabled = client_ended(client, Why.CLIENT_DISABLED, now, enabled=False)
+    disabled = end_all_of_client(client, Why.CLIENT_DISABLED, now, enabled=False)
     return Decision(
         ClientKnown(disabled),
         (Update(client, disabled),),
@@ -207,7 +207,7 @@ def delete(event: ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(found, Why):
         return refused(found)
     who, client = found
-    deleted = client_ended(client, Why.CLIENT_DELETED, now, enabled=False, deleted_at=now)
+    deleted = end_all_of_client(client, Why.CLIENT_DELETED, now, enabled=False, deleted_at=now)
     return Decision(
         Done(),
         (Update(client, deleted),),
@@ -219,7 +219,7 @@ def find_changeable(
     caller: Caller, permission: Permission, client_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, Client] | Why:
     """Find the client that the caller may change: one that exists and is not the backend's own."""
-    who = allowed(caller, permission, snapshot, now)
+    who = check_permission(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return who
     if client_id in BUILT_IN_CLIENTS:

@@ -112,48 +112,48 @@ def is_redirect_uri(text: str) -> bool:
 
 
 def read_client_fields(
-    fields: Mapping[str, object], standing: Client | None = None
+    fields: Mapping[str, object], stored: Client | None = None
 ) -> ClientFields | tuple[FieldFault, ...]:
     """Read the fields of a new client, or of `stored` with some replaced; else return every fault."""
     reader = FieldReader(fields, _KNOWN)
-    client_id = reader.text("clientId", None if standing is None else standing.client_id, 64)
-    if standing is not None and reader.given("clientId") and client_id != standing.client_id:
+    client_id = reader.text("clientId", None if stored is None else stored.client_id, 64)
+    if stored is not None and reader.has_field("clientId") and client_id != stored.client_id:
         reader.fault("clientId", FieldRule.IMMUTABLE)
     elif client_id and _CLIENT_ID.fullmatch(client_id) is None:
         reader.fault("clientId", FieldRule.CLIENT_ID)
     elif client_id in RESERVED:
         reader.fault("clientId", FieldRule.RESERVED)
-    enabled = reader.truth("enabled", standing is None or standing.enabled)
-    if standing is not None:
-        reader.unchanged("enabled", standing.enabled)
-    name = reader.text("name", None if standing is None else standing.name, _LONGEST_NAME)
-    redirect_uris = reader.texts("redirectUris", () if standing is None else standing.redirect_uris)
+    enabled = reader.boolean("enabled", stored is None or stored.enabled)
+    if stored is not None:
+        reader.require_unchanged("enabled", stored.enabled)
+    name = reader.text("name", None if stored is None else stored.name, _LONGEST_NAME)
+    redirect_uris = reader.texts("redirectUris", () if stored is None else stored.redirect_uris)
     for place, uri in enumerate(redirect_uris):
         if not is_redirect_uri(uri):
             reader.fault(f"redirectUris.{place}", FieldRule.REDIRECT_URI)
     if len(redirect_uris) > _MOST_URIS:
         reader.fault("redirectUris", FieldRule.TOO_LONG)
-    grants = reader.texts("grantTypes", () if standing is None else standing.grant_types)
+    grants = reader.texts("grantTypes", () if stored is None else stored.grant_types)
     grant_types = _read_grant_types(reader, "grantTypes", grants)
-    if not grants and (standing is None or reader.given("grantTypes")):
+    if not grants and (stored is None or reader.has_field("grantTypes")):
         reader.fault("grantTypes", FieldRule.REQUIRED)
     if GrantType.AUTHORIZATION_CODE in grant_types and not redirect_uris:
         reader.fault("redirectUris", FieldRule.REDIRECT_URI_NEEDED)
-    scopes = reader.texts("scopes", () if standing is None else standing.scopes)
+    scopes = reader.texts("scopes", () if stored is None else stored.scopes)
     _require_within(reader, "scopes", scopes, SCOPES, FieldRule.SCOPE)
-    automatic = reader.texts("autoApproveScopes", () if standing is None else standing.auto_approve_scopes)
+    automatic = reader.texts("autoApproveScopes", () if stored is None else stored.auto_approve_scopes)
     _require_within(reader, "autoApproveScopes", automatic, scopes, FieldRule.AUTO_APPROVE_SCOPE)
     access, refresh = ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
     access_token_seconds = reader.number(
         "accessTokenTtl",
-        access.default if standing is None else standing.access_token_seconds,
+        access.default if stored is None else stored.access_token_seconds,
         access.least,
         access.most,
         FieldRule.ACCESS_LIFETIME,
     )
     refresh_token_seconds = reader.number(
         "refreshTokenTtl",
-        refresh.default if standing is None else standing.refresh_token_seconds,
+        refresh.default if stored is None else stored.refresh_token_seconds,
         refresh.least,
         refresh.most,
         FieldRule.REFRESH_LIFETIME,

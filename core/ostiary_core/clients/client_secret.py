@@ -6,7 +6,7 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
   earlier reset had let live on: at most two secrets of a client work.
 - With `keepOldForSeconds` the old one works until that time is over, so that a client on many machines can
   change to the new one without a failed request. It can be ended before.
-- Disabling or deleting the client ends the old secret for good (`inherited_endings.client_ended`).
+- Disabling or deleting the client ends the old secret for good (`inherited_endings.end_all_of_client`).
 - When each was last used is noted so that an administrator sees whether the old one is still needed. It is
   kept to the minute: whoever authenticates a thousand times a second must not write a thousand times.
 - A wrong secret is `invalid_client`, however often it comes (READINGS 38): nobody guesses 256 random bits.

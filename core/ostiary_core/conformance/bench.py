@@ -82,15 +82,15 @@ def difference(found: Contents, expected: Contents) -> str | None:
         by_key = {record.key: record for record in held}
         wanted = {record.key: record for record in right}
         for key, record in wanted.items():
-            standing = by_key.get(key)
-            if standing is None:
+            stored = by_key.get(key)
+            if stored is None:
                 return f"an insert was lost: a record of table {table.name} is missing"
-            if standing.revision < record.revision:
+            if stored.revision < record.revision:
                 return (
                     f"an update was lost: a record of table {table.name} stands at revision "
-                    f"{standing.revision} where {record.revision} was written"
+                    f"{stored.revision} where {record.revision} was written"
                 )
-            if standing != record:
+            if stored != record:
                 return f"a record of table {table.name} does not hold what was written under its key"
         if by_key.keys() - wanted.keys():
             return f"a delete was forgotten, or a write was kept that should not be, in table {table.name}"

@@ -200,27 +200,27 @@ def a_write_of_an_older_revision_loses(bench: Bench) -> None:
 
 def a_write_of_any_other_revision_loses(bench: Bench) -> None:
     """Check that a write of a later revision loses too: a record deleted and made again counts from 1."""
-    for standing, read in ((1, 2), (1, 9), (3, 1), (3, 2), (3, 4)):
+    for stored, read in ((1, 2), (1, 9), (3, 1), (3, 2), (3, 4)):
         for late in (lambda before: Update(before, revised(before, name="late")), Delete):
             store = bench.make()
             for change in _up_to(9):
                 store.write([change])
             store.write([Delete(replace(_role("r"), revision=9))])
-            for change in _up_to(standing):
+            for change in _up_to(stored):
                 store.write([change])
             change = late(replace(_role("r"), revision=read))
             what = "an update" if isinstance(change, Update) else "a delete"
-            which = "a later" if read > standing else "an older"
+            which = "a later" if read > stored else "an older"
             _must_lose(store, [change], f"{what} of {which} revision than the one that stands was accepted")
 
 
 def _up_to(revision: int) -> Iterator[Change]:
     """Make the changes that bring a new role to this revision."""
-    standing = _role("r")
-    yield Insert(standing)
-    while standing.revision < revision:
-        before, standing = standing, revised(standing)
-        yield Update(before, standing)
+    stored = _role("r")
+    yield Insert(stored)
+    while stored.revision < revision:
+        before, stored = stored, revised(stored)
+        yield Update(before, stored)
 
 
 def a_write_to_a_record_that_is_gone_loses(bench: Bench) -> None:
@@ -234,29 +234,29 @@ def a_write_to_a_record_that_is_gone_loses(bench: Bench) -> None:
 def one_lost_race_takes_every_write_with_it(bench: Bench) -> None:
     """Check that one lost race, anywhere among the writes of a turn, loses all of them."""
     store = bench.make()
-    standing, doomed = _role("standing"), _role("doomed")
-    store.write([Insert(standing), Insert(doomed)])
+    stored, doomed = _role("stored"), _role("doomed")
+    store.write([Insert(stored), Insert(doomed)])
     for place in range(4):
         writes: list[Change] = [
             Insert(_role("new")),
-            Update(standing, revised(standing, name="changed")),
+            Update(stored, revised(stored, name="changed")),
             Delete(doomed),
         ]
         writes.insert(place, Insert(_name("fine")))
-        writes.insert(place, Insert(_role("standing")))
+        writes.insert(place, Insert(_role("stored")))
         _must_lose(store, writes, "an insert over an existing record was accepted among other writes")
 
 
 def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
     """Check that a crash between any two writes of a turn leaves the store as it was before the turn."""
     store = bench.make()
-    standing, doomed = _role("standing"), _role("doomed")
-    store.write([Insert(standing), Insert(doomed)])
+    stored, doomed = _role("stored"), _role("doomed")
+    store.write([Insert(stored), Insert(doomed)])
     before = Contents.of(store)
     for place in range(4):
         changes: list[Change] = [
             Insert(_role("new")),
-            Update(standing, revised(standing, name="changed")),
+            Update(stored, revised(stored, name="changed")),
             Delete(doomed),
         ]
         try:

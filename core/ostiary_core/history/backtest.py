@@ -19,7 +19,7 @@ from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 
-__all__ = ["RECORDED", "Difference", "Replay", "Rules", "Verdict", "replay"]
+__all__ = ["RECORDED", "Backtest", "Difference", "Rules", "Verdict", "backtest"]
 
 
 class Verdict(StrEnum):
@@ -46,7 +46,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
+class Backtest:
     """The result of running a trail under two sets of rules."""
 
     entries: int
@@ -67,7 +67,7 @@ class Replay:
         return tuple(difference for difference in self.differences if difference.verdict is verdict)
 
 
-def replay(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RECORDED) -> Replay:
+def backtest(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RECORDED) -> Backtest:
     """Run `entries`, in any order, under `recorded` and under `otherwise`. One that comes twice, as where two
     exports overlap, counts once."""
     in_order = sorted(dict.fromkeys(entries), key=lambda entry: (entry.at, entry.number))
@@ -86,7 +86,7 @@ def replay(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = RE
         elif was.is_issued is not would.is_issued and session_id not in differences:
             differences[session_id] = _difference(entry, was, would)
     explained = [one for name, one in differences.items() if name not in unlike]
-    return Replay(
+    return Backtest(
         entries=len(in_order),
         sessions=len(first.lives),
         refreshes=refreshes,

@@ -13,7 +13,7 @@ from ostiary_core.model.decision import Decision, Done, FieldFault, refused
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import allowed
+from ostiary_core.oauth.authentication import check_permission
 
 __all__ = ["merge_edits", "pass_over_row"]
 
@@ -32,11 +32,11 @@ def merge_edits(
     if shown is None:
         return fields
     asked = {name: value for name, value in fields.items() if name not in shown or shown[name] != value}
-    standing = read({})
+    stored = read({})
     faults = tuple(
         FieldFault(name, Why.CHANGED_MEANWHILE)
         for name, value in asked.items()
-        if name in shown and standing not in (read({name: shown[name]}), read({name: value}))
+        if name in shown and stored not in (read({name: shown[name]}), read({name: value}))
     )
     return faults or asked
 
@@ -48,7 +48,7 @@ def pass_over_row(
 
     So a sheet can come back with what its bringer may not change: what is built in, and who is out of reach.
     """
-    who = allowed(caller, permission, snapshot, now)
+    who = check_permission(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     return Decision(Done()) if says_what_stands else None

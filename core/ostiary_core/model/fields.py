@@ -27,7 +27,7 @@ class FieldReader:
         """Note that the field `path` broke `rule`."""
         self._faults.setdefault(path, FieldFault(path, rule))
 
-    def given(self, path: str) -> bool:
+    def has_field(self, path: str) -> bool:
         """Whether the object has a field `path`."""
         return path in self._fields
 
@@ -66,7 +66,7 @@ class FieldReader:
             self.fault(path, FieldRule.DUPLICATE)
         return tuple(value)
 
-    def truth(self, path: str, default: bool) -> bool:
+    def boolean(self, path: str, default: bool) -> bool:
         """Read a boolean."""
         value = self._fields.get(path, default)
         if isinstance(value, bool):
@@ -85,7 +85,7 @@ class FieldReader:
             return value
         return default
 
-    def unchanged(self, path: str, standing: object) -> None:
+    def require_unchanged(self, path: str, stored: object) -> None:
         """Check that a field that cannot be changed here is missing or sent back as it is."""
-        if self.given(path) and self._fields[path] != standing:
+        if self.has_field(path) and self._fields[path] != stored:
             self.fault(path, FieldRule.IMMUTABLE)

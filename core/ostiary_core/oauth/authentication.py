@@ -18,16 +18,16 @@ from ostiary_core.oauth.session import SessionState, state_of
 __all__ = [
     "Person",
     "actor_id_of",
-    "allowed",
     "authenticate_client",
+    "authenticate_for_grant",
+    "check_permission",
     "exceeds",
+    "find_person_free_to_act",
+    "find_roles",
     "is_authenticated",
     "is_super_administrator",
     "permissions_of",
     "person",
-    "person_free_to_act",
-    "registered_for",
-    "roles_named",
     "roles_of",
 ]
 
@@ -75,7 +75,7 @@ def _is_one_of(credentials: ClientCredentials, present: Digest, old: Digest | No
     )
 
 
-def registered_for(
+def authenticate_for_grant(
     grant: GrantType, credentials: ClientCredentials, snapshot: Snapshot, now: Instant
 ) -> Client | Why:
     """Authenticate the client and check that it registers `grant`; else say why not."""
@@ -104,14 +104,14 @@ def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     return Why.NOT_SIGNED_IN if user is None else Person(user, session)
 
 
-def person_free_to_act(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
+def find_person_free_to_act(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     """Return the signed-in user, unless a forced password change comes first."""
     who = person(caller, snapshot, now)
     is_held_up = isinstance(who, Person) and who.user.must_change_password
     return Why.PASSWORD_MUST_CHANGE if is_held_up else who
 
 
-def roles_named(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
+def find_roles(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]:
     """Return those of the named roles that exist."""
     found = (snapshot.role(role_id) for role_id in role_ids)
     return tuple(role for role in found if role is not None)
@@ -119,7 +119,7 @@ def roles_named(role_ids: Iterable[str], snapshot: Snapshot) -> tuple[Role, ...]
 
 def roles_of(user: User, snapshot: Snapshot) -> tuple[Role, ...]:
     """The roles of `user` that exist."""
-    return roles_named(user.role_ids, snapshot)
+    return find_roles(user.role_ids, snapshot)
 
 
 def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
@@ -148,13 +148,13 @@ def exceeds(roles: tuple[Role, ...], who: Person | Operator, snapshot: Snapshot)
     return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= held for role in roles)
 
 
-def allowed(
+def check_permission(
     caller: Caller, permission: Permission, snapshot: Snapshot, now: Instant
 ) -> Person | Operator | Why:
     """Return the caller if signed in, past a forced password change, with `permission`; else why not."""
     if isinstance(caller, Operator):
         return caller
-    who = person_free_to_act(caller, snapshot, now)
+    who = find_person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return who
     return who if permission.value in permissions_of(who.user, snapshot) else Why.PERMISSION_MISSING

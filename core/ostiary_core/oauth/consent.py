@@ -39,7 +39,7 @@ from ostiary_core.model.records import AuthorizationCode, Client, Consent, Grant
 from ostiary_core.model.secret import Entropy, Secret, draw_token
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code as authorization_code
-from ostiary_core.oauth.authentication import Person, person_free_to_act
+from ostiary_core.oauth.authentication import Person, find_person_free_to_act
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
 from ostiary_core.oauth.scopes import parse_scope
@@ -105,7 +105,7 @@ def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
 
 def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
     """Withdraw a consent, which ends the client's sessions and codes of this user."""
-    who = person_free_to_act(event.caller, snapshot, now)
+    who = find_person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     client = snapshot.client(event.client_id)
@@ -138,7 +138,7 @@ def _check_request(
     caller: SignedIn, asked: AuthorizationParameters, snapshot: Snapshot, now: Instant
 ) -> _Request | Refused:
     """Check the parameters of an authorization request; refuse for the first fault in the order of `Why`."""
-    who = person_free_to_act(caller, snapshot, now)
+    who = find_person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return Refused(who)
     if asked.undecodable:

@@ -20,7 +20,7 @@ from ostiary_core.model.records import (
 )
 from ostiary_core.model.why import Why
 
-__all__ = ["client_ended", "epochs_now", "inherited_ending", "user_ended"]
+__all__ = ["end_all_of_client", "end_all_of_user", "epochs_now", "inherited_ending"]
 
 
 def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Epochs:
@@ -58,7 +58,7 @@ def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> W
     return None
 
 
-def user_ended(user: User, why: Why, now: Instant, **changes: Any) -> User:
+def end_all_of_user(user: User, why: Why, now: Instant, **changes: Any) -> User:
     """Return `user` with `changes`, under a new epoch: all sessions and unredeemed codes end."""
     return revised(
         user,
@@ -71,7 +71,7 @@ def user_ended(user: User, why: Why, now: Instant, **changes: Any) -> User:
     )
 
 
-def client_ended(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
+def end_all_of_client(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
     """Return `client` with `changes`, under a new epoch: sessions, unredeemed codes and old secret end."""
     return revised(
         client,

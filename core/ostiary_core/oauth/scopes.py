@@ -2,7 +2,7 @@
 
 from typing import Final
 
-__all__ = ["SCOPES", "USER_READ", "beyond", "narrowed", "parse_scope"]
+__all__ = ["SCOPES", "USER_READ", "is_beyond", "narrow_scopes", "parse_scope"]
 
 USER_READ: Final = "user.read"
 
@@ -19,13 +19,13 @@ def parse_scope(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(scope for scope in text.split(" ") if scope))
 
 
-def beyond(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> bool:
+def is_beyond(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> bool:
     """Whether a request asks for more scopes than were granted."""
     return requested is not None and not set(requested) <= set(granted)
 
 
-def narrowed(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> tuple[str, ...]:
+def narrow_scopes(requested: tuple[str, ...] | None, granted: tuple[str, ...]) -> tuple[str, ...]:
     """The scopes of a refreshed access token: those requested if all were granted, else those granted."""
-    if not requested or beyond(requested, granted):
+    if not requested or is_beyond(requested, granted):
         return granted
     return tuple(scope for scope in granted if scope in requested)

@@ -49,7 +49,7 @@ from ostiary_core.model.records import (
 from ostiary_core.model.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import inherited_ending
-from ostiary_core.oauth.scopes import beyond, narrowed
+from ostiary_core.oauth.scopes import is_beyond, narrow_scopes
 
 __all__ = [
     "SessionState",
@@ -216,13 +216,13 @@ def _rotate(
         session,
         generation=session.generation + 1,
         access_digest=access.digest,
-        access_scopes=narrowed(scopes, session.scopes),
+        access_scopes=narrow_scopes(scopes, session.scopes),
         access_expires_at=min(later(now, client.access_token_seconds), session.expires_at),
         salt=salt,
         rotated_at=now,
         rotated_user_agent=user_agent,
     )
-    refusal = Why.SCOPE_TOO_WIDE if beyond(scopes, session.scopes) else None
+    refusal = Why.SCOPE_TOO_WIDE if is_beyond(scopes, session.scopes) else None
     reply: Reply = (
         _token_response(rotated, access, refresh_token, now) if refusal is None else Refused(refusal)
     )
@@ -243,7 +243,7 @@ def _repeat(
 ) -> Decision:
     """Answer a safe retry with the same pair; nothing is written, so the grace never gets longer
     (READINGS 2)."""
-    if beyond(scopes, session.scopes):
+    if is_beyond(scopes, session.scopes):
         return refused(Why.SCOPE_TOO_WIDE)
     access = successor(salt, ACCESS_LABEL, spent)
     refresh_token = successor(salt, REFRESH_LABEL, spent)

@@ -18,16 +18,16 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import GrantType, SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code, session
-from ostiary_core.oauth.authentication import authenticate_client, registered_for
+from ostiary_core.oauth.authentication import authenticate_client, authenticate_for_grant
 from ostiary_core.oauth.inherited_endings import epochs_now
-from ostiary_core.oauth.scopes import beyond
+from ostiary_core.oauth.scopes import is_beyond
 
 __all__ = ["introspect", "issue_to_client", "redeem", "refresh", "refuse_grant", "revoke"]
 
 
 def redeem(event: CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Exchange a code at `/token` (RFC 6749 §4.1.3). The grant is checked before the code is read."""
-    client = registered_for(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot, now)
+    client = authenticate_for_grant(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot, now)
     if isinstance(client, Why):
         return refused(client)
     return code.redeem(event, client, snapshot, now, policy)
@@ -35,7 +35,7 @@ def redeem(event: CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy
 
 def refresh(event: RefreshRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Exchange a refresh token at `/token` (RFC 6749 §6)."""
-    client = registered_for(GrantType.REFRESH_TOKEN, event.credentials, snapshot, now)
+    client = authenticate_for_grant(GrantType.REFRESH_TOKEN, event.credentials, snapshot, now)
     if isinstance(client, Why):
         return refused(client)
     if event.refresh_token is None:
@@ -56,12 +56,12 @@ def refresh(event: RefreshRequested, snapshot: Snapshot, now: Instant, policy: P
 
 def issue_to_client(event: ClientCredentialsRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Issue client credentials tokens (RFC 6749 §4.4): no user and no refresh token (READINGS 11)."""
-    client = registered_for(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot, now)
+    client = authenticate_for_grant(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot, now)
     if isinstance(client, Why):
         return refused(client)
     if not client.scopes:
         return refused(Why.NO_SCOPE_REGISTERED)
-    if beyond(event.scopes, client.scopes):
+    if is_beyond(event.scopes, client.scopes):
         return refused(Why.SCOPE_UNREGISTERED)
     _, issued, changes, fact = session.start(
         kind=SessionKind.CLIENT_CREDENTIALS,

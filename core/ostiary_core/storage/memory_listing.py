@@ -102,7 +102,7 @@ def _users(store: Plain) -> list[User]:
 
 
 def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[OnlineSession]:
-    standing: dict[RawKey, Record | None] = {
+    stored: dict[RawKey, Record | None] = {
         record.key: record
         for table in (Table.CONSENT, Table.USER, Table.CLIENT)
         for record in store.records(table)
@@ -110,7 +110,7 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
     for session in store.records(Table.SESSION):
         if not isinstance(session, Session) or (of_users_only and session.user_id is None):
             continue
-        needed: dict[RawKey, Record | None] = {key: standing.get(key) for key in references(session)}
+        needed: dict[RawKey, Record | None] = {key: stored.get(key) for key in references(session)}
         snapshot = Snapshot(needed)
         if state_of(session, snapshot, now) is not SessionState.ACTIVE:
             continue

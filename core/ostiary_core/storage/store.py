@@ -158,8 +158,8 @@ class MemoryStore:
         for change in changes:
             before, after = _before_and_after(change)
             key = _key(change)
-            standing = self._tables[key.table].get(key.id)
-            if (standing and standing.revision) != (before and before.revision):
+            stored = self._tables[key.table].get(key.id)
+            if (stored and stored.revision) != (before and before.revision):
                 raise LostRace(f"a record of table {key.table.name} is not at the revision it was read at")
             if isinstance(after, Session) and self._holds_token_of_another(after):
                 raise LostRace("an access token is that of another session")

@@ -46,40 +46,40 @@ class FailureBackoff:
     def __init__(self, *, free_failures: int, most: int) -> None:
         self._free_failures = free_failures
         self._most = most
-        self._standings: dict[tuple[str, ...], Failures] = {}
+        self._counters: dict[tuple[str, ...], Failures] = {}
         self._shared: dict[int, Failures] = {}
         self._cleared_at = Monotonic(0)
 
     def of(self, caller: tuple[str, ...], now: Monotonic) -> Failures:
         """The failures of a caller, without those forgotten by `now`."""
-        standing = self._standings.get(caller)
-        if standing is None:
-            standing = self._begun(caller, now)
-        standing.drain(now)
-        return standing
+        counter = self._counters.get(caller)
+        if counter is None:
+            counter = self._add_caller(caller, now)
+        counter.drain(now)
+        return counter
 
-    def seconds_to_wait(self, standing: Failures, now: Monotonic) -> int:
+    def seconds_to_wait(self, counter: Failures, now: Monotonic) -> int:
         """The whole seconds until the next try, for `Retry-After`; 0 where there is nothing to wait for."""
-        over = standing.failures - self._free_failures
+        over = counter.failures - self._free_failures
         if over < 0:
             return 0
         wait_seconds = min(1 << over, _LONGEST_WAIT_SECONDS)
-        return seconds_until(standing.last_at + wait_seconds * SECOND_MS - now)
+        return seconds_until(counter.last_at + wait_seconds * SECOND_MS - now)
 
-    def count(self, standing: Failures) -> None:
+    def count(self, counter: Failures) -> None:
         """Count one more failure of a caller."""
-        standing.failures = min(standing.failures + 1, self._free_failures + _MOST_DOUBLINGS)
+        counter.failures = min(counter.failures + 1, self._free_failures + _MOST_DOUBLINGS)
 
     def __len__(self) -> int:
         """The number of callers with a counter of their own."""
-        return len(self._standings)
+        return len(self._counters)
 
-    def _begun(self, caller: tuple[str, ...], now: Monotonic) -> Failures:
-        if len(self._standings) >= self._most:
+    def _add_caller(self, caller: tuple[str, ...], now: Monotonic) -> Failures:
+        if len(self._counters) >= self._most:
             self._clear(now)
         fresh = Failures(failures=0, drained_at=now, last_at=now)
-        if len(self._standings) < self._most:
-            return self._standings.setdefault(caller, fresh)
+        if len(self._counters) < self._most:
+            return self._counters.setdefault(caller, fresh)
         slot = crc32("\x00".join(caller).encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS
         return self._shared.setdefault(slot, fresh)
 
@@ -88,9 +88,9 @@ class FailureBackoff:
         if now < self._cleared_at + MINUTE_MS:
             return
         self._cleared_at = now
-        for standing in self._standings.values():
-            standing.drain(now)
-        self._standings = {caller: each for caller, each in self._standings.items() if each.failures}
+        for counter in self._counters.values():
+            counter.drain(now)
+        self._counters = {caller: each for caller, each in self._counters.items() if each.failures}
 
 
 def address_of(source: str) -> str:

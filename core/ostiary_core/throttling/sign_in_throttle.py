@@ -36,7 +36,7 @@ class SignInThrottle:
         self, *, scale: float = 1.0, most_addresses: int = 20_000, most_acquaintances: int = 50_000
     ) -> None:
         free_failures = max(1, int(_FREE_FAILURES * scale))
-        self._standings = FailureBackoff(free_failures=free_failures, most=most_addresses)
+        self._backoff = FailureBackoff(free_failures=free_failures, most=most_addresses)
         self._most_acquaintances = most_acquaintances
         self._acquaintances: dict[tuple[str, str], None] = {}
 
@@ -47,22 +47,22 @@ class SignInThrottle:
         `account` is what the guess is about, in one spelling.
         """
         address = address_of(source)
-        standing = self._standings.of((address,), now)
+        counter = self._backoff.of((address,), now)
         if (address, account) not in self._acquaintances:
-            wait_seconds = self._standings.seconds_to_wait(standing, now)
+            wait_seconds = self._backoff.seconds_to_wait(counter, now)
             if wait_seconds:
                 return wait_seconds
             # Not moved by those who do not wait, or one of them could keep everybody else out.
-            standing.last_at = now
-        self._standings.count(standing)
+            counter.last_at = now
+        self._backoff.count(counter)
         return 0
 
     def succeeded(self, source: str, account: str, now: Monotonic) -> None:
         """Take back an admitted guess that was right; the account is known at this address from now on."""
         address = address_of(source)
-        standing = self._standings.of((address,), now)
+        counter = self._backoff.of((address,), now)
         is_new = (address, account) not in self._acquaintances
-        standing.failures = max(0, standing.failures - (2 if is_new else 1))
+        counter.failures = max(0, counter.failures - (2 if is_new else 1))
         self._acquaintances.pop((address, account), None)
         self._acquaintances[address, account] = None
         if len(self._acquaintances) > self._most_acquaintances:

@@ -50,13 +50,13 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth import session
 from ostiary_core.oauth.authentication import (
     Person,
-    allowed,
+    check_permission,
+    find_person_free_to_act,
     permissions_of,
     person,
-    person_free_to_act,
     roles_of,
 )
-from ostiary_core.oauth.inherited_endings import epochs_now, user_ended
+from ostiary_core.oauth.inherited_endings import end_all_of_user, epochs_now
 
 __all__ = [
     "all_ended_fact",
@@ -157,24 +157,24 @@ def sign_out(event: SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
 
 def end_own_session(event: OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
     """End one session of the caller; a session of anybody else is not found."""
-    who = person_free_to_act(event.caller, snapshot, now)
+    who = find_person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    standing = snapshot.session(event.session_id)
+    stored = snapshot.session(event.session_id)
     if (
-        standing is None
-        or standing.user_id != who.user.user_id
-        or session.state_of(standing, snapshot, now) is not session.SessionState.ACTIVE
+        stored is None
+        or stored.user_id != who.user.user_id
+        or session.state_of(stored, snapshot, now) is not session.SessionState.ACTIVE
     ):
         return refused(Why.NOT_FOUND)
-    changes, fact = session.end(standing, Why.SIGNED_OUT, now)
+    changes, fact = session.end(stored, Why.SIGNED_OUT, now)
     return Decision(Done(), changes, (fact,))
 
 
 def show_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Tell callers who they are and what they may do; refuse those without the permission asked for."""
     if event.permission is not None:
-        may = allowed(event.caller, event.permission, snapshot, now)
+        may = check_permission(event.caller, event.permission, snapshot, now)
         if isinstance(may, Why):
             return refused(may)
     if isinstance(event.caller, Operator):
@@ -207,7 +207,7 @@ def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, po
     return end_other_sessions(
         who,
         Why.PASSWORD_CHANGED,
-        user_ended(
+        end_all_of_user(
             who.user,
             Why.PASSWORD_CHANGED,
             now,
@@ -239,7 +239,9 @@ def refuse_wrong_password(
             facts=(wrong,),
         )
     why = Why.CURRENT_PASSWORD_WRONG_REPEATEDLY
-    return refused(why, Update(user, user_ended(user, why, now)), facts=(wrong, all_ended_fact(user, why)))
+    return refused(
+        why, Update(user, end_all_of_user(user, why, now)), facts=(wrong, all_ended_fact(user, why))
+    )
 
 
 # --- shared

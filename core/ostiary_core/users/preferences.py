@@ -18,7 +18,7 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import revised
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import person_free_to_act
+from ostiary_core.oauth.authentication import find_person_free_to_act
 from ostiary_core.users.user_fields import LOCALES, is_timezone_name
 
 __all__ = ["choose_avatar", "choose_locale", "choose_timezone"]
@@ -46,7 +46,7 @@ def choose_avatar(event: AvatarChosen, snapshot: Snapshot, now: Instant) -> Deci
 def _change(
     caller: SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, now: Instant, **chosen: Any
 ) -> Decision:
-    who = person_free_to_act(caller, snapshot, now)
+    who = find_person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     if faults:

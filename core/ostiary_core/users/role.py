@@ -45,7 +45,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, revised
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import Person, actor_id_of, allowed, exceeds
+from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission, exceeds
 
 __all__ = ["change", "delete", "import_row", "permissions_in", "register", "show"]
 
@@ -71,7 +71,7 @@ def permissions_in(role: Role) -> tuple[str, ...]:
 
 def show(event: RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one role."""
-    who = allowed(event.caller, Permission.ROLE_LIST, snapshot, now)
+    who = check_permission(event.caller, Permission.ROLE_LIST, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     role = snapshot.role(event.role_id)
@@ -80,7 +80,7 @@ def show(event: RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
 
 def register(event: RoleRegistered, snapshot: Snapshot, now: Instant) -> Decision:
     """Register a new role."""
-    who = allowed(event.caller, Permission.ROLE_CREATE, snapshot, now)
+    who = check_permission(event.caller, Permission.ROLE_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     fields = _read(event.fields, None)
@@ -119,11 +119,11 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
 def import_row(event: RoleImported, snapshot: Snapshot, now: Instant) -> Decision:
     """Import one row of a sheet: register the role or, with `replace`, change the one of that code."""
     code = event.fields.get("code")
-    standing = snapshot.role(code) if isinstance(code, str) else None
-    if event.replace and standing is not None:
-        as_shown = replace(standing, permissions=permissions_in(standing))
+    stored = snapshot.role(code) if isinstance(code, str) else None
+    if event.replace and stored is not None:
+        as_shown = replace(stored, permissions=permissions_in(stored))
         is_same = _read(event.fields, as_shown) == _read({}, as_shown)
-        changed = RoleChanged(caller=event.caller, role_id=standing.role_id, fields=event.fields)
+        changed = RoleChanged(caller=event.caller, role_id=stored.role_id, fields=event.fields)
         unchanged = pass_over_row(event.caller, Permission.ROLE_UPDATE, is_same, snapshot, now)
         return unchanged or change(changed, snapshot, now)
     return register(RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
@@ -143,7 +143,7 @@ def delete(event: RoleDeleted, snapshot: Snapshot, now: Instant) -> Decision:
 def _find_role(
     caller: Caller, permission: Permission, role_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, Role] | Why:
-    who = allowed(caller, permission, snapshot, now)
+    who = check_permission(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return who
     role = snapshot.role(role_id)
@@ -152,18 +152,18 @@ def _find_role(
     return Why.ROLE_PROTECTED if role.built_in else (who, role)
 
 
-def _read(fields: Mapping[str, object], standing: Role | None) -> _RoleFields | tuple[FieldFault, ...]:
+def _read(fields: Mapping[str, object], stored: Role | None) -> _RoleFields | tuple[FieldFault, ...]:
     """Read the fields of a new role, or of `stored` with some replaced; else return every fault."""
     reader = FieldReader(fields, _KNOWN)
-    code = reader.text("code", None if standing is None else standing.role_id, 64)
-    if standing is not None:
-        reader.unchanged("code", standing.role_id)
+    code = reader.text("code", None if stored is None else stored.role_id, 64)
+    if stored is not None:
+        reader.require_unchanged("code", stored.role_id)
     elif code and _CODE.fullmatch(code) is None:
         reader.fault("code", FieldRule.ROLE_CODE)
     elif code in RESERVED:
         reader.fault("code", FieldRule.RESERVED)
-    name = reader.text("name", None if standing is None else standing.name, _LONGEST_NAME)
-    permissions = reader.texts("permissions", () if standing is None else standing.permissions)
+    name = reader.text("name", None if stored is None else stored.name, _LONGEST_NAME)
+    permissions = reader.texts("permissions", () if stored is None else stored.permissions)
     for place, permission in enumerate(permissions):
         if permission not in _PERMISSIONS:
             reader.fault(f"permissions.{place}", FieldRule.PERMISSION)

@@ -40,8 +40,8 @@ from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import TextCode, TextCodePurpose, User, revised
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import person_free_to_act
-from ostiary_core.oauth.inherited_endings import user_ended
+from ostiary_core.oauth.authentication import find_person_free_to_act
+from ostiary_core.oauth.inherited_endings import end_all_of_user
 from ostiary_core.users.own_account import all_ended_fact, end_other_sessions, refuse_wrong_password
 
 __all__ = [
@@ -63,7 +63,7 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
     count: tuple[Change, ...] = ()
     if event.purpose is TextCodePurpose.CHANGE_PHONE:
         caller = event.caller
-        who = Why.NOT_SIGNED_IN if caller is None else person_free_to_act(caller, snapshot, now)
+        who = Why.NOT_SIGNED_IN if caller is None else find_person_free_to_act(caller, snapshot, now)
         if isinstance(who, Why):
             return refused(who)
         wait_seconds = seconds_to_text_code(who.user, now, policy)
@@ -73,13 +73,13 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
         count = (Update(who.user, addressee),)
     if (known is None) is (event.purpose is TextCodePurpose.RESET_PASSWORD):
         return Decision(TextCodeDrawn(None), count)
-    standing = snapshot.text_code(text_code_key(event.purpose, event.phone))
-    if standing is not None and _is_pausing(standing, now, policy):
+    stored = snapshot.text_code(text_code_key(event.purpose, event.phone))
+    if stored is not None and _is_pausing(stored, now, policy):
         return Decision(TextCodeDrawn(None), count)
     secret = draw_text_code(event.entropy)
     digest = _digest(event.purpose, event.phone, secret)
     fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=None if addressee is None else addressee.user_id)
-    change = _store_code(event, digest, standing, now)
+    change = _store_code(event, digest, stored, now)
     return Decision(TextCodeDrawn(secret, addressee), (*count, change), (fact,))
 
 
@@ -101,31 +101,31 @@ def _find_recent_requests(user: User, now: Instant) -> tuple[Instant, ...]:
     )
 
 
-def _is_pausing(standing: TextCode, now: Instant, policy: Policy) -> bool:
+def _is_pausing(stored: TextCode, now: Instant, policy: Policy) -> bool:
     """Whether this number was sent a code less than the pause ago, or too many today."""
-    if now < later(standing.issued_at, policy.text_code_pause_seconds):
+    if now < later(stored.issued_at, policy.text_code_pause_seconds):
         return True
-    return standing.drawn >= policy.text_codes_a_day and now < later(standing.counted_from, _DAY_SECONDS)
+    return stored.drawn >= policy.text_codes_a_day and now < later(stored.counted_from, _DAY_SECONDS)
 
 
-def _store_code(event: TextCodeRequested, digest: Digest, standing: TextCode | None, now: Instant) -> Change:
-    if standing is None:
+def _store_code(event: TextCodeRequested, digest: Digest, stored: TextCode | None, now: Instant) -> Change:
+    if stored is None:
         return Insert(
             TextCode(purpose=event.purpose, phone=event.phone, digest=digest, issued_at=now, counted_from=now)
         )
-    if now < later(standing.counted_from, _DAY_SECONDS):
-        drawn, counted_from = standing.drawn + 1, standing.counted_from
+    if now < later(stored.counted_from, _DAY_SECONDS):
+        drawn, counted_from = stored.drawn + 1, stored.counted_from
     else:
         drawn, counted_from = 1, now
     again = revised(
-        standing, digest=digest, issued_at=now, wrong_tries=0, drawn=drawn, counted_from=counted_from
+        stored, digest=digest, issued_at=now, wrong_tries=0, drawn=drawn, counted_from=counted_from
     )
-    return Update(standing, again)
+    return Update(stored, again)
 
 
 def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Set a new number for a user who entered the code sent there and the current password."""
-    who = person_free_to_act(event.caller, snapshot, now)
+    who = find_person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     wrong = refuse_wrong_password(event, who, now, policy)
@@ -143,7 +143,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
     changed = end_other_sessions(
         who,
         Why.PHONE_CHANGED,
-        user_ended(user, Why.PHONE_CHANGED, now, phone=event.phone),
+        end_all_of_user(user, Why.PHONE_CHANGED, now, phone=event.phone),
         FactKind.PHONE_SET,
     )
     taken = Insert(phone_identifier(event.phone, user.user_id))
@@ -162,7 +162,7 @@ def reset_password_by_text_message(
     if user is None or not user.enabled or user.deleted_at is not None:
         return _refuse_wrong_code(None if user is None else user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
-    reset = user_ended(
+    reset = end_all_of_user(
         user,
         why,
         now,
@@ -182,16 +182,16 @@ def _spend(
     purpose: TextCodePurpose, phone: str, code: Secret, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> TextCode | tuple[Change, ...]:
     """Return the outstanding code if it was entered rightly and in time; else the change that counts it."""
-    standing = snapshot.text_code(text_code_key(purpose, phone))
+    stored = snapshot.text_code(text_code_key(purpose, phone))
     if (
-        standing is None
-        or standing.wrong_tries >= policy.text_code_tries
-        or now >= later(standing.issued_at, policy.text_code_seconds)
+        stored is None
+        or stored.wrong_tries >= policy.text_code_tries
+        or now >= later(stored.issued_at, policy.text_code_seconds)
     ):
         return ()
-    if not hmac.compare_digest(standing.digest, _digest(purpose, phone, code)):
-        return (Update(standing, revised(standing, wrong_tries=standing.wrong_tries + 1)),)
-    return standing
+    if not hmac.compare_digest(stored.digest, _digest(purpose, phone, code)):
+        return (Update(stored, revised(stored, wrong_tries=stored.wrong_tries + 1)),)
+    return stored
 
 
 def _refuse_wrong_code(user_id: str | None, *changes: Change) -> Decision:

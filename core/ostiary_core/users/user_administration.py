@@ -48,8 +48,15 @@ from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, User, revised
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import Person, actor_id_of, allowed, exceeds, roles_named, roles_of
-from ostiary_core.oauth.inherited_endings import user_ended
+from ostiary_core.oauth.authentication import (
+    Person,
+    actor_id_of,
+    check_permission,
+    exceeds,
+    find_roles,
+    roles_of,
+)
+from ostiary_core.oauth.inherited_endings import end_all_of_user
 from ostiary_core.users.user_fields import UserFields, read_user_fields
 
 __all__ = [
@@ -67,7 +74,7 @@ __all__ = [
 
 def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one account."""
-    who = allowed(event.caller, Permission.USER_LIST, snapshot, now)
+    who = check_permission(event.caller, Permission.USER_LIST, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     user = snapshot.user(event.user_id)
@@ -78,13 +85,13 @@ def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
 
 def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decision:
     """Register a new account."""
-    who = allowed(event.caller, Permission.USER_CREATE, snapshot, now)
+    who = check_permission(event.caller, Permission.USER_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     fields = _read(event.fields, None, event.faults, snapshot)
     if isinstance(fields, Refused):
         return Decision(fields)
-    if exceeds(roles_named(fields.role_ids, snapshot), who, snapshot):
+    if exceeds(find_roles(fields.role_ids, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     user = User(
         user_id=draw_id(event.entropy, "user"),
@@ -131,7 +138,7 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if fields == read_user_fields({}, user, ()):
         return Decision(UserKnown(user))
     moved = set(user.role_ids) ^ set(fields.role_ids)
-    if exceeds(roles_named(moved, snapshot), who, snapshot):
+    if exceeds(find_roles(moved, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
@@ -148,7 +155,7 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if fields.phone == user.phone:
         changed = revised(user, updated_at=now, **chosen)
     else:
-        changed = user_ended(user, Why.PHONE_CHANGED, now, **chosen)
+        changed = end_all_of_user(user, Why.PHONE_CHANGED, now, **chosen)
         facts.append(_ending_fact(user, who, Why.PHONE_CHANGED))
     taken = _find_taken_names(user, changed, snapshot)
     if taken:
@@ -163,9 +170,9 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
 def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decision:
     """Import one row of a sheet: register the account or, with `replace`, change the one of that name."""
     username = event.fields.get("username")
-    standing = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
-    if event.replace and standing is not None:
-        user = snapshot.user(standing.user_id)
+    stored = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
+    if event.replace and stored is not None:
+        user = snapshot.user(stored.user_id)
         is_same = (
             user is not None
             and event.password_hash is None
@@ -177,7 +184,7 @@ def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decisio
         if event.password_hash is not None:
             return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("password", FieldRule.IMMUTABLE),)))
         changed = UserChanged(
-            caller=event.caller, user_id=standing.user_id, fields=event.fields, faults=event.faults
+            caller=event.caller, user_id=stored.user_id, fields=event.fields, faults=event.faults
         )
         return change(changed, snapshot, now)
     new = UserRegistered(
@@ -216,7 +223,7 @@ def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
         return Decision(UserKnown(user))
     if _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
-    disabled = user_ended(user, Why.USER_DISABLED, now, enabled=False)
+    disabled = end_all_of_user(user, Why.USER_DISABLED, now, enabled=False)
     return Decision(
         UserKnown(disabled),
         (Update(user, disabled), *_recount_holders(user, disabled, snapshot)),
@@ -232,7 +239,7 @@ def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     who, user = found
     if _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
-    deleted = user_ended(user, Why.USER_DELETED, now, enabled=False, deleted_at=now)
+    deleted = end_all_of_user(user, Why.USER_DELETED, now, enabled=False, deleted_at=now)
     return Decision(
         Done(),
         (
@@ -251,7 +258,7 @@ def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now:
         return refused(found)
     who, user = found
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
-    reset = user_ended(
+    reset = end_all_of_user(
         user,
         why,
         now,
@@ -273,7 +280,7 @@ def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decisio
     if isinstance(found, Why):
         return refused(found)
     who, user = found
-    ended = user_ended(user, Why.USER_FORCED_OUT, now)
+    ended = end_all_of_user(user, Why.USER_FORCED_OUT, now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
 
 
@@ -281,10 +288,10 @@ def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decisio
 
 
 def _read(
-    given: Any, standing: User | None, outside: tuple[FieldFault, ...], snapshot: Snapshot
+    given: Any, stored: User | None, outside: tuple[FieldFault, ...], snapshot: Snapshot
 ) -> UserFields | Refused:
     """Read the fields of an account and check that the roles they name exist; else return every fault."""
-    fields = read_user_fields(given, standing, outside)
+    fields = read_user_fields(given, stored, outside)
     if isinstance(fields, tuple):
         return Refused(Why.FIELDS_INVALID, fields)
     faults = tuple(
@@ -299,7 +306,7 @@ def _find_account(
     caller: Caller, permission: Permission, user_id: str, snapshot: Snapshot, now: Instant
 ) -> tuple[Person | Operator, User] | Why:
     """Find the account that the caller may act on; one with more permissions is out of reach."""
-    who = allowed(caller, permission, snapshot, now)
+    who = check_permission(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return who
     user = snapshot.user(user_id)
@@ -332,7 +339,7 @@ def _recount_holders(before: User | None, after: User | None, snapshot: Snapshot
     """Write the roles whose number of holders changes when `after` replaces `before`."""
     changes = []
     ids = dict.fromkeys((*(before.role_ids if before else ()), *(after.role_ids if after else ())))
-    for role in roles_named(ids, snapshot):
+    for role in find_roles(ids, snapshot):
         held, holds = _holds(before, role), _holds(after, role)
         counted = revised(
             role,

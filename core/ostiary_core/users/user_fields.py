@@ -48,31 +48,31 @@ def is_timezone_name(text: str) -> bool:
 
 
 def read_user_fields(
-    fields: Mapping[str, object], standing: User | None, outside: tuple[FieldFault, ...]
+    fields: Mapping[str, object], stored: User | None, outside: tuple[FieldFault, ...]
 ) -> UserFields | tuple[FieldFault, ...]:
     """Read the fields of a new account, or of `stored` with some replaced; else return every fault.
 
     `outside` are the faults that the runtime found in what the core does not see.
     """
     reader = FieldReader(fields, _KNOWN)
-    username = reader.text("username", None if standing is None else standing.username, 64)
+    username = reader.text("username", None if stored is None else stored.username, 64)
     if username and not is_username(username):
         reader.fault("username", FieldRule.USERNAME)
-    name = reader.text("name", None if standing is None else standing.name, _LONGEST_NAME)
-    phone = reader.optional_text("phone", None if standing is None else standing.phone)
+    name = reader.text("name", None if stored is None else stored.name, _LONGEST_NAME)
+    phone = reader.optional_text("phone", None if stored is None else stored.phone)
     if phone is not None and not is_phone(phone):
         reader.fault("phone", FieldRule.PHONE)
-    enabled = reader.truth("enabled", standing is None or standing.enabled)
-    if standing is not None:
-        reader.unchanged("enabled", standing.enabled)
-    must_change = reader.truth("mustChangePassword", standing is None or standing.must_change_password)
-    role_ids = reader.texts("roleIds", () if standing is None else standing.role_ids)
+    enabled = reader.boolean("enabled", stored is None or stored.enabled)
+    if stored is not None:
+        reader.require_unchanged("enabled", stored.enabled)
+    must_change = reader.boolean("mustChangePassword", stored is None or stored.must_change_password)
+    role_ids = reader.texts("roleIds", () if stored is None else stored.role_ids)
     if len(role_ids) > _MOST_ROLES:
         reader.fault("roleIds", FieldRule.TOO_LONG)
-    locale = reader.optional_text("locale", None if standing is None else standing.locale)
+    locale = reader.optional_text("locale", None if stored is None else stored.locale)
     if locale is not None and locale not in LOCALES:
         reader.fault("locale", FieldRule.LOCALE)
-    timezone = reader.optional_text("timezone", None if standing is None else standing.timezone)
+    timezone = reader.optional_text("timezone", None if stored is None else stored.timezone)
     if timezone is not None and not is_timezone_name(timezone):
         reader.fault("timezone", FieldRule.TIMEZONE)
     for fault in outside:

@@ -18,7 +18,7 @@ from ostiary_core.events import (
     SignInAttempted,
     UserForcedOut,
 )
-from ostiary_core.history.backtest import RECORDED, Replay, Rules, Verdict, replay
+from ostiary_core.history.backtest import RECORDED, Backtest, Rules, Verdict, backtest
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Done, FactKind, LoginIssued, Refused, TokensIssued
 from ostiary_core.model.records import Table
@@ -70,15 +70,15 @@ class Trail(Backend):
         assert isinstance(self.store, MemoryStore)
         return self.store.audit()
 
-    def replay(self, otherwise: Rules, recorded: Rules = RECORDED) -> Replay:
-        return replay(self.trail(), otherwise, recorded)
+    def replay(self, otherwise: Rules, recorded: Rules = RECORDED) -> Backtest:
+        return backtest(self.trail(), otherwise, recorded)
 
 
 def test_under_its_own_policy_a_whole_life_goes_as_it_went() -> None:
     store = MemoryStore()
     for wave in a_life():
         store.turn(wave.events, wave.at)
-    found = replay(store.audit(), RECORDED)
+    found = backtest(store.audit(), RECORDED)
     assert found.unlike_the_trail == ()
     assert found.differences == ()
     assert found.ended == found.ended_otherwise == 1
@@ -197,14 +197,14 @@ def test_a_trail_that_begins_in_the_middle_is_replayed_from_the_first_rotation()
     here = Trail()
     saved = here.retried(45)
     rest = [entry for entry in here.trail() if entry.kind not in ("session-started", "code-used")]
-    assert [one.session_id for one in replay(rest, GRACE_60).of(Verdict.SAVED)] == [saved]
+    assert [one.session_id for one in backtest(rest, GRACE_60).of(Verdict.SAVED)] == [saved]
 
 
 def test_entries_that_come_twice_count_once() -> None:
     here = Trail()
     here.retried(45)
     once, overlapping = here.trail(), (*here.trail(), *here.trail()[2:], *here.trail())
-    assert replay(overlapping, GRACE_60) == replay(once, GRACE_60)
+    assert backtest(overlapping, GRACE_60) == backtest(once, GRACE_60)
 
 
 def test_a_session_that_is_said_to_have_begun_twice_began_the_first_time() -> None:
@@ -212,8 +212,8 @@ def test_a_session_that_is_said_to_have_begun_twice_began_the_first_time() -> No
     here.retried(45)
     [start] = [entry for entry in here.trail() if entry.kind is FactKind.SESSION_STARTED and entry.scopes]
     again = replace(start, number=0, at=here.trail()[-1].at)
-    found = replay((*here.trail(), again), GRACE_60)
-    assert found.differences == replay(here.trail(), GRACE_60).differences != ()
+    found = backtest((*here.trail(), again), GRACE_60)
+    assert found.differences == backtest(here.trail(), GRACE_60).differences != ()
 
 
 # --- the command line

@@ -6,7 +6,7 @@ from typing import Final, TextIO
 
 import click
 
-from ostiary_core.history.backtest import RECORDED, Difference, Replay, Rules, Verdict, replay
+from ostiary_core.history.backtest import RECORDED, Backtest, Difference, Rules, Verdict, backtest
 from ostiary_core.model.instant import SECOND_MS, iso_time
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.why import Why
@@ -56,7 +56,7 @@ def replay_trail(
         refresh_token_seconds=refresh_ttl or recorded.refresh_token_seconds,
     )
     try:
-        found = replay(read_trail(trail), otherwise, recorded)
+        found = backtest(read_trail(trail), otherwise, recorded)
     except BadLine as error:
         raise click.UsageError(f"{trail.name}, {error}") from None
     except UnicodeDecodeError:
@@ -67,7 +67,7 @@ def replay_trail(
         _tell(printer, found)
 
 
-def _document(found: Replay) -> dict[str, object]:
+def _document(found: Backtest) -> dict[str, object]:
     return {
         "entries": found.entries,
         "sessions": found.sessions,
@@ -109,7 +109,7 @@ _HEADINGS: Final = (
 )
 
 
-def _tell(printer: Printer, found: Replay) -> None:
+def _tell(printer: Printer, found: Backtest) -> None:
     say = printer.choose
     counted = (
         (say("Entries read", "读取的条目"), found.entries),

@@ -113,8 +113,8 @@ async def sent_truth(name: str) -> bool | Refused:
     if isinstance(content, Why):
         return Refused(content)
     reader = FieldReader(content, frozenset({name}))
-    value = reader.truth(name, False)
-    if not reader.given(name):
+    value = reader.boolean(name, False)
+    if not reader.has_field(name):
         reader.fault(name, FieldRule.REQUIRED)
     return Refused(Why.FIELDS_INVALID, reader.faults) if reader.faults else value
 
