@@ -1,4 +1,4 @@
-"""Loading records and writing changes over one connection, inside whatever transaction it is in."""
+"""Loads records and writes changes over one PostgreSQL connection, in the transaction it is in."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,14 +27,16 @@ _Row = Sequence[SQLValue]
 
 
 def holds(value: object) -> bool:
-    """Whether the database can hold this: text in UTF-8 without a NUL, and anything that is no text."""
+    """Whether the database can hold a value: text in UTF-8 without a NUL, and anything that is no text."""
     parts = value if isinstance(value, tuple) else (value,)
     return has_utf8(value) and not any(isinstance(part, str) and "\x00" in part for part in parts)
 
 
 def fetch(connection: Connection[Any], table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """The records of `table` under `identifiers`, those that there are, in one statement; in two by access
-    tokens, as one would look into two tables that may be distributed over machines."""
+    """Fetch the records of `table` under `identifiers`, as far as they exist, in one statement.
+
+    By access tokens in two, as one would look into two tables that may be distributed over machines.
+    """
     if table is Table.ACCESS_TOKEN:
         rows = connection.execute(SESSIONS_OF_ACCESS_TOKENS, [list(identifiers)]).fetchall()
         return fetch(connection, Table.SESSION, [session_id for (session_id,) in rows])
@@ -69,7 +71,7 @@ def write(connection: Connection[Any], changes: Iterable[Change], entries: Seque
 
 
 def _storable(row: list[SQLValue]) -> list[SQLValue]:
-    """The row with U+FFFD for each NUL, which text in PostgreSQL cannot hold.
+    """Put U+FFFD for each NUL in a row, which text in PostgreSQL cannot hold.
 
     No field lets one through but a User-Agent, where the HTTP parser does; one such header must not fail
     the turn that others share.
@@ -84,7 +86,7 @@ def _sent(connection: Connection[Any], statement: str, rows: list[_Row]) -> Curs
 
 
 def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
-    """For each table in order and each way of writing: the table's name, the statement and its rows."""
+    """Group changes by table and way of writing, in order: the table's name, the statement and its rows."""
     grouped: dict[tuple[Table, int], list[tuple[tuple[SQLValue, ...], _Row]]] = defaultdict(list)
     for change in changes:
         for way, row in _of_access_tokens(change):
@@ -113,7 +115,7 @@ def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
 
 
 def _of_access_tokens(change: Change) -> Iterator[tuple[int, tuple[SQLValue, ...]]]:
-    """What a change of a session does to the way to it."""
+    """The writes to the table of access tokens that a change of a session needs."""
     match change:
         case Insert(Session() as after):
             yield INSERT, (after.access_digest, after.session_id)

@@ -1,4 +1,4 @@
-"""Connections to the database: a pool that replaces broken ones, for as long as somebody asks for them."""
+"""Connections to the database: a pool that replaces broken ones, as long as somebody asks for them."""
 
 import math
 import time
@@ -44,7 +44,7 @@ these decides itself."""
 
 
 class _Reasons:
-    """Tells the log why there is no connection, and not the same again at once."""
+    """Logs why there is no connection to the database, but not the same reason again at once."""
 
     def __init__(self) -> None:
         self._told_at: dict[str, float] = {}
@@ -57,11 +57,11 @@ class _Reasons:
 
 
 class DatabaseStalled(psycopg.OperationalError):
-    """The database gave no answer within the time that there was for it."""
+    """The database gave no answer within the time that it had."""
 
 
 class BoundedConnection(Connection[Any]):
-    """Waits for the database no longer than it may, and has the log told why it cannot be had."""
+    """A connection that waits until a deadline at most, and logs why it cannot be made."""
 
     made_at = -math.inf
     """By `time.monotonic`."""
@@ -70,7 +70,10 @@ class BoundedConnection(Connection[Any]):
     closed."""
 
     def wait(self, gen: PQGen[RV], interval: float = _LOOKS_SECONDS, timeout: float | None = None) -> RV:
-        """As psycopg does, for which this is where a thread waits for the server."""
+        """Wait for the server as psycopg does, but no longer than until `deadline`.
+
+        psycopg calls it wherever a thread waits for the server.
+        """
         if self.deadline == math.inf:
             return super().wait(gen, interval, timeout)
         left_seconds = max(0.0, self.deadline - time.monotonic())
@@ -101,7 +104,7 @@ class BoundedConnection(Connection[Any]):
 
 
 def _settle(connection: Connection[Any]) -> None:
-    """What every connection needs: bounds on waiting, and a commit that is on the disk when it is told."""
+    """Set what every connection needs: bounds on waiting, and commits that are on disk when confirmed."""
     connection.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
     connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")
     connection.execute(
@@ -111,7 +114,7 @@ def _settle(connection: Connection[Any]) -> None:
 
 
 class Connections:
-    """As many connections as there are callers at a time, up to a bound; any thread may take one."""
+    """As many connections as there are callers at a time, up to a bound; any thread may borrow one."""
 
     def __init__(self, conninfo: str, *, most: int, wait_seconds: float) -> None:
         """`wait_seconds` bounds how long a caller waits for a connection while the database is away."""
@@ -142,7 +145,9 @@ class Connections:
         )
 
     def open(self, within_seconds: float, tell_waiting: Callable[[str], None]) -> None:
-        """Begin; waits for a database that is not there yet, then raises what the last attempt raised.
+        """Open the pool, waiting up to `within_seconds` for a database that is not there yet.
+
+        Raises what the last attempt raised.
 
         `tell_waiting` is called where the first attempt failed, and told why.
         """
@@ -164,7 +169,7 @@ class Connections:
 
     @contextmanager
     def taken(self, deadline: float = math.inf) -> Iterator[Connection[Any]]:
-        """A connection that is not in a transaction; it is left in none, or given up.
+        """Lend a connection that is in no transaction; it comes back in none, or is closed.
 
         At `deadline`, by `time.monotonic`, it is given up whatever the database is about to do, and raises
         `DatabaseStalled`.
@@ -186,12 +191,14 @@ class Connections:
             self._pool.putconn(connection)
 
     def distrust(self, connection: Connection[Any]) -> None:
-        """It reaches what has become a standby, and all others that are open now reach the same."""
+        """Give up a connection that reaches a standby, and all that were made before now."""
         self._trusted_since = time.monotonic()
         connection.close()
 
     def _living(self, deadline: float) -> BoundedConnection:
-        """One that answers: a round trip more, for which what died while idle costs nobody a turn.
+        """Find a connection that answers, at the price of one round trip.
+
+        So what died while idle costs nobody a turn.
 
         The pool would do it too, but rests for a second after the first that is dead, then for two, and then
         gives up: when a database had been restarted, three dead ones failed a turn.
@@ -215,5 +222,5 @@ class Connections:
             self._pool.putconn(connection)
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         self._pool.close()

@@ -1,4 +1,4 @@
-"""How PostgreSQL is told to list: by its own statistics, and text compared by ASCII case alone."""
+"""What PostgreSQL needs in statements that list: no hints, and text compared by ASCII case alone."""
 
 import re
 from collections.abc import Collection
@@ -12,7 +12,7 @@ _HINT: Final = re.compile(r"\[\[\w+\]\]|\(\(\w+\)\)")
 
 
 class PostgreSQLDialect:
-    """The planner knows how the data lie, so it gets no hints."""
+    """PostgreSQL's statements that list; its planner has statistics, so it gets no hints."""
 
     def tables(self, tables: str, *, counting: bool, reading: bool, filtered: Collection[str]) -> str:
         return _HINT.sub("", tables)

@@ -1,4 +1,4 @@
-"""The statements that read and write each table, made from the columns of its records."""
+"""Makes the PostgreSQL statements that read and write each table, from the columns of its records."""
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
 
@@ -79,7 +79,7 @@ def _layout(stored: Stored) -> Layout:
 
 
 def _one_of(key: tuple[str, ...], record: type[Record]) -> str:
-    """The condition that a key is one of those in the bound arrays."""
+    """The SQL condition that a key is one of those in the bound arrays."""
     if len(key) == 1:
         return f"{key[0]} = ANY(%s::{'bytea' if key[0] == 'digest' else 'text'}[])"
     arrays = ", ".join(["%s::text[]"] * len(key))

@@ -106,7 +106,7 @@ class PostgreSQLStore(SQLStore):
         return self.turn_of(lambda: (events, origins), now)
 
     def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
-        """The same of the events that are chosen once it has begun, `now` being the time of its call."""
+        """Decide the events that are chosen once the turn has begun; `now` is the time of the call."""
         called = time.monotonic()
 
         def decide_and_write(connection: Connection[Any], at: Instant) -> list[Decision]:
@@ -125,7 +125,7 @@ class PostgreSQLStore(SQLStore):
         return self._written(decide_and_write, now)
 
     def write(self, changes: Sequence[Change]) -> None:
-        """Make all changes, or raise `LostRace` and make none: for moving records, past all rules."""
+        """Make all changes, or raise `LostRace` and make none: for copying records, past all rules."""
         self._written(lambda connection, _: write(connection, changes, ()), Instant(0))
 
     def keep_entries(self, entries: Sequence[AuditEntry]) -> None:
@@ -133,7 +133,7 @@ class PostgreSQLStore(SQLStore):
         self._written(lambda connection, _: write(connection, (), entries), Instant(0))
 
     def _written(self, work: Callable[[Connection[Any], Instant], T], now: Instant) -> T:
-        """`work` in a transaction, committed in the time that a turn has."""
+        """Do `work` in a transaction, and commit it within the time that a turn has."""
 
         def commit(connection: Connection[Any], at: Instant) -> T:
             result = work(connection, at)
@@ -153,15 +153,15 @@ class PostgreSQLStore(SQLStore):
     # --- reading
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
-        """When each of these clients was last given tokens; without those that never were."""
+        """When each of these clients was last given tokens; clients that never were are left out."""
         return super().last_used([client_id for client_id in client_ids if holds(client_id)])
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
-        """The records of `table` under `identifiers`, those that there are."""
+        """Fetch the records of `table` under `identifiers`, as far as they exist."""
         return list(self._find(lambda reading: reading.fetch(table, identifiers), takes_long=True))
 
     def counts(self) -> dict[str, int]:
-        """How many rows each table has."""
+        """The number of rows in each table."""
 
         def count(reading: Reading) -> dict[str, int]:
             found = {}
@@ -192,8 +192,11 @@ class PostgreSQLStore(SQLStore):
     def _attempt(
         self, begin: str, work: Callable[[Connection[Any], Instant], T], now: Instant, seconds: float
     ) -> T:
-        """`work`, which ends the transaction that it is given, within so many seconds; once more where the
-        connection broke, or turned out to reach a standby, before anything could be committed."""
+        """Do `work`, which ends its own transaction, within so many seconds.
+
+        Once more where the connection broke, or turned out to reach a standby, before anything could be
+        committed.
+        """
         deadline = time.monotonic() + seconds
         is_last_attempt = False
         while True:
@@ -212,7 +215,7 @@ class PostgreSQLStore(SQLStore):
                 is_last_attempt = True
 
     def _begin(self, connection: Connection[Any], begin: str, now: Instant) -> Instant:
-        """Begin a transaction, and the time that holds in it: never earlier than one given before."""
+        """Begin a transaction; return the time that holds in it, never earlier than one before."""
         if not self._keeps_time:
             connection.execute(begin.encode())
             return now
@@ -225,14 +228,14 @@ class PostgreSQLStore(SQLStore):
             return self._latest
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
+        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
         try:
             return super().take_lease(name, holder, seconds, now)
         except LostRace:
             return False
 
     def present(self, now: Instant) -> Instant:
-        """What time it is for its turns: what the database says, where that is to count."""
+        """The time for turns: the database's own, unless the store was told not to keep it."""
         return self._find(lambda reading: reading.now, now)
 
     def check_ready(self) -> None:

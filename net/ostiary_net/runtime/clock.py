@@ -1,4 +1,4 @@
-"""The time, read in one place and handed to the rules: what the wall shows, and what nobody can set."""
+"""Reads the time in one place for the rules: the wall clock, and a clock that nobody can set."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ _NANOSECONDS_A_MILLISECOND = 1_000_000
 
 
 def _nanoseconds_since_start() -> int:
-    """Of the machine's, while it was suspended too, where the system counts that."""
+    """Nanoseconds since the machine started, those of a suspension too where the system counts them."""
     return time.clock_gettime_ns(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -21,11 +21,11 @@ class Clock(Protocol):
     """Where the time comes from; a simulation hands in its own."""
 
     def now(self) -> Instant:
-        """The present, never earlier than what was given before: for what is stored."""
+        """The present time, never earlier than one given before: for what is stored."""
         ...
 
     def monotonic(self) -> Monotonic:
-        """The same on a clock that cannot be set: for what one process remembers (READINGS 42)."""
+        """The present time on a clock that nobody can set: for what one process remembers (READINGS 42)."""
         ...
 
 

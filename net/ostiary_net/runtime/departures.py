@@ -1,4 +1,4 @@
-"""Whether whoever sent a request has gone, before anything is decided for them (READINGS 46).
+"""Looks whether the sender of a request has gone, before anything is decided for them (READINGS 46).
 
 A client that has given up closes its connection, and sends its request again over another. Of the first one
 the server learns nothing while it waits for a decision; so it looks, once the request has waited for a while.
@@ -25,7 +25,10 @@ _CLOSED: Final = getattr(select, "POLLRDHUP", 0)
 
 
 def leaving_of(stream: Any) -> HasLeft | None:
-    """Asks the system about the socket of `stream`; None where it has none, or the system cannot say."""
+    """A function that asks the system whether the peer of `stream` has gone; None where nobody can know.
+
+    Without a socket, or a system that can say, nobody can.
+    """
     transport = getattr(stream, "transport_stream", stream)
     if not _CLOSED or not isinstance(transport, trio.SocketStream):
         return None

@@ -1,4 +1,4 @@
-"""User passwords: argon2id, off the event loop, a bounded number at a time (READINGS 20)."""
+"""Hashes user passwords with argon2id, off the event loop, a bounded number at a time (READINGS 20)."""
 
 import os
 import unicodedata
@@ -21,8 +21,11 @@ _SALT_BYTES: Final = 16
 
 
 class Passwords:
-    """Hashes and verifies. Each waits for one of a few places, so that a flood of sign-ins costs the
-    flood its own time and not everybody's memory."""
+    """Hashes and verifies passwords, a few at a time.
+
+    Each call waits for one of a few places, so that a flood of sign-ins costs the flood its own time and not
+    everybody's memory.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,7 @@ class Passwords:
         self._nobody: str | None = None
 
     async def hash(self, password: str) -> str:
-        """The encoded hash to keep, with a fresh salt."""
+        """Hash a password with a fresh salt; return the encoded hash to keep."""
         return await self._run_sync(partial(self._hashed, password), limiter=self._limiter)
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
@@ -73,5 +76,8 @@ class Passwords:
 
 
 def _bytes(password: str) -> bytes:
-    """Keyboards spell one character in several ways; NFKC makes them one (NIST SP 800-63B §5.1.1.2)."""
+    """The bytes of a password in NFKC, as keyboards spell one character in several ways.
+
+    NIST SP 800-63B §5.1.1.2.
+    """
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")

@@ -39,7 +39,7 @@ class Source:
     item: RowCodec
 
     def expression(self, field: str) -> str:
-        """What a field is in SQL."""
+        """A field of the resource as an SQL expression."""
         return self.expressions.get(field, field)
 
 

@@ -1,4 +1,4 @@
-"""Loading records and writing changes over one connection, inside whatever transaction it is in."""
+"""Loads records and writes changes over one SQLite connection, in the transaction it is in."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,7 @@ __all__ = ["fetch", "fetch_with_all", "write"]
 
 
 def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """The records of `table` under `identifiers`, those that there are, in one statement.
+    """Fetch the records of `table` under `identifiers`, as far as they exist, in one statement.
 
     Lists longer than the longest statement takes are read in several.
     """
@@ -27,7 +27,10 @@ def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any
 
 
 def fetch_with_all(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """The same with what tokens lead to before them: one statement in place of five."""
+    """Fetch records, and by tokens all that these lead to: one statement in place of five.
+
+    What a token leads to comes before it.
+    """
     joined = WITH_ALL.get(table)
     if joined is None:
         return fetch(connection, table, identifiers)
@@ -109,6 +112,9 @@ def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:
 
 
 def _check_all_written(connection: apsw.Connection, layout: Layout, before: int, expected: int) -> None:
-    """Each row goes by its key, so it was written once or not at all, and the sum tells whether all were."""
+    """Raise `LostRace` unless as many rows were written as expected.
+
+    Each row goes by its key, so it was written once or not at all.
+    """
     if connection.total_changes() - before != expected:
         raise LostRace(f"a record of {layout.name} is not at the revision it was read at")

@@ -1,4 +1,4 @@
-"""A copy of the database file that is whole, made while a server goes on writing to it."""
+"""Makes a complete copy of the database file while a server goes on writing to it."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _PAGES_A_STEP: Final = 1_000
 
 
 class BackupError(RuntimeError):
-    """A copy could not be made, or is not whole; the text is for an operator."""
+    """A copy could not be made, or is incomplete; the text is for an operator."""
 
 
 def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = None) -> int:
@@ -58,7 +58,9 @@ def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = 
 
 
 def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None = None) -> int:
-    """Make a database out of a backup, where there is none, once `finish` is done with it; its size in bytes.
+    """Make a database out of a backup, where there is none; return its size in bytes.
+
+    `finish` is done with the database before it gets its name.
 
     Raises `BackupError`, `SchemaError`, and what `finish` raises.
     """
@@ -71,7 +73,7 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
 
 
 def _words(error: OSError | apsw.Error) -> str:
-    """What went wrong. Of a step of a copy, SQLite keeps the kind and no text."""
+    """Say in words what went wrong. Of a step of a copy, SQLite keeps the kind of error and no text."""
     if isinstance(error, apsw.FullError):
         return "the disk is full"
     if isinstance(error, apsw.Error) and str(error) == "not an error":
@@ -109,7 +111,7 @@ def _leave_one_file(path: Path) -> None:
 
 
 def _fold(connection: apsw.Connection) -> None:
-    """One file, with nothing beside it."""
+    """Put all of a database into one file, with no log beside it."""
     connection.execute("PRAGMA journal_mode = DELETE").fetchall()
 
 

@@ -1,4 +1,4 @@
-"""The write-ahead log of a file: how long it has become, and how it is folded into the file beside the turns.
+"""The write-ahead log of a file: how long it has become, and its checkpoints beside the turns.
 
 SQLite on its own folds the log within the commit that made it long, and everybody waits: twenty milliseconds
 for 16 MB. Here another connection folds it while turns go on, and only what these wrote meanwhile is folded
@@ -44,11 +44,11 @@ class WriteAheadLog:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is time to `fold` it."""
+        """Whether the log is long enough for a `checkpoint`."""
         return self._pages >= self._due_at
 
     def look(self, writer: apsw.Connection) -> None:
-        """How long it is after a commit, as far as this process wrote enough to ask."""
+        """Measure the log after a commit, unless this process wrote little since it last did."""
         written, _ = writer.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
         if 0 <= written - self._written < _LOOK_AFTER:
             return
@@ -61,9 +61,10 @@ class WriteAheadLog:
                 _fold(writer)
 
     def fold(self, alone: Callable[[], AbstractContextManager[None]]) -> None:
-        """Fold it beside all turns, and the rest of it within `alone`, which keeps them away. In any thread.
+        """Move the log into the file beside all turns, and its end while `alone` keeps them away.
 
-        Nothing is done where somebody else does it. Raises `apsw.Error`; then it stays as long as it is.
+        In any thread. Nothing is done where somebody else does it. Raises `apsw.Error`; then the log stays as
+        long as it is.
         """
         if not self._one_at_a_time.acquire(blocking=False):
             return
@@ -84,7 +85,7 @@ class WriteAheadLog:
             self._one_at_a_time.release()
 
     def close(self) -> None:
-        """Once it is not being folded."""
+        """Close the connection for checkpoints, once none is running."""
         with self._one_at_a_time:
             self._closed = True
             if self._folder is not None:
@@ -98,12 +99,12 @@ class WriteAheadLog:
 
 
 def _length(connection: apsw.Connection) -> int:
-    """Pages in the log."""
+    """The number of pages in the log."""
     pages, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
     return pages
 
 
 def _fold(connection: apsw.Connection) -> int:
-    """Write into the file what no reader needs from the log any more; how many of its pages are there now."""
+    """Move into the file what no reader needs from the log any more; return how many pages are moved."""
     _, folded = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
     return folded

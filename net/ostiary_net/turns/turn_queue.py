@@ -1,4 +1,4 @@
-"""The queue in front of a store: whatever waits while one turn is being committed makes up the next.
+"""The queue in front of a store: events that wait while one turn is committed make up the next.
 
 So a flush of the disk is shared by everybody who is waiting for one, and nobody waits for company: an event
 that finds the store idle is a turn of its own.
@@ -54,15 +54,17 @@ again for each of them."""
 
 
 class TurnFailed(RuntimeError):
-    """The turn an event was in could not be taken, and nothing of it is known to be kept. The cause is
-    chained."""
+    """The turn of an event could not be taken, and nothing of it is known to be kept.
+
+    The cause is chained.
+    """
 
     def __init__(self) -> None:
         super().__init__("the turn could not be taken; nothing of it is known to be kept")
 
 
 class QueuedEvent:
-    """An event, and who is told its decision; nobody once they have gone."""
+    """An event in a queue, and the caller who is told its decision, unless the caller has gone."""
 
     __slots__ = ("_believes_after_seconds", "_has_left", "_told", "event", "origin", "since")
 
@@ -84,11 +86,11 @@ class QueuedEvent:
 
     @property
     def is_answered(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether nobody waits for the decision any more."""
         return self._told is None
 
     def is_wanted(self, now: float) -> bool:
-        """Whether anybody still waits at `now`, by the clock of `since`. Any thread may ask."""
+        """Whether the caller still waits at `now`, by the clock of `since`; any thread may ask."""
         if self._told is None:
             return False
         waited_seconds = now - self.since
@@ -97,11 +99,11 @@ class QueuedEvent:
         return waited_seconds <= LONGEST_WAIT_SECONDS and not self._has_left()
 
     def leave(self) -> None:
-        """Nobody waits any more. What has begun is decided and kept all the same."""
+        """Wait no longer; an event whose turn has begun is decided and kept all the same."""
         self._told = None
 
     def resolve(self, result: outcome.Outcome[Decision]) -> None:
-        """This is what became of it."""
+        """Tell the caller what became of the event, unless the caller has gone."""
         told, self._told = self._told, None
         if told is not None:
             told(result)
@@ -112,7 +114,7 @@ Resolve = Callable[[outcome.Outcome[Decision]], None]
 
 
 class TurnQueue:
-    """QueuedEvent events, and one task that takes them as many at a time as there are."""
+    """A queue of events, and one task that decides as many at a time as are waiting."""
 
     def __init__(
         self,
@@ -150,8 +152,11 @@ class TurnQueue:
         *,
         may_be_stale: bool = False,
     ) -> QueuedEvent:
-        """`has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`,
-        as it was found in a socket after the server had stood still."""
+        """Put an event into the queue; the caller is told its decision, or `TurnFailed`.
+
+        `has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`, as
+        it was found in a socket after the server had stood still.
+        """
         if self._closed:
             raise TurnFailed
         waiting = QueuedEvent(event, origin, told, has_left, may_be_stale=may_be_stale)
@@ -161,14 +166,14 @@ class TurnQueue:
         return waiting
 
     async def run(self) -> None:
-        """Take turns until closed and empty, and let nobody wait for too long."""
+        """Take turns until the queue is closed and empty, and let nobody wait for too long."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._release_overdue)
             await self._drain()
             nursery.cancel_scope.cancel()
 
     async def _drain(self) -> None:
-        """Take turns until closed and empty; whatever ends this lets nobody wait on."""
+        """Take turns until the queue is closed and empty; whatever ends this lets nobody wait on."""
         try:
             while self._waiting or not self._closed:
                 if not self._waiting:
@@ -192,7 +197,7 @@ class TurnQueue:
         self._arrived.set()
 
     async def _release_overdue(self) -> None:
-        """Tell those who have waited for too long that they need not wait on."""
+        """Fail the events of callers who have waited for too long."""
         while True:
             oldest = next((one for one in (*self._batch, *self._waiting) if not one.is_answered), None)
             if oldest is None:
@@ -207,8 +212,7 @@ class TurnQueue:
             )
 
     def _choose(self) -> tuple[list[Event], list[Origin | None]]:
-        """Those that make up the turn, without whoever nobody waits for any more; asked again, the rest of
-        them.
+        """Choose the waiting events that make up the turn; called again, drop those no longer wanted.
 
         A store may ask in its own thread, while nobody else touches the batch.
         """
@@ -225,7 +229,7 @@ class TurnQueue:
         return [one.event for one in wanted], [one.origin for one in wanted]
 
     async def _turn(self) -> None:
-        """Take one turn of those that wait."""
+        """Take one turn with the events that wait."""
         if self._suspects and self._clock.current_time() > self._suspected_until:
             self._give_up([self._waiting.popleft() for _ in range(self._suspects)], self._suspicion)
             self._suspects = 0
@@ -248,9 +252,9 @@ class TurnQueue:
         self._batch = []
 
     def _fail(self, cause: Exception, began_at: float) -> None:
-        """Of a turn that failed, take each event alone, so that only the one at fault is told so.
+        """Take each event of a failed turn alone, so that only the one at fault fails.
 
-        Not where it may be kept all the same, nor where the store made it wait.
+        Not where the turn may be kept all the same, nor where the store made it wait.
         """
         until = began_at + _ALONE_SECONDS
         if len(self._batch) < 2 or isinstance(cause, CommitUnknown) or self._clock.current_time() > until:
@@ -260,7 +264,7 @@ class TurnQueue:
         self._suspects, self._suspected_until, self._suspicion = len(self._batch), until, cause
 
     def _answer(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Count, tell the log, and then whoever waits: what is kept is answered, whatever observes it."""
+        """Count a kept turn, log it, and then answer its callers, whatever the observers do."""
         origins = [waiting.origin for waiting in self._batch]
         observe(self._metrics.turn_taken, self._name, len(decisions), seconds)
         if self._tracing is not None:
@@ -276,7 +280,7 @@ class TurnQueue:
 
 
 def failed(cause: Exception | None) -> TurnFailed:
-    """One exception for each waiting task: a shared one would collect the tracebacks of all."""
+    """Make a `TurnFailed` for one waiting task: a shared one would collect the tracebacks of all."""
     failure = TurnFailed()
     failure.__cause__ = cause
     return failure

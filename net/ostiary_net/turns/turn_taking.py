@@ -1,4 +1,4 @@
-"""How a turn is taken: whole, in a thread; or in steps, of which only those that wait are a thread's."""
+"""Two ways to take a turn: whole in a thread, or in steps, of which only those that wait need a thread."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -19,7 +19,7 @@ kept nothing, unless it raises `CommitUnknown`."""
 
 
 def whole(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> TakeTurn:
-    """Turns that a store takes from their beginning to their end."""
+    """A function that takes each turn from beginning to end in a thread, by calling `take`."""
     limiter = trio.CapacityLimiter(1)
 
     async def taken(choose_events: ChooseEvents) -> list[Decision]:
@@ -32,7 +32,7 @@ def whole(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> 
 
 
 def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync, committed: Callable[[], None]) -> TakeTurn:
-    """Turns that are decided here: a thread waits for other writers, if there are any, and for the disk.
+    """A function that takes turns in the event loop; a thread waits for other writers and the disk.
 
     Whoever comes while others are waited for is part of the turn. `committed` is called after each that was.
     """

@@ -1,4 +1,4 @@
-"""Events decided against a store, durably, by whoever asks: one queue for those that write, one for reading.
+"""Decides events against a store, durably: one queue for events that write, one for those that read.
 
 Events that only read have a queue of their own, because they never wait behind a flush. Lists are looked at
 beside both.
@@ -101,7 +101,7 @@ class Turns:
     async def decide(
         self, event: Event, origin: Origin | None = None, *, may_be_stale: bool = False
     ) -> Decision:
-        """The decision on `event`, on disk when this returns, its facts kept with `origin` and in the log.
+        """Decide `event`; it is on disk when this returns, its facts kept with `origin` and logged.
 
         Raises `TurnFailed`, after `LONGEST_WAIT_SECONDS` at the latest.
         """
@@ -126,7 +126,7 @@ class Turns:
         *,
         may_be_stale: bool = False,
     ) -> QueuedEvent:
-        """The same for whoever has no task to wait in: `told` is called with what becomes of it.
+        """Have an event decided, for a caller that has no task to wait in.
 
         `has_left` and `may_be_stale` are those of `TurnQueue.submit`. Raises `TurnFailed` where no more
         events are taken.
@@ -135,20 +135,22 @@ class Turns:
         return queue.submit(event, origin, told, has_left, may_be_stale=may_be_stale)
 
     async def page(self, listing: Listing[T]) -> Page[T]:
-        """One page of a list, as it stands now; beside all turns. Raises `TurnFailed`."""
+        """Read one page of a list as it stands now, beside all turns. Raises `TurnFailed`."""
         return await self.look(lambda store, now: store.page(listing, now))
 
     async def session_history(self, session_id: str) -> SessionHistory | None:
-        """All there is to tell about a session, None where there is none. Raises `TurnFailed`."""
+        """Read everything about a session, None where there is none. Raises `TurnFailed`."""
         return await self.look(lambda store, now: store.session_history(session_id))
 
     async def look(self, question: Question[T]) -> T:
-        """What a question finds in the store's lists; beside all turns. Raises `TurnFailed`."""
+        """Answer a question from the store's lists, beside all turns. Raises `TurnFailed`."""
         return await self._looked(question, self._lookers)
 
     async def look_through(self, question: Question[T]) -> T:
-        """The same for a question that reads whole lists and takes its time: one at once, and those who
-        only look at a page do not wait for it. Raises `TurnFailed`."""
+        """Answer a question that reads whole lists, one such question at a time. Raises `TurnFailed`.
+
+        Those who only look at a page do not wait for it.
+        """
         return await self._looked(question, self._reader_of_whole_lists)
 
     async def _looked(self, question: Question[T], limiter: trio.CapacityLimiter) -> T:
@@ -178,7 +180,7 @@ class Turns:
 
 
 def _take_turn(store: Store, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:
-    """One turn, taken again while another instance is quicker."""
+    """Take one turn, and take it again while another instance is quicker."""
     return retry_lost_races(partial(_take_once, store, clock, choose_events))
 
 
@@ -202,7 +204,7 @@ async def open_turns(
     metrics: Metrics | None = None,
     tracing: Tracing | None = None,
 ) -> AsyncIterator[Turns]:
-    """Turns on `store` for as long as the block runs; on leaving it, what waits is decided first.
+    """Open turns on `store` for as long as the block runs; at its end, waiting events are decided first.
 
     `run_sync` is where the store works: a worker thread unless a simulation says otherwise. An `InPlaceStore`
     answers reading turns sooner than a thread could be asked: measured, a way there and back costs as much as

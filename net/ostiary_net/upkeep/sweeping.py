@@ -1,5 +1,8 @@
-"""The sweeper: forgets what a rotation was derived with, once no retry may ask for it (READINGS 1), and
-clears away what has lapsed, so that a store under a constant load stays as large as it is (`lapsing`)."""
+"""The sweeper: erases salts after their grace (READINGS 1), and purges what has expired.
+
+So no rotation can be derived again once no retry may ask for it, and a store under a constant load stays as
+large as it is (`retention`).
+"""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,19 +42,19 @@ _LEASE: Final = "sweeper"
 
 
 class SweptStore(Protocol):
-    """What the sweeper asks a store."""
+    """What the sweeper asks of a store."""
 
     policy: Policy
 
     def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> Sequence[str]:
-        """Sessions that still have a salt though no retry may ask for it, the oldest first."""
+        """Find sessions that still have a salt though no retry may ask for it, the oldest first."""
         ...
 
 
 async def sweep(
     turns: Turns, store: SweptStore, clock: Clock, every_seconds: float, run_sync: RunSync | None = None
 ) -> None:
-    """Sweep for ever; a failure is told to the log and tried again next time."""
+    """Sweep for ever; a failure is logged, and tried again next time."""
     while True:
         await trio.sleep(every_seconds)
         try:
@@ -61,7 +64,7 @@ async def sweep(
 
 
 async def sweep_once(turns: Turns, store: SweptStore, clock: Clock, run_sync: RunSync | None = None) -> int:
-    """Erase every salt that is due, batch by batch; the number of sessions. Raises `TurnFailed`."""
+    """Erase every salt that is due, batch by batch; return the number of sessions. Raises `TurnFailed`."""
     thread: Any = trio.to_thread.run_sync
     limiter = trio.CapacityLimiter(1)
     swept = 0
@@ -78,7 +81,7 @@ async def sweep_once(turns: Turns, store: SweptStore, clock: Clock, run_sync: Ru
 
 
 async def _changed(turns: Turns, events: Sequence[GraceLapsed | RecordLapsed]) -> int:
-    """Have the rules decide about each, in as few turns as there may be; how many changed something.
+    """Have the rules decide about each event, in few turns; return how many changed something.
 
     Raises `TurnFailed` once all are through.
     """
@@ -105,18 +108,18 @@ async def _changed(turns: Turns, events: Sequence[GraceLapsed | RecordLapsed]) -
 
 
 class ClearedStore(SweptStore, Protocol):
-    """What is asked of a store to clear away what has lapsed."""
+    """What the purge asks of a store."""
 
     def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        """Find up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         ...
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+        """Erase up to `limit` of the oldest entries of the audit trail; return how many were erased."""
         ...
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
+        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
         ...
 
 
@@ -125,8 +128,10 @@ _Batch = Callable[[], Awaitable[tuple[int, bool]]]
 
 
 class Purge:
-    """Clears away what has lapsed, in small batches, each of which is followed by a rest as long as itself:
-    so it never has more than half of a store that others wait for.
+    """Purges what has expired, in small batches.
+
+    Each batch is followed by a rest as long as itself: so it never has more than half of a store that others
+    wait for.
 
     The rules decide about every record once more, in the turn that deletes it; what is found by then to be
     needed stays.
@@ -154,12 +159,12 @@ class Purge:
         self._tokens_after = b""
 
     async def once(self) -> dict[str, int]:
-        """Once through everything; what was cleared away. Raises `TurnFailed`, or what the store raises."""
+        """Purge everything once; return what was purged. Raises `TurnFailed`, or what the store raises."""
         self._tokens_after = b""
         return await self._cleared(math.inf, share_of_tokens=1.0)
 
     async def run(self, holder: str, every_seconds: float) -> None:
-        """Clear for ever, on one instance at a time; a failure is told to the log and tried again.
+        """Purge for ever, on one instance at a time; a failure is logged, and tried again.
 
         Anywhere among the tokens is as good a place to begin; at the first of them, the last would never be
         reached by instances that are replaced every day.
@@ -179,7 +184,7 @@ class Purge:
             rest_seconds = max(0.0, began + every_seconds - trio.current_time())
 
     async def _cleared(self, until: float, *, share_of_tokens: float) -> dict[str, int]:
-        """What there is of each kind, for half of the time; for the rest of it, a share of all tokens."""
+        """Purge all kinds for half of the time, and for the rest of it a share of all tokens."""
         kinds = [lapses for lapses in Expirable if lapses is not Expirable.TOKENS]
         batches: dict[str, _Batch] = {lapses.value: partial(self._some, lapses) for lapses in kinds}
         cleared = dict.fromkeys((*batches, Expirable.TOKENS.value, _ENTRIES), 0)
@@ -204,11 +209,11 @@ class Purge:
         return cleared
 
     def _count(self, what: str, number: int) -> None:
-        """At once, as a later batch may fail."""
+        """Count what was purged, at once, as a later batch may fail."""
         self._metrics.swept(what.replace(" ", "_"), number)
 
     async def _some(self, lapses: Expirable) -> tuple[int, bool]:
-        """One batch of a kind; how many went, and whether there are no more."""
+        """Purge one batch of a kind; return how many went, and whether there are no more."""
         found = await self._found(lapses, b"", _RECORDS_A_BATCH)
         gone = await self._let_go(lapses, found.identifiers)
         return gone, not gone or len(found.identifiers) < _RECORDS_A_BATCH
@@ -237,7 +242,7 @@ class Purge:
             await self._rest(began)
 
     async def _some_entries(self) -> tuple[int, bool]:
-        """One batch of the audit trail."""
+        """Purge one batch of the audit trail; return how many went, and whether there are no more."""
         forget = partial(self._store.forget_entries, self._clock.now(), self._audit_seconds, _RECORDS_A_BATCH)
         number = await self._run_sync(forget, limiter=self._limiter)
         return number, number < _RECORDS_A_BATCH
@@ -256,7 +261,7 @@ class Purge:
 
 
 def _place(digest: bytes) -> float:
-    """How far a digest is among all there may be, from 0 to 1.
+    """The place of a digest among all there may be, from 0 to 1.
 
     >>> _place(b""), _place(bytes.fromhex("c0") + bytes(31))
     (0.0, 0.75)
