@@ -16,7 +16,7 @@ from hypercorn.typing import AppWrapper, LifespanState
 
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.sockets import send_at_once
-from ostiary_net.runtime.departures import HAS_LEFT, leaving_of
+from ostiary_net.runtime.departures import HAS_LEFT, make_has_left
 from ostiary_net.turns.service import fault_in, where_raised
 
 __all__ = ["GuardedConnection", "guard_of", "open_connection"]
@@ -75,7 +75,7 @@ class GuardedConnection(TCPServer):
         if not self.connections.admit(self):
             self.abort()
             return
-        HAS_LEFT.set(leaving_of(self.stream))
+        HAS_LEFT.set(make_has_left(self.stream))
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch.run)

@@ -37,7 +37,7 @@ from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.poller import Poller
 from ostiary_net.lane.reader import SocketReader
 from ostiary_net.lane.writer import AnswerWriter
-from ostiary_net.runtime.departures import leaving_of
+from ostiary_net.runtime.departures import make_has_left
 from ostiary_net.turns.service import Service
 
 __all__ = ["Lane", "LaneConnection"]
@@ -73,7 +73,7 @@ class LaneConnection(GuardedConnection):
     ) -> None:
         super().__init__(app, config, context, state, stream, guard)
         self._lane = lane
-        self._has_left = leaving_of(stream)
+        self._has_left = make_has_left(stream)
         self._late: LateProtocol
         self._parser: RequestParser
         self._reader: SocketReader | None = None

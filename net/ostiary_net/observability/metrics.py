@@ -84,30 +84,30 @@ class Metrics:
 
     # --- what is counted
 
-    def decided(self, event: Event, decision: Decision, now: Callable[[], Instant]) -> None:
+    def count_decision(self, event: Event, decision: Decision, now: Callable[[], Instant]) -> None:
         """Count a decision, and its facts, which are those of the audit trail."""
         self._add(event, outcome_of(decision))
         for fact in decision.facts:
-            self._told(fact, now)
+            self._count_fact(fact, now)
 
-    def failed(self, event: Event) -> None:
+    def count_failure(self, event: Event) -> None:
         """Count an event whose turn could not be taken."""
         self._add(event, _FAILED)
 
-    def rate_limited(self, operation: Operation) -> None:
+    def count_rate_limited(self, operation: Operation) -> None:
         """Count a request that is over the limit of its source."""
         self._limited[operation] += 1
 
-    def turn_taken(self, queue: str, events: int, seconds: float) -> None:
+    def count_turn(self, queue: str, events: int, seconds: float) -> None:
         """Count a turn of the writing or the reading queue, with its time until it was kept."""
         self._turn_sizes[queue].observe(events)
         self._turn_seconds[queue].observe(seconds)
 
-    def swept(self, what: str, number: int) -> None:
+    def count_swept(self, what: str, number: int) -> None:
         """Count records that the sweeper has cleared away."""
         self._swept[what] = self._swept.get(what, 0) + number
 
-    def gauge(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
+    def add_gauge(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
         """Add a value that is read anew whenever somebody asks for the metrics."""
         self._gauges[name] = (says, samples)
 
@@ -115,7 +115,7 @@ class Metrics:
         key = (type(event), outcome)
         self._requests[key] = self._requests.get(key, 0) + 1
 
-    def _told(self, fact: Fact, now: Callable[[], Instant]) -> None:
+    def _count_fact(self, fact: Fact, now: Callable[[], Instant]) -> None:
         key = (fact.kind, fact.why)
         self._facts[key] = self._facts.get(key, 0) + 1
         if fact.kind is FactKind.PAIR_REPEATED and fact.earlier_at is not None:

@@ -22,7 +22,7 @@ class RequestLog:
     def __init__(self) -> None:
         self._log = structlog.get_logger("ostiary").bind()
 
-    def told(self, origins: Sequence[Origin | None], decisions: Iterable[Decision]) -> None:
+    def log_decisions(self, origins: Sequence[Origin | None], decisions: Iterable[Decision]) -> None:
         """Log each fact in order, or a refusal that has none; nothing where no request asked."""
         if self._log.is_enabled_for(logging.INFO):
             entries = [

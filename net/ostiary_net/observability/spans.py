@@ -113,15 +113,15 @@ class Spans:
 
         return _Traced(method, span, end)
 
-    def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
+    def note_decision(self, origin: Origin, event: Event, decision: Decision) -> None:
         """Note in a request's span what it asked for, and the outcome of the decision that is kept."""
-        self._told(origin, event, str(outcome_of(decision)))
+        self._note_outcome(origin, event, str(outcome_of(decision)))
 
-    def failed(self, origin: Origin, event: Event) -> None:
+    def note_failure(self, origin: Origin, event: Event) -> None:
         """Note in a request's span what it asked for, in a turn that could not be taken."""
-        self._told(origin, event, "failed")
+        self._note_outcome(origin, event, "failed")
 
-    def turn_taken(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
+    def note_turn(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
         """Make a span of a turn in the trace of each request that shared it."""
         ended = time.time_ns()
         attributes: dict[str, AnyValue] = {"ostiary.turn.queue": queue, "ostiary.turn.events": len(origins)}
@@ -135,7 +135,7 @@ class Spans:
                     start_time=ended - round(seconds * 1e9),
                 ).end(ended)
 
-    def _told(self, origin: Origin, event: Event, outcome: str) -> None:
+    def _note_outcome(self, origin: Origin, event: Event, outcome: str) -> None:
         """Note operation and outcome in the span of a request.
 
         A request that asks for several things, as some pages do, has the last of them in its span.

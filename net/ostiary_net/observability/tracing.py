@@ -41,14 +41,14 @@ class Tracing(Protocol):
         """
         ...
 
-    def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
+    def note_decision(self, origin: Origin, event: Event, decision: Decision) -> None:
         """Note what a request asked for, and the decision, which is kept."""
         ...
 
-    def failed(self, origin: Origin, event: Event) -> None:
+    def note_failure(self, origin: Origin, event: Event) -> None:
         """Note what a request asked for, in a turn that could not be taken."""
         ...
 
-    def turn_taken(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
+    def note_turn(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
         """Note a turn that has just been kept, and the requests that shared it."""
         ...

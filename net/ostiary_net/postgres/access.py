@@ -21,12 +21,12 @@ from ostiary_net.postgres.statements import (
 )
 from ostiary_net.sql.columns import ENTRIES, SQLValue, has_utf8
 
-__all__ = ["fetch", "holds", "write"]
+__all__ = ["can_hold", "fetch", "write"]
 
 _Row = Sequence[SQLValue]
 
 
-def holds(value: object) -> bool:
+def can_hold(value: object) -> bool:
     """Whether the database can hold a value: text in UTF-8 without a NUL, and anything that is no text."""
     parts = value if isinstance(value, tuple) else (value,)
     return has_utf8(value) and not any(isinstance(part, str) and "\x00" in part for part in parts)
@@ -42,11 +42,11 @@ def fetch(connection: Connection[Any], table: Table, identifiers: Collection[Any
         return fetch(connection, Table.SESSION, [session_id for (session_id,) in rows])
     layout = LAYOUTS[table]
     # What cannot be in the database is not in it.
-    possible = [identifier for identifier in identifiers if holds(identifier)]
+    possible = [identifier for identifier in identifiers if can_hold(identifier)]
     if not possible:
         return []
     rows = connection.execute(layout.select, layout.key_arrays(possible)).fetchall()
-    from_row = layout.translation.from_row
+    from_row = layout.codec.from_row
     return [from_row(row) for row in rows]
 
 
@@ -61,16 +61,16 @@ def write(connection: Connection[Any], changes: Iterable[Change], entries: Seque
         sent = [
             (table, cursor, len(rows))
             for table, statement, rows in _statements(changes)
-            for cursor in [_sent(connection, statement, rows)]
+            for cursor in [_send(connection, statement, rows)]
         ]
         if entries:
-            _sent(connection, KEEP_ENTRY, [_storable(ENTRIES.to_row(entry)[1:]) for entry in entries])
+            _send(connection, KEEP_ENTRY, [_replace_nuls(ENTRIES.to_row(entry)[1:]) for entry in entries])
     for table, cursor, expected in sent:
         if cursor.rowcount != expected:
             raise LostRace(f"a record of {table} is not at the revision it was read at")
 
 
-def _storable(row: list[SQLValue]) -> list[SQLValue]:
+def _replace_nuls(row: list[SQLValue]) -> list[SQLValue]:
     """Put U+FFFD for each NUL in a row, which text in PostgreSQL cannot hold.
 
     No field lets one through but a User-Agent, where the HTTP parser does; one such header must not fail
@@ -79,7 +79,7 @@ def _storable(row: list[SQLValue]) -> list[SQLValue]:
     return [value.replace("\x00", "\ufffd") if isinstance(value, str) else value for value in row]
 
 
-def _sent(connection: Connection[Any], statement: str, rows: list[_Row]) -> Cursor[Any]:
+def _send(connection: Connection[Any], statement: str, rows: list[_Row]) -> Cursor[Any]:
     cursor = connection.cursor()
     cursor.executemany(statement, rows)
     return cursor
@@ -95,12 +95,12 @@ def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
             case Insert(after):
                 layout = LAYOUTS[after.table]
                 grouped[after.table, INSERT].append(
-                    (layout.to_key(after), _storable(layout.translation.to_row(after)))
+                    (layout.to_key(after), _replace_nuls(layout.codec.to_row(after)))
                 )
             case Update(before, after):
                 layout = LAYOUTS[after.table]
                 grouped[after.table, UPDATE].append(
-                    (layout.to_key(after), _storable(layout.to_update(after, before.revision)))
+                    (layout.to_key(after), _replace_nuls(layout.to_update(after, before.revision)))
                 )
             case Delete(before):
                 layout = LAYOUTS[before.table]

@@ -26,7 +26,7 @@ _CONNECT_SECONDS: Final = 5
 _LOOKS_SECONDS: Final = 0.1
 """How often a thread that waits for the database looks whether it may."""
 _LONGEST_PAUSE_SECONDS: Final = 2.0
-_TOLD_AGAIN_SECONDS: Final = 10.0
+_LOG_AGAIN_SECONDS: Final = 10.0
 """The log is told the same reason no sooner: while a database is away, many look for it at once."""
 
 _NOTICING: Final = {
@@ -43,16 +43,16 @@ a standby is of no use: of several hosts the one that can be written to is meant
 these decides itself."""
 
 
-class _Reasons:
+class _ReasonLog:
     """Logs why there is no connection to the database, but not the same reason again at once."""
 
     def __init__(self) -> None:
-        self._told_at: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
 
-    def tell(self, reason: str) -> None:
+    def log(self, reason: str) -> None:
         now = time.monotonic()
-        if now - self._told_at.get(reason, -math.inf) >= _TOLD_AGAIN_SECONDS:
-            self._told_at = {reason: now}
+        if now - self._logged_at.get(reason, -math.inf) >= _LOG_AGAIN_SECONDS:
+            self._logged_at = {reason: now}
             _log.warning("no connection to the database", reason=reason)
 
 
@@ -88,7 +88,7 @@ class BoundedConnection(Connection[Any]):
 
     @classmethod
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
-        reasons: _Reasons = named.pop("reasons")
+        reasons: _ReasonLog = named.pop("reasons")
         made = None
         try:
             began = time.monotonic()
@@ -98,7 +98,7 @@ class BoundedConnection(Connection[Any]):
         except psycopg.Error as error:
             if made is not None:
                 made.close()
-            reasons.tell(first_line(error))
+            reasons.log(first_line(error))
             raise
         return made
 
@@ -133,7 +133,7 @@ class Connections:
                 "autocommit": True,
                 "connect_timeout": _CONNECT_SECONDS,
                 "client_encoding": "UTF8",
-                "reasons": _Reasons(),
+                "reasons": _ReasonLog(),
                 **self._noticing,
             },
             min_size=1,
@@ -168,13 +168,13 @@ class Connections:
         self._pool.open(wait=True, timeout=within_seconds)
 
     @contextmanager
-    def taken(self, deadline: float = math.inf) -> Iterator[Connection[Any]]:
+    def lend(self, deadline: float = math.inf) -> Iterator[Connection[Any]]:
         """Lend a connection that is in no transaction; it comes back in none, or is closed.
 
         At `deadline`, by `time.monotonic`, it is given up whatever the database is about to do, and raises
         `DatabaseStalled`.
         """
-        connection = self._living(deadline)
+        connection = self._find_living(deadline)
         try:
             yield connection
         except BaseException as error:
@@ -195,7 +195,7 @@ class Connections:
         self._trusted_since = time.monotonic()
         connection.close()
 
-    def _living(self, deadline: float) -> BoundedConnection:
+    def _find_living(self, deadline: float) -> BoundedConnection:
         """Find a connection that answers, at the price of one round trip.
 
         So what died while idle costs nobody a turn.

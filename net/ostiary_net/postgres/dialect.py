@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from ostiary_net.postgres.access import holds
+from ostiary_net.postgres.access import can_hold
 
 __all__ = ["PostgreSQLDialect"]
 
@@ -27,5 +27,5 @@ class PostgreSQLDialect:
     def sorted_afterwards(self, expression: str) -> str:
         return f"COALESCE({expression}, {expression})"
 
-    def holds(self, text: str) -> bool:
-        return holds(text)
+    def can_hold(self, text: str) -> bool:
+        return can_hold(text)

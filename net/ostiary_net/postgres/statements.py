@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ostiary_core.model.records import Record, Table
-from ostiary_net.sql.columns import ENTRIES, TABLES, RowCodec, SQLValue, Stored, translation
+from ostiary_net.sql.columns import ENTRIES, TABLES, RowCodec, SQLValue, Stored, row_codec
 
 __all__ = [
     "DELETE",
@@ -24,10 +24,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the records of one class lie in their table: the statements and the translation."""
+    """How the records of one class lie in their table: the statements and the codec."""
 
     name: str
-    translation: RowCodec
+    codec: RowCodec
     insert: str
     update: str
     """Binds a row and the revision it replaces; the row begins with the new values, the key is behind."""
@@ -40,7 +40,7 @@ class Layout:
 
 
 def _layout(stored: Stored) -> Layout:
-    made = translation(stored.record)
+    made = row_codec(stored.record)
     name, key, columns = stored.name, stored.key, made.columns
     listed = ", ".join(columns)
     matches = " AND ".join(f"{part} = %s" for part in key)
@@ -66,7 +66,7 @@ def _layout(stored: Stored) -> Layout:
 
     return Layout(
         name=name,
-        translation=made,
+        codec=made,
         # A key that is taken must show as a lost race: as no row written, like a revision that moved on.
         insert=f"INSERT INTO {name} ({listed}) VALUES ({places}) ON CONFLICT DO NOTHING",
         update=f"UPDATE {name} SET {new_values} WHERE {matches} AND revision = %s",

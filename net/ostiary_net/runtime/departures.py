@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import trio
 
-__all__ = ["HAS_LEFT", "HasLeft", "leaving_of"]
+__all__ = ["HAS_LEFT", "HasLeft", "make_has_left"]
 
 HasLeft = Callable[[], bool]
 """Says whether the sender has closed the connection, or its side of it. It neither waits nor raises; any
@@ -24,7 +24,7 @@ HAS_LEFT: Final[ContextVar[HasLeft | None]] = ContextVar("HAS_LEFT", default=Non
 _CLOSED: Final = getattr(select, "POLLRDHUP", 0)
 
 
-def leaving_of(stream: Any) -> HasLeft | None:
+def make_has_left(stream: Any) -> HasLeft | None:
     """A function that asks the system whether the peer of `stream` has gone; None where nobody can know.
 
     Without a socket, or a system that can say, nobody can.

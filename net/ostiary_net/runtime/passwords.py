@@ -44,7 +44,7 @@ class Passwords:
 
     async def hash(self, password: str) -> str:
         """Hash a password with a fresh salt; return the encoded hash to keep."""
-        return await self._run_sync(partial(self._hashed, password), limiter=self._limiter)
+        return await self._run_sync(partial(self._hash, password), limiter=self._limiter)
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
         """Whether `password` is the one that was hashed.
@@ -53,22 +53,22 @@ class Passwords:
         """
         return await self._run_sync(partial(self._matches, password_hash, password), limiter=self._limiter)
 
-    def waiting(self) -> int:
+    def count_waiting(self) -> int:
         """How many calls wait for a place."""
         return self._limiter.statistics().tasks_waiting
 
-    def _hashed(self, password: str) -> str:
+    def _hash(self, password: str) -> str:
         return self._hasher.hash(_bytes(password), salt=self._entropy_source.draw()[:_SALT_BYTES])
 
     def _matches(self, password_hash: str | None, password: str) -> bool:
         if password_hash is None:
             if self._nobody is None:
-                self._nobody = self._hashed("")
-            self._verified(self._nobody, password)
+                self._nobody = self._hash("")
+            self._verify(self._nobody, password)
             return False
-        return self._verified(password_hash, password)
+        return self._verify(password_hash, password)
 
-    def _verified(self, password_hash: str, password: str) -> bool:
+    def _verify(self, password_hash: str, password: str) -> bool:
         try:
             return self._hasher.verify(password_hash, _bytes(password))
         except (VerificationError, ValueError):  # ValueError: what is on file is no hash

@@ -125,7 +125,7 @@ class Gateway:
             # Only names leave this block: an error of the client may quote the request.
             try:
                 with trio.fail_after(self._attempt_seconds):
-                    status, retry_after = await self._posted(headers, content)
+                    status, retry_after = await self._post(headers, content)
             except trio.TooSlowError:
                 cause = "no answer in time"
                 continue
@@ -140,7 +140,7 @@ class Gateway:
             pause_seconds = max(pause_seconds, retry_after)
         raise NotDelivered(f"{cause}, after {_ATTEMPTS} attempts")
 
-    async def _posted(self, headers: dict[str, str], content: dict[str, str]) -> tuple[int, float]:
+    async def _post(self, headers: dict[str, str], content: dict[str, str]) -> tuple[int, float]:
         """Post once; the status, and how many seconds the gateway asks to be left alone.
 
         Its body is not read.
@@ -242,7 +242,7 @@ class TextMessages:
         """Take no more errands."""
         self._enter.close()
 
-    def unfinished(self) -> int:
+    def count_unfinished(self) -> int:
         """How many errands wait or are being run."""
         return self._unfinished
 
@@ -274,5 +274,5 @@ async def open_text_messages(delivery: Delivery) -> AsyncIterator[TextMessages]:
         finally:
             messages.close()
             nursery.cancel_scope.deadline = trio.current_time() + _CLOSING_SECONDS
-    if messages.unfinished():
-        _log.error("text messages not sent", cause="the server stopped", messages=messages.unfinished())
+    if messages.count_unfinished():
+        _log.error("text messages not sent", cause="the server stopped", messages=messages.count_unfinished())

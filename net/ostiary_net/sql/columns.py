@@ -30,7 +30,7 @@ from ostiary_core.model.records import (
     User,
 )
 
-__all__ = ["ENTRIES", "TABLES", "Row", "RowCodec", "SQLValue", "Stored", "has_utf8", "translation"]
+__all__ = ["ENTRIES", "TABLES", "Row", "RowCodec", "SQLValue", "Stored", "has_utf8", "row_codec"]
 
 SQLValue = str | bytes | int | None
 Row = Sequence[SQLValue]
@@ -88,7 +88,7 @@ class _Group(NamedTuple):
     make: Callable[..., Any]
 
 
-def translation(kind: type[Any]) -> RowCodec:
+def row_codec(kind: type[Any]) -> RowCodec:
     """Work out how the objects of a dataclass lie in rows."""
     annotations = get_type_hints(kind)
     names = tuple(field.name for field in fields(kind))
@@ -240,5 +240,5 @@ def _object_maker(
     return cast("Callable[[Row], Any]", known["from_row"])
 
 
-ENTRIES: Final = translation(AuditEntry)
+ENTRIES: Final = row_codec(AuditEntry)
 """The columns of the audit trail; the first is the number, which the database gives."""

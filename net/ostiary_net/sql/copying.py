@@ -42,7 +42,7 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
         reading.execute("BEGIN")
         for table in RECORD_TABLES:
             layout = LAYOUTS[table]
-            rows = map(layout.translation.from_row, reading.execute(ALL_RECORDS[table]))
+            rows = map(layout.codec.from_row, reading.execute(ALL_RECORDS[table]))
             for batch in _batches(rows):
                 target.write([Insert(record) for record in batch])
             tell(layout.name, _count(reading, layout.name))

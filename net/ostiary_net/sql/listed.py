@@ -18,7 +18,7 @@ from ostiary_core.storage.listing import (
     USERS,
     Resource,
 )
-from ostiary_net.sql.columns import RowCodec, translation
+from ostiary_net.sql.columns import RowCodec, row_codec
 
 __all__ = ["SOURCES", "Source"]
 
@@ -49,7 +49,7 @@ def _source(resource: Resource[Any], tables: str, standing: str, **expressions: 
         standing=standing,
         of_the_present="?" in standing,
         expressions=expressions,
-        item=translation(resource.item),
+        item=row_codec(resource.item),
     )
 
 

@@ -54,7 +54,7 @@ class Dialect(Protocol):
         """An expression to sort by, in a form that makes the database follow no index for it."""
         ...
 
-    def holds(self, text: str) -> bool:
+    def can_hold(self, text: str) -> bool:
         """Whether the store can hold this text at all."""
         ...
 
@@ -229,13 +229,13 @@ class Pager:
             return known
         if known is None or known.lock.acquire(blocking=False):
             try:
-                return self._counted(execute, question)
+                return self._count_anew(execute, question)
             finally:
                 if known is not None:
                     known.lock.release()
         return known
 
-    def _counted(self, execute: Execute, question: _Question) -> _Survey:
+    def _count_anew(self, execute: Execute, question: _Question) -> _Survey:
         [[total]] = execute(*question.count(limit=STEP + 1))
         if total <= STEP:
             return _Survey(question.now, total)
@@ -268,7 +268,7 @@ class Pager:
             looked_into = [source.expression(name) for name in listing.resource.searched]
             conditions.append(f"({' OR '.join(self._dialect.contains(text) for text in looked_into)})")
             bindings += [fold_ascii(listing.search)] * len(looked_into)
-        if not all(self._dialect.holds(value) for value in bindings if isinstance(value, str)):
+        if not all(self._dialect.can_hold(value) for value in bindings if isinstance(value, str)):
             return None
         return _Question(
             source=source,
@@ -286,7 +286,7 @@ class Pager:
         if match is Match.CONTAINS:
             return self._dialect.contains(expression), [fold_ascii(str(value))]
         if isinstance(value, tuple):
-            possible = [str(each) for each in value if self._dialect.holds(each)]
+            possible = [str(each) for each in value if self._dialect.can_hold(each)]
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"
             return one_of if possible else "1 = 0", [*possible]
         return f"{expression} = ?", [value if isinstance(value, bool) else str(value)]

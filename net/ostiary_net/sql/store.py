@@ -18,7 +18,7 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.retention import Expirable, ExpiredBatch
 from ostiary_core.storage.listing import Listing, Page
-from ostiary_net.sql.columns import ENTRIES, TABLES, translation
+from ostiary_net.sql.columns import ENTRIES, TABLES, row_codec
 from ostiary_net.sql.last_uses import read_last_used
 from ostiary_net.sql.paging import Dialect, Execute, Pager
 from ostiary_net.sql.purging import forget_entries, read_expired, take_lease
@@ -29,7 +29,7 @@ __all__ = ["ALL_ENTRIES", "ALL_RECORDS", "Reading", "SQLStore"]
 T = TypeVar("T")
 
 ALL_RECORDS: Final[Mapping[Table, str]] = {
-    table: f"SELECT {', '.join(translation(stored.record).columns)} FROM {stored.name}"
+    table: f"SELECT {', '.join(row_codec(stored.record).columns)} FROM {stored.name}"
     f" ORDER BY {', '.join(stored.key)}"
     for table, stored in TABLES.items()
 }
@@ -38,7 +38,7 @@ ALL_RECORDS: Final[Mapping[Table, str]] = {
 ALL_ENTRIES: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM audit ORDER BY number"
 """What reads the audit trail, the oldest entry first."""
 
-_ROWS: Final = {table: translation(stored.record) for table, stored in TABLES.items()}
+_ROWS: Final = {table: row_codec(stored.record) for table, stored in TABLES.items()}
 _LONG_AGO: Final = Instant(0)
 """For questions that do not depend on the time."""
 

@@ -53,13 +53,13 @@ def _rows(
     connection: apsw.Connection, selects: Mapping[int, str], identifiers: Collection[Any]
 ) -> list[tuple[Any, ...]]:
     try:
-        return _selected(connection, selects, identifiers)
+        return _select(connection, selects, identifiers)
     except UnicodeEncodeError:
         # Half a surrogate pair has no UTF-8, so it cannot be in the file: whoever asks for it finds nothing.
-        return _selected(connection, selects, [each for each in identifiers if has_utf8(each)])
+        return _select(connection, selects, [each for each in identifiers if has_utf8(each)])
 
 
-def _selected(
+def _select(
     connection: apsw.Connection, selects: Mapping[int, str], identifiers: Collection[Any]
 ) -> list[tuple[Any, ...]]:
     keys = list(identifiers)
@@ -89,10 +89,10 @@ def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:
         match change:
             case Insert(after):
                 layout = LAYOUTS[after.table]
-                inserted[layout].append(layout.translation.to_row(after))
+                inserted[layout].append(layout.codec.to_row(after))
             case Update(before, after):
                 layout = LAYOUTS[after.table]
-                changed, values = layout.translation.difference(before, after)
+                changed, values = layout.codec.difference(before, after)
                 updated[layout, changed].append([*values, *layout.to_key(before), before.revision])
             case Delete(before):
                 layout = LAYOUTS[before.table]

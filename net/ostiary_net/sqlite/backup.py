@@ -48,7 +48,7 @@ def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = 
     except FileExistsError as error:
         raise BackupError(f"{target} is there already; name another file, or move it away") from error
     except (OSError, apsw.Error) as error:
-        raise BackupError(f"{source} could not be copied to {target}: {_words(error)}") from error
+        raise BackupError(f"{source} could not be copied to {target}: {_describe(error)}") from error
     finally:
         for end in ("", "-wal", "-shm", "-journal", ".lock"):
             with suppress(FileNotFoundError):
@@ -72,7 +72,7 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
     return back_up(backup, database, finish)
 
 
-def _words(error: OSError | apsw.Error) -> str:
+def _describe(error: OSError | apsw.Error) -> str:
     """Say in words what went wrong. Of a step of a copy, SQLite keeps the kind of error and no text."""
     if isinstance(error, apsw.FullError):
         return "the disk is full"
@@ -92,7 +92,7 @@ def _copy(source: Path, target: Path) -> None:
                 copying.step(_PAGES_A_STEP)
         finally:
             copying.close(force=True)  # what a step raised it would raise once more
-        _fold(writing)
+        _merge_log(writing)
         found = [str(line) for (line,) in writing.execute("PRAGMA integrity_check")]
         if found != ["ok"]:
             raise BackupError(f"the copy is not whole: {found[0]}")
@@ -105,12 +105,12 @@ def _copy(source: Path, target: Path) -> None:
 def _leave_one_file(path: Path) -> None:
     connection = connect(path)
     try:
-        _fold(connection)
+        _merge_log(connection)
     finally:
         connection.close(force=True)
 
 
-def _fold(connection: apsw.Connection) -> None:
+def _merge_log(connection: apsw.Connection) -> None:
     """Put all of a database into one file, with no log beside it."""
     connection.execute("PRAGMA journal_mode = DELETE").fetchall()
 

@@ -30,7 +30,7 @@ is not in memory the system reads the surroundings too, which a file larger than
 
 # FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
 # secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
-# wal_autocheckpoint: the log is folded beside the turns (`write_ahead.py`).
+# wal_autocheckpoint: the log is checkpointed beside the turns (`write_ahead.py`).
 # fullfsync: macOS flushes the disk's own cache only when asked for by this name.
 # cache_size: a commit after which SQLite had to put sibling pages in order goes through all it keeps.
 # Measured with 4 MB in place of 32: 4 % off client credentials, 8 % off a refresh.

@@ -35,5 +35,5 @@ class SQLiteDialect:
     def sorted_afterwards(self, expression: str) -> str:
         return f"+{expression}"
 
-    def holds(self, text: str) -> bool:
+    def can_hold(self, text: str) -> bool:
         return has_utf8(text)

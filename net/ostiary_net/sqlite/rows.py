@@ -12,7 +12,7 @@ from typing import Any, Final
 import apsw
 
 from ostiary_core.model.records import Record, Table
-from ostiary_net.sql.columns import TABLES, Row, RowCodec, SQLValue, Stored, translation
+from ostiary_net.sql.columns import TABLES, Row, RowCodec, SQLValue, Stored, row_codec
 
 __all__ = [
     "LAYOUTS",
@@ -36,11 +36,11 @@ more; one for each row costs its way through apsw and lets go of the interpreter
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """How the records of one class lie in their table: the statements and the translation."""
+    """How the records of one class lie in their table: the statements and the codec."""
 
     name: str
     key: tuple[str, ...]
-    translation: RowCodec
+    codec: RowCodec
     inserts: Mapping[int, str]
     """Add as many rows as the number says (`WRITE_SIZES`)."""
     deletes: Mapping[int, str]
@@ -62,18 +62,18 @@ class Layout:
 def _update(layout: Layout, changed: tuple[int, ...]) -> str:
     if not changed:
         raise ValueError(f"an update of {layout.name} must change a column: leave it out of the changes")
-    values = ", ".join(f"{layout.translation.columns[place]} = ?" for place in changed)
+    values = ", ".join(f"{layout.codec.columns[place]} = ?" for place in changed)
     key = " AND ".join(f"{part} = ?" for part in layout.key)
     return f"UPDATE {layout.name} SET {values} WHERE {key} AND revision = ?"
 
 
 def _layout(stored: Stored) -> Layout:
-    made = translation(stored.record)
+    made = row_codec(stored.record)
     name, key, columns = stored.name, stored.key, made.columns
     return Layout(
         name=name,
         key=key,
-        translation=made,
+        codec=made,
         # A key that is taken must show as a lost race: as no row written, like a revision that moved on.
         inserts={
             size: f"{insert} ON CONFLICT DO NOTHING" for size, insert in insertions(name, columns).items()
@@ -140,7 +140,7 @@ class Lookup:
 
 
 def _lookup(stored: Stored, key: tuple[str, ...]) -> Lookup:
-    made = translation(stored.record)
+    made = row_codec(stored.record)
     selection = f"SELECT {', '.join(made.columns)} FROM {stored.name}"
     return Lookup({size: f"{selection} WHERE {_one_of(key, size)}" for size in SELECT_SIZES}, made.from_row)
 
@@ -163,7 +163,7 @@ class Joined:
     """Key place and record maker for each of the other tables; what others lead to comes first."""
 
 
-def _with_all(first_table: Table) -> Joined:
+def _join_all(first_table: Table) -> Joined:
     """The statements for refresh tokens, or sessions by access token, with all that these lead to."""
     aliases = {Table.SESSION: "s", Table.CONSENT: "n", Table.USER: "u", Table.CLIENT: "c"}
     found, digest = "sessions s", "s.access_digest"
@@ -173,7 +173,7 @@ def _with_all(first_table: Table) -> Joined:
     listed: list[str] = []
     parts: list[tuple[int, Callable[[Row], Any]]] = []
     for table, alias in aliases.items():
-        made = LAYOUTS[table].translation
+        made = LAYOUTS[table].codec
         first = len(listed)
         key = first + made.columns.index(LAYOUTS[table].key[0])
         parts.append((key, made.from_row_at(first)))
@@ -191,5 +191,5 @@ def _with_all(first_table: Table) -> Joined:
     )
 
 
-WITH_ALL: Final = {table: _with_all(table) for table in (Table.ACCESS_TOKEN, Table.REFRESH_TOKEN)}
+WITH_ALL: Final = {table: _join_all(table) for table in (Table.ACCESS_TOKEN, Table.REFRESH_TOKEN)}
 """By tokens: session, consent, user and client, which every event needs that has a token in it."""

@@ -46,13 +46,13 @@ def examine(connection: apsw.Connection, steps: tuple[Migration, ...] | None = N
 
     Raises `SchemaError` for a file of a newer Ostiary or of another program.
     """
-    check(_applied(connection), known_migrations() if steps is None else steps)
+    check(_read_applied(connection), known_migrations() if steps is None else steps)
 
 
 def is_current(connection: apsw.Connection) -> bool:
     """Whether the file has been through all steps that this release knows, and maybe through newer ones."""
     known = [(step.version, step.name) for step in known_migrations()]
-    return _applied(connection)[: len(known)] == known
+    return _read_applied(connection)[: len(known)] == known
 
 
 def bring_up_to_date(
@@ -65,7 +65,7 @@ def bring_up_to_date(
     steps = known_migrations() if steps is None else steps
     connection.execute("BEGIN IMMEDIATE")
     try:
-        applied = _applied(connection)
+        applied = _read_applied(connection)
         check(applied, steps)
         missing = steps[len(applied) :]
         if not applied:
@@ -84,7 +84,7 @@ def bring_up_to_date(
         raise
 
 
-def _applied(connection: apsw.Connection) -> list[tuple[int, str]]:
+def _read_applied(connection: apsw.Connection) -> list[tuple[int, str]]:
     """The steps of the schema that the file has been through; none for a fresh one."""
     try:
         application_id = connection.pragma("application_id")

@@ -64,7 +64,7 @@ class SQLiteStore(SQLStore):
         self._writer = Writer(self.path)
         self._readers = ReaderPool(self.path)
         try:
-            self._writer.open(partial(_prepared, now=(clock or SystemClock()).now()))
+            self._writer.open(partial(_prepare, now=(clock or SystemClock()).now()))
         except BaseException:
             self.close()
             raise
@@ -114,11 +114,11 @@ class SQLiteStore(SQLStore):
         takes_long: bool = False,
     ) -> T:
         with self._readers.snapshot() as connection:
-            return find(Reading(partial(fetch_with_all, connection), _executed_by(connection), now))
+            return find(Reading(partial(fetch_with_all, connection), _executor_on(connection), now))
 
     def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
         with self._writer.transaction() as connection:
-            result = change(_executed_by(connection), now)
+            result = change(_executor_on(connection), now)
             connection.execute("COMMIT")
         return result
 
@@ -137,17 +137,17 @@ class SQLiteStore(SQLStore):
 
     def close(self) -> None:
         """Close the file once the running turn is through. Later calls raise `StoreClosed`."""
-        # The writer goes last: the last connection to close folds the log into the file.
+        # The writer goes last: the last connection to close moves the log into the file.
         self._readers.close()
         self._writer.close()
 
 
-def _prepared(connection: apsw.Connection, now: Instant) -> None:
+def _prepare(connection: apsw.Connection, now: Instant) -> None:
     """Bring the file to this release; a file of another program is left as it is."""
     examine(connection)
     make_writer(connection)
     bring_up_to_date(connection, now)
 
 
-def _executed_by(connection: apsw.Connection) -> Execute:
+def _executor_on(connection: apsw.Connection) -> Execute:
     return lambda statement, bindings: connection.execute(statement, bindings).fetchall()

@@ -23,7 +23,7 @@ from ostiary_net.sqlite.access import fetch_with_all, write
 from ostiary_net.sqlite.audit_trail import index_pending, keep
 from ostiary_net.sqlite.writer import Writer
 
-__all__ = ["BegunTurn", "OpenTurn", "loaded"]
+__all__ = ["BegunTurn", "OpenTurn", "load_snapshot"]
 
 
 class _Step:
@@ -66,7 +66,7 @@ class BegunTurn(_Step):
         if writer is None:
             raise RuntimeError("this turn was opened or abandoned before")
         try:
-            snapshot = loaded(self._connection, events)
+            snapshot = load_snapshot(self._connection, events)
             decisions = take_turn(events, snapshot, now, self._policy)
             changes = net_changes(decisions)
             entries = audit_entries(decisions, origins, now)
@@ -104,6 +104,6 @@ class OpenTurn(_Step):
             writer.commit(index_pending if self._files else None)
 
 
-def loaded(connection: apsw.Connection, events: Iterable[Event]) -> Snapshot:
+def load_snapshot(connection: apsw.Connection, events: Iterable[Event]) -> Snapshot:
     """Load the records that `events` need, over a connection in a transaction."""
     return load((keys(event) for event in events), partial(fetch_with_all, connection))

@@ -48,7 +48,7 @@ class Writer:
                 raise StoreClosed
             self._lock.take()
             try:
-                connection = self._connected()
+                connection = self._open_connection()
                 connection.execute("BEGIN IMMEDIATE")
                 self._version = _version(connection)
             except BaseException:
@@ -74,7 +74,7 @@ class Writer:
                 raise StoreClosed
             if self._connection is not None and self._lock.take_at_once():
                 try:
-                    begun = self._begun_at_once(self._connection)
+                    begun = self._begin_if_unchanged(self._connection)
                 finally:
                     if begun is None:
                         self._roll_back()
@@ -84,7 +84,7 @@ class Writer:
                 self._one_turn_at_a_time.release()
         return begun
 
-    def _begun_at_once(self, connection: apsw.Connection) -> apsw.Connection | None:
+    def _begin_if_unchanged(self, connection: apsw.Connection) -> apsw.Connection | None:
         set_patience(connection, waits=False)
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -97,7 +97,7 @@ class Writer:
     def commit(self, finish: Callable[[apsw.Connection], None] | None = None) -> None:
         """Commit what was written since `begin`, and what `finish` writes; raising, keep nothing."""
         try:
-            connection = self._connected()
+            connection = self._open_connection()
             if finish is not None:
                 finish(connection)
             connection.execute("COMMIT")
@@ -110,17 +110,17 @@ class Writer:
             self._roll_back()
             if self._connection is not None:
                 with suppress(apsw.Error):  # what was committed is kept, whatever becomes of the log
-                    self.log.look(self._connection)
+                    self.log.measure(self._connection)
         finally:
             self._lock.let_go()
             self._one_turn_at_a_time.release()
 
     def checkpoint(self) -> None:
         """Move the log into the file, most of it while turns go on. Raises `apsw.Error`."""
-        self.log.fold(self._alone)
+        self.log.checkpoint(self._keep_others_away)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _keep_others_away(self) -> Iterator[None]:
         """Keep everybody else from writing while the block runs."""
         with self._one_turn_at_a_time:
             if self._closed:
@@ -152,7 +152,7 @@ class Writer:
                 self._connection = None
             self._lock.close()
 
-    def _connected(self) -> apsw.Connection:
+    def _open_connection(self) -> apsw.Connection:
         """The connection; a new one where the last had to be given up."""
         if self._connection is None:
             self._connection = connect_writer(self._path)

@@ -25,10 +25,10 @@ __all__ = ["Authentications", "keep_uses", "keep_uses_once"]
 
 _log = structlog.get_logger("ostiary")
 
-Asking = TokenServiceEvent | ProfileRequested
+OperationEvent = TokenServiceEvent | ProfileRequested
 """What the four operations ask; user-info has no client's secret in it."""
 
-Noted = ClientSecretUsed | WrongSecretsCounted
+UseEvent = ClientSecretUsed | WrongSecretsCounted
 """What is written down of them."""
 
 _AT_ONCE: Final = 100
@@ -45,7 +45,7 @@ class Authentications:
         self._uses: dict[tuple[str, Digest], Instant] = {}
         self._wrong: dict[str, tuple[int, Instant]] = {}
 
-    def note(self, event: Asking, decision: Decision, now: Instant) -> None:
+    def note(self, event: OperationEvent, decision: Decision, now: Instant) -> None:
         """Remember whether the secret of a request was right; once for each decision."""
         if isinstance(event, ProfileRequested):
             return
@@ -56,7 +56,7 @@ class Authentications:
             times, _ = self._wrong.get(credentials.client_id, (0, now))
             self._wrong[credentials.client_id] = times + 1, now
 
-    def take_events(self) -> list[Noted]:
+    def take_events(self) -> list[UseEvent]:
         """Take the events to write down: last uses of right secrets, and counts of wrong ones.
 
         Each is given once: what was taken before is not in them.
@@ -95,16 +95,16 @@ async def keep_uses_once(authentications: Authentications, turns: Turns) -> None
         await _keep(events[start : start + _AT_ONCE], turns)
 
 
-async def _keep(events: Iterable[Noted], turns: Turns) -> None:
+async def _keep(events: Iterable[UseEvent], turns: Turns) -> None:
     failures: list[TurnFailed] = []
     async with trio.open_nursery() as nursery:
         for event in events:
-            nursery.start_soon(partial(_told, turns, event, failures))
+            nursery.start_soon(partial(_keep_one, turns, event, failures))
     if failures:
         raise failures[0]
 
 
-async def _told(turns: Turns, event: Noted, failures: list[TurnFailed]) -> None:
+async def _keep_one(turns: Turns, event: UseEvent, failures: list[TurnFailed]) -> None:
     try:
         await turns.decide(event)
     except TurnFailed as failure:

@@ -100,7 +100,7 @@ class Service:
         """Count a request against the limit of its source; 0 while the source is within it."""
         seconds = self.endpoint.rate_windows.admit(operation, source, self.clock.monotonic())
         if seconds:
-            self.metrics.rate_limited(operation)
+            self.metrics.count_rate_limited(operation)
         return seconds
 
     async def decide(self, event: Event, origin: Origin) -> Decision:
@@ -111,28 +111,28 @@ class Service:
         try:
             decision = await self.turns.decide(event, origin)
         except TurnFailed as failure_:
-            self._failed(event, origin, failure_)
+            self._note_failure(event, origin, failure_)
             raise
-        self._decided(event, origin, decision)
+        self._note_decision(event, origin, decision)
         return decision
 
-    def _decided(self, event: Event, origin: Origin, decision: Decision) -> None:
-        observe(self.metrics.decided, event, decision, self.clock.now)
+    def _note_decision(self, event: Event, origin: Origin, decision: Decision) -> None:
+        observe(self.metrics.count_decision, event, decision, self.clock.now)
         if self.tracing is not None:
-            observe(self.tracing.decided, origin, event, decision)
+            observe(self.tracing.note_decision, origin, event, decision)
 
-    def _failed(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
-        observe(self.metrics.failed, event)
+    def _note_failure(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
+        observe(self.metrics.count_failure, event)
         if self.tracing is not None:
-            observe(self.tracing.failed, origin, event)
-        observe(_tell_failure, "turn failed", failure_, origin, type(event).__name__)
+            observe(self.tracing.note_failure, origin, event)
+        observe(_log_failure, "turn failed", failure_, origin, type(event).__name__)
 
     async def look(self, question: Question[T], origin: Origin) -> T:
         """Answer a question from the store's lists. Raises `TurnFailed`, after logging it."""
         try:
             return await self.turns.look(question)
         except TurnFailed as failure_:
-            _tell_failure("looking failed", failure_, origin, "a list")
+            _log_failure("looking failed", failure_, origin, "a list")
             raise
 
     async def look_through(self, question: Question[T], origin: Origin) -> T:
@@ -140,7 +140,7 @@ class Service:
         try:
             return await self.turns.look_through(question)
         except TurnFailed as failure_:
-            _tell_failure("looking failed", failure_, origin, "a whole list")
+            _log_failure("looking failed", failure_, origin, "a whole list")
             raise
 
     async def answer(self, request: Request, trace_id: str) -> Answer:
@@ -177,28 +177,28 @@ class Service:
         if operation is None:
             log_refusal(Why.NOT_SIGNED_IN, trace_id, request.source)
         elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
-            self.metrics.rate_limited(operation)
+            self.metrics.count_rate_limited(operation)
             log_refusal(Why.TOO_MANY_REQUESTS, trace_id, request.source)
 
-    def submit(self, pending: PendingRequest, told: Resolve, has_left: HasLeft | None) -> QueuedEvent:
+    def submit(self, pending: PendingRequest, resolve: Resolve, has_left: HasLeft | None) -> QueuedEvent:
         """Have a request decided, for a caller that has no task to wait in. Raises `TurnFailed`."""
         return self.turns.submit(
-            pending.event, pending.origin, told, has_left, may_be_stale=pending.may_be_stale
+            pending.event, pending.origin, resolve, has_left, may_be_stale=pending.may_be_stale
         )
 
     def finish(self, pending: PendingRequest, decision: Decision) -> Answer:
         """The answer to a request whose decision is kept; notes whether its client secret was right."""
-        self._decided(pending.event, pending.origin, decision)
+        self._note_decision(pending.event, pending.origin, decision)
         self.authentications.note(pending.event, decision, pending.arrival.latest)
         return pending.answer(decision)
 
     def fail(self, pending: PendingRequest, failure_: TurnFailed) -> Answer:
         """The answer to a request whose turn could not be taken; the log then holds the trace id."""
-        self._failed(pending.event, pending.origin, failure_)
+        self._note_failure(pending.event, pending.origin, failure_)
         return pending.failure()
 
 
-def _tell_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:
+def _log_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:
     """Log what could not be done, under the trace id that the client is given."""
     cause = failure_.__cause__ or failure_
     unknown = {}

@@ -34,7 +34,7 @@ __all__ = [
     "Resolve",
     "TurnFailed",
     "TurnQueue",
-    "failed",
+    "make_failure",
 ]
 
 MOST_EVENTS_A_TURN: Final = 256
@@ -66,13 +66,13 @@ class TurnFailed(RuntimeError):
 class QueuedEvent:
     """An event in a queue, and the caller who is told its decision, unless the caller has gone."""
 
-    __slots__ = ("_believes_after_seconds", "_has_left", "_told", "event", "origin", "since")
+    __slots__ = ("_believes_after_seconds", "_has_left", "_resolve", "event", "origin", "since")
 
     def __init__(
         self,
         event: Event,
         origin: Origin | None,
-        told: "Resolve",
+        resolve: "Resolve",
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
@@ -80,18 +80,18 @@ class QueuedEvent:
         self.event = event
         self.origin = origin
         self.since = trio.current_time()
-        self._told: Resolve | None = told
+        self._resolve: Resolve | None = resolve
         self._has_left = has_left
         self._believes_after_seconds = -1.0 if may_be_stale else _BELIEVED_SECONDS
 
     @property
     def is_answered(self) -> bool:
         """Whether nobody waits for the decision any more."""
-        return self._told is None
+        return self._resolve is None
 
     def is_wanted(self, now: float) -> bool:
         """Whether the caller still waits at `now`, by the clock of `since`; any thread may ask."""
-        if self._told is None:
+        if self._resolve is None:
             return False
         waited_seconds = now - self.since
         if waited_seconds <= self._believes_after_seconds or self._has_left is None:
@@ -100,13 +100,13 @@ class QueuedEvent:
 
     def leave(self) -> None:
         """Wait no longer; an event whose turn has begun is decided and kept all the same."""
-        self._told = None
+        self._resolve = None
 
     def resolve(self, result: outcome.Outcome[Decision]) -> None:
         """Tell the caller what became of the event, unless the caller has gone."""
-        told, self._told = self._told, None
-        if told is not None:
-            told(result)
+        resolve, self._resolve = self._resolve, None
+        if resolve is not None:
+            resolve(result)
 
 
 Resolve = Callable[[outcome.Outcome[Decision]], None]
@@ -122,14 +122,14 @@ class TurnQueue:
         take_turn: TakeTurn,
         metrics: Metrics,
         tracing: Tracing | None,
-        telling: RequestLog,
+        request_log: RequestLog,
         most_events: int,
     ) -> None:
         self._name = name
         self._take_turn = take_turn
         self._metrics = metrics
         self._tracing = tracing
-        self._telling = telling
+        self._request_log = request_log
         self._most_events = most_events
         self._waiting: deque[QueuedEvent] = deque()
         self._arrived = trio.Event()
@@ -147,7 +147,7 @@ class TurnQueue:
         self,
         event: Event,
         origin: Origin | None,
-        told: Resolve,
+        resolve: Resolve,
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
@@ -159,7 +159,7 @@ class TurnQueue:
         """
         if self._closed:
             raise TurnFailed
-        waiting = QueuedEvent(event, origin, told, has_left, may_be_stale=may_be_stale)
+        waiting = QueuedEvent(event, origin, resolve, has_left, may_be_stale=may_be_stale)
         self._waiting.append(waiting)
         self._arrived.set()
         self._watched.set()
@@ -180,7 +180,7 @@ class TurnQueue:
                     self._arrived = trio.Event()
                     await self._arrived.wait()
                     continue
-                await self._turn()
+                await self._take_next_turn()
                 # Those who were answered go on first: what they ask next shares the next turn.
                 await trio.lowlevel.checkpoint()
         finally:
@@ -228,7 +228,7 @@ class TurnQueue:
         self._batch = wanted
         return [one.event for one in wanted], [one.origin for one in wanted]
 
-    async def _turn(self) -> None:
+    async def _take_next_turn(self) -> None:
         """Take one turn with the events that wait."""
         if self._suspects and self._clock.current_time() > self._suspected_until:
             self._give_up([self._waiting.popleft() for _ in range(self._suspects)], self._suspicion)
@@ -266,20 +266,20 @@ class TurnQueue:
     def _answer(self, decisions: Sequence[Decision], seconds: float) -> None:
         """Count a kept turn, log it, and then answer its callers, whatever the observers do."""
         origins = [waiting.origin for waiting in self._batch]
-        observe(self._metrics.turn_taken, self._name, len(decisions), seconds)
+        observe(self._metrics.count_turn, self._name, len(decisions), seconds)
         if self._tracing is not None:
-            observe(self._tracing.turn_taken, self._name, origins, seconds)
-        observe(self._telling.told, origins, decisions)
+            observe(self._tracing.note_turn, self._name, origins, seconds)
+        observe(self._request_log.log_decisions, origins, decisions)
         for waiting, decision in zip(self._batch, decisions, strict=True):
             waiting.resolve(outcome.Value(decision))
 
     @staticmethod
     def _give_up(events: Iterable[QueuedEvent], cause: Exception | None = None) -> None:
         for waiting in events:
-            waiting.resolve(outcome.Error(failed(cause)))
+            waiting.resolve(outcome.Error(make_failure(cause)))
 
 
-def failed(cause: Exception | None) -> TurnFailed:
+def make_failure(cause: Exception | None) -> TurnFailed:
     """Make a `TurnFailed` for one waiting task: a shared one would collect the tracebacks of all."""
     failure = TurnFailed()
     failure.__cause__ = cause

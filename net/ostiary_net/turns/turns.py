@@ -32,9 +32,9 @@ from ostiary_net.turns.turn_queue import (
     Resolve,
     TurnFailed,
     TurnQueue,
-    failed,
+    make_failure,
 )
-from ostiary_net.turns.turn_taking import in_steps, whole
+from ostiary_net.turns.turn_taking import take_turns_in_steps, take_whole_turns
 from ostiary_net.upkeep.checkpointing import Checkpointing
 
 __all__ = ["Question", "TurnFailed", "Turns", "open_turns"]
@@ -67,29 +67,29 @@ class Turns:
         tracing: Tracing | None = None,
         in_place: InPlaceStore | None = None,
     ) -> None:
-        telling = RequestLog()
+        request_log = RequestLog()
         decide = partial(_take_turn, store, clock)
         read = partial(_read, store, clock)
         self._beside: list[Callable[[], Awaitable[object]]] = []
-        take_turn = whole(decide, run_sync)
+        take_turn = take_whole_turns(decide, run_sync)
         if in_place is not None:
-            folding = Checkpointing(in_place, run_sync)
-            self._beside.append(folding.run)
-            take_turn = in_steps(in_place, clock, run_sync, folding.look)
+            checkpointing = Checkpointing(in_place, run_sync)
+            self._beside.append(checkpointing.run)
+            take_turn = take_turns_in_steps(in_place, clock, run_sync, checkpointing.note_commit)
         self._writing = TurnQueue(
             "write",
             take_turn,
             metrics,
             tracing,
-            telling,
+            request_log,
             _MOST_WRITTEN_IN_PLACE if in_place else MOST_EVENTS_A_TURN,
         )
         self._reading = TurnQueue(
             "read",
-            whole(read, run_inline if in_place else run_sync),
+            take_whole_turns(read, run_inline if in_place else run_sync),
             metrics,
             tracing,
-            telling,
+            request_log,
             _MOST_READ_IN_PLACE if in_place else MOST_EVENTS_A_TURN,
         )
         self._store = store
@@ -121,7 +121,7 @@ class Turns:
         self,
         event: Event,
         origin: Origin | None,
-        told: Resolve,
+        resolve: Resolve,
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
@@ -132,7 +132,7 @@ class Turns:
         events are taken.
         """
         queue = self._reading if isinstance(event, READ_ONLY) else self._writing
-        return queue.submit(event, origin, told, has_left, may_be_stale=may_be_stale)
+        return queue.submit(event, origin, resolve, has_left, may_be_stale=may_be_stale)
 
     async def page(self, listing: Listing[T]) -> Page[T]:
         """Read one page of a list as it stands now, beside all turns. Raises `TurnFailed`."""
@@ -144,22 +144,22 @@ class Turns:
 
     async def look(self, question: Question[T]) -> T:
         """Answer a question from the store's lists, beside all turns. Raises `TurnFailed`."""
-        return await self._looked(question, self._lookers)
+        return await self._ask(question, self._lookers)
 
     async def look_through(self, question: Question[T]) -> T:
         """Answer a question that reads whole lists, one such question at a time. Raises `TurnFailed`.
 
         Those who only look at a page do not wait for it.
         """
-        return await self._looked(question, self._reader_of_whole_lists)
+        return await self._ask(question, self._reader_of_whole_lists)
 
-    async def _looked(self, question: Question[T], limiter: trio.CapacityLimiter) -> T:
+    async def _ask(self, question: Question[T], limiter: trio.CapacityLimiter) -> T:
         try:
             return await self._run_sync(lambda: question(self._store, self._clock.now()), limiter=limiter)
         except Exception as cause:
-            raise failed(cause) from cause
+            raise make_failure(cause) from cause
 
-    def waiting(self) -> dict[str, int]:
+    def count_waiting(self) -> dict[str, int]:
         """How many events wait for their turn in each queue."""
         return {"write": len(self._writing), "read": len(self._reading)}
 

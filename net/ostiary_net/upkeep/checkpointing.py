@@ -13,7 +13,7 @@ __all__ = ["Checkpointing"]
 _log = structlog.get_logger("ostiary")
 
 _LEAST_SECONDS: Final = 0.05
-"""Between two foldings: one that could not be finished, as somebody reads what is in the log, is not tried
+"""Between two checkpoints: one that could not be finished, as somebody reads what is in the log, is not tried
 again at once."""
 
 
@@ -26,7 +26,7 @@ class Checkpointing:
         self._limiter = trio.CapacityLimiter(1)
         self._is_due = trio.Event()
 
-    def look(self) -> None:
+    def note_commit(self) -> None:
         """Look after a turn whether it is time for a checkpoint."""
         if self._store.needs_checkpoint:
             self._is_due.set()
