@@ -219,7 +219,7 @@ def _metrics() -> Iterator[str]:
 def _gauges() -> Iterator[tuple[str, str]]:
     """What the application adds to be looked at whenever the metrics are asked for: name and meaning."""
     for module in (app, entrance):
-        yield from re.findall(r'\.gauge\(\s*"(\w+)",\s*"([^"]+)"', inspect.getsource(module))
+        yield from re.findall(r'\.add_gauge\(\s*"(\w+)",\s*"([^"]+)"', inspect.getsource(module))
 
 
 def _command_line() -> Iterator[str]:

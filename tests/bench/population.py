@@ -173,10 +173,10 @@ def _session_rows(numbers: range, starts: _Starts, now: Instant) -> Iterator[Seq
         user_agent="bench",
         source="127.0.0.1",
     )
-    translation = LAYOUTS[Table.SESSION].translation
-    row = translation.to_row(example)
+    codec = LAYOUTS[Table.SESSION].codec
+    row = codec.to_row(example)
     at_session, at_client, at_user, at_start, at_access = map(
-        translation.columns.index, ("session_id", "client_id", "user_id", "started_at", "access_digest")
+        codec.columns.index, ("session_id", "client_id", "user_id", "started_at", "access_digest")
     )
     users = [_user_id(number) for number in range(USERS)]
     for number in numbers:
@@ -189,9 +189,9 @@ def _session_rows(numbers: range, starts: _Starts, now: Instant) -> Iterator[Seq
 
 
 def _token_rows(numbers: range, starts: _Starts) -> Iterator[Sequence[SQLValue]]:
-    translation = LAYOUTS[Table.REFRESH_TOKEN].translation
-    at_digest, at_session = map(translation.columns.index, ("digest", "session_id"))
-    row = translation.to_row(RefreshToken(digest=digest_of(""), session_id="", generation=0))
+    codec = LAYOUTS[Table.REFRESH_TOKEN].codec
+    at_digest, at_session = map(codec.columns.index, ("digest", "session_id"))
+    row = codec.to_row(RefreshToken(digest=digest_of(""), session_id="", generation=0))
     for number in numbers:
         row[at_digest] = digest_of(token("refresh", number))
         row[at_session] = _session_id(number, starts[number])

@@ -135,7 +135,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
 
 async def cleared(store: AnyStore, clock: HandClock, audit_days: int = 0) -> dict[str, int]:
     async with open_turns(store, clock, run_inline) as turns:
-        return await Purge(turns, store, clock, audit_seconds=audit_days * DAY, run_sync=run_inline).once()
+        return await Purge(
+            turns, store, clock, audit_seconds=audit_days * DAY, run_sync=run_inline
+        ).purge_once()
 
 
 async def test_a_store_under_a_constant_load_stays_as_large_for_a_year(store: AnyStore) -> None:
@@ -388,5 +390,5 @@ async def test_what_was_cleared_before_a_failure_is_counted() -> None:
     async with open_turns(store, clock, run_inline) as turns:
         clearing = Purge(turns, store, clock, audit_seconds=1, run_sync=run_inline, metrics=metrics)
         with pytest.raises(OSError, match="disk"):
-            await clearing.once()
+            await clearing.purge_once()
     assert 'ostiary_swept_total{what="codes"} 7' in metrics.exposition()

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostiary_core.model.records import Table
-from ostiary_net.sql.columns import TABLES, translation
+from ostiary_net.sql.columns import TABLES, row_codec
 from tests.net.store.hostile import records_of
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_a_difference_is_what_two_rows_differ_in(table: Table) -> None:
     kind = TABLES[table].record
-    made = translation(kind)
+    made = row_codec(kind)
 
     @given(st.data())
     def differs(data: st.DataObject) -> None:

@@ -99,7 +99,7 @@ def test_facts_are_told_at_the_level_of_information(
     try:
         told = watched(monkeypatch)
         rotated = Decision(Done(), facts=(Fact(kind=FactKind.PAIR_ROTATED),))
-        RequestLog().told([origin("one"), None], [rotated, rotated])
+        RequestLog().log_decisions([origin("one"), None], [rotated, rotated])
         assert told.writes == written
     finally:
         structlog.configure(wrapper_class=before)
@@ -112,7 +112,7 @@ def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
     no = Refused(Why.NOT_FOUND)
     ended = Decision(no, facts=(Fact(kind=FactKind.SESSION_ENDED),))
     told = watched(monkeypatch)
-    RequestLog().told(
+    RequestLog().log_decisions(
         [origin("one"), origin("two"), origin("three"), None, origin("four")],
         [Decision(no), Decision(BatchRefused(((3, no),))), Decision(Done()), Decision(no), ended],
     )

@@ -87,7 +87,7 @@ def test_the_delay_of_a_safe_retry_is_told_and_never_below_nothing() -> None:
     metrics = Metrics()
     for earlier_at in (10_000, 9_700, 12_000):
         fact = Fact(kind=FactKind.PAIR_REPEATED, earlier_at=Instant(earlier_at))
-        metrics.decided(UNKNOWN_GRANT, Decision(Done(), facts=(fact,)), lambda: Instant(10_000))
+        metrics.count_decision(UNKNOWN_GRANT, Decision(Done(), facts=(fact,)), lambda: Instant(10_000))
     found = samples(metrics)
     assert found['ostiary_retry_delay_seconds_bucket{le="0.1"}'] == 2
     assert found['ostiary_retry_delay_seconds_bucket{le="0.5"}'] == 3
@@ -166,7 +166,7 @@ async def asked(port: int, method: str, target: str) -> tuple[int, dict[bytes, b
 
 async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is() -> None:
     metrics = Metrics()
-    metrics.decided(UNKNOWN_GRANT, Decision(Refused(Why.GRANT_TYPE_UNKNOWN)), lambda: Instant(0))
+    metrics.count_decision(UNKNOWN_GRANT, Decision(Refused(Why.GRANT_TYPE_UNKNOWN)), lambda: Instant(0))
     with metrics_listeners("127.0.0.1:0", {}) as listeners, trio.fail_after(20):
         port = listeners[0].getsockname()[1]
         async with trio.open_nursery() as nursery:

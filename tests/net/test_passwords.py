@@ -53,10 +53,10 @@ async def test_a_flood_waits_for_its_places() -> None:
             nursery.start_soon(passwords.verify, None, f"password {number}")
         await wait_all_tasks_blocked()
         assert gate.running == 2
-        assert passwords.waiting() == 5
+        assert passwords.count_waiting() == 5
         gate.open()
     assert gate.most_running == 2
-    assert passwords.waiting() == 0
+    assert passwords.count_waiting() == 0
 
 
 class Counting(PasswordHasher):

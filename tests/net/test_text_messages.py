@@ -390,7 +390,7 @@ async def test_the_queue_is_bounded_and_what_does_not_fit_is_told() -> None:
         messages.close()
         await messages.run()
     assert len(far.delivered) == 3
-    assert messages.unfinished() == 0
+    assert messages.count_unfinished() == 0
 
 
 async def test_closing_gives_what_waits_a_moment_and_says_what_was_left(autojump_clock: object) -> None:

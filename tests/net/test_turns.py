@@ -346,9 +346,9 @@ async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.Mo
     """Metrics, traces and the log come after the commit: what is kept is answered, and the next turn
     comes."""
     metrics, tracing = Metrics(), NoSpans()
-    monkeypatch.setattr(metrics, "turn_taken", fail)
-    monkeypatch.setattr(metrics, "decided", fail)
-    monkeypatch.setattr(RequestLog, "told", fail)
+    monkeypatch.setattr(metrics, "count_turn", fail)
+    monkeypatch.setattr(metrics, "count_decision", fail)
+    monkeypatch.setattr(RequestLog, "log_decisions", fail)
     async with open_turns(PlainStore(), HandClock(), run_inline, metrics, tracing) as turns:
         service = Service(
             turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics, tracing=tracing

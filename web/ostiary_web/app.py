@@ -172,20 +172,20 @@ async def _measured(settings: Settings, metrics: Metrics) -> AsyncIterator[None]
 
 def _watch(metrics: Metrics, turns: Turns, passwords: Passwords, text_messages: TextMessages) -> None:
     """What is looked at whenever the metrics are asked for."""
-    metrics.gauge(
+    metrics.add_gauge(
         "ostiary_turns_waiting",
         "Events that wait for their turn.",
-        lambda: [({"queue": name}, number) for name, number in turns.waiting().items()],
+        lambda: [({"queue": name}, number) for name, number in turns.count_waiting().items()],
     )
-    metrics.gauge(
+    metrics.add_gauge(
         "ostiary_hashes_waiting",
         "Password checks that wait for a place.",
-        lambda: [({}, passwords.waiting())],
+        lambda: [({}, passwords.count_waiting())],
     )
-    metrics.gauge(
+    metrics.add_gauge(
         "ostiary_text_messages_unfinished",
         "Text messages on their way to the gateway.",
-        lambda: [({}, text_messages.unfinished())],
+        lambda: [({}, text_messages.count_unfinished())],
     )
 
 

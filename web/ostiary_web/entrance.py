@@ -56,7 +56,7 @@ def entrance(settings: Settings, ready: Callable[[Backing], None]) -> Guard:
     """The whole product as one ASGI application."""
 
     def opened(backing: Backing) -> None:
-        backing.service.metrics.gauge(
+        backing.service.metrics.add_gauge(
             "ostiary_connections_open",
             "Connections of callers.",
             lambda: [({}, len(guarded.connections))],

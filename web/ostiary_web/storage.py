@@ -19,7 +19,7 @@ from ostiary_net.observability.log_lines import first_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
-from ostiary_net.upkeep.sweeping import ClearedStore
+from ostiary_net.upkeep.sweeping import PurgeableStore
 from ostiary_web.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.settings import SettingError, Settings
 
@@ -33,7 +33,7 @@ _START_SECONDS: Final = 30.0
 """How long a start waits for a database that is not there yet: machines come up in any order."""
 
 
-class ServerStore(ReadingStore, ClearedStore, Protocol):
+class ServerStore(ReadingStore, PurgeableStore, Protocol):
     """A store as the server and the command line need one."""
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:

@@ -1,4 +1,4 @@
-"""The front door: Hypercorn's Trio server, its faults repaired, its limits set, its processes kept."""
+"""The front door: Hypercorn's Trio server with its faults repaired, and its limits and processes."""
 
 from ostiary_net.front_door.guard import Guard, guard
 from ostiary_net.front_door.listening import AddressError

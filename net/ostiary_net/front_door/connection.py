@@ -16,7 +16,7 @@ from hypercorn.typing import AppWrapper, LifespanState
 
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.sockets import send_at_once
-from ostiary_net.runtime.departures import HAS_LEFT, leaving_of
+from ostiary_net.runtime.departures import HAS_LEFT, make_has_left
 from ostiary_net.turns.service import fault_in, where_raised
 
 __all__ = ["GuardedConnection", "guard_of", "open_connection"]
@@ -35,7 +35,7 @@ def guard_of(app: AppWrapper) -> Guard | None:
 def open_connection(
     app: AppWrapper, config: Config, context: WorkerContext, state: LifespanState, stream: Any
 ) -> TCPServer:
-    """What Hypercorn calls for every connection it accepts."""
+    """Make the object for a connection that Hypercorn has accepted."""
     guard = guard_of(app)
     if guard is None:
         return TCPServer(app, config, context, state, stream)
@@ -48,9 +48,10 @@ def open_connection(
 
 
 class GuardedConnection(TCPServer):
-    """Counted; closed when idle, when its client does not read, and at the end of a graceful stop.
+    """A connection that is closed when it is idle, when its client does not read, and at a stop.
 
-    One task a connection watches over the time, in place of the one a request that Hypercorn starts.
+    It is counted among the open ones. One task a connection watches over the time, in place of the one a
+    request that Hypercorn starts.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class GuardedConnection(TCPServer):
         if not self.connections.admit(self):
             self.abort()
             return
-        HAS_LEFT.set(leaving_of(self.stream))
+        HAS_LEFT.set(make_has_left(self.stream))
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch.run)
@@ -87,7 +88,7 @@ class GuardedConnection(TCPServer):
             self.connections.leave(self)
 
     def abort(self) -> None:
-        """Close the socket; whoever reads or writes is woken with an error."""
+        """Close the socket at once; whoever reads or writes it is woken with an error."""
         getattr(self.stream, "transport_stream", self.stream).socket.close()
 
     async def protocol_send(self, event: Event) -> None:
@@ -114,7 +115,7 @@ class GuardedConnection(TCPServer):
         return self._rules.parting_seconds
 
     async def close_idle(self) -> None:
-        """Close between two requests."""
+        """Close the connection between two requests."""
         with trio.CancelScope(shield=True):
             await self._initiate_server_close()
 
@@ -134,15 +135,15 @@ class _IdleWatch:
         self._over = False
 
     async def restart(self, task_group: object, action: object) -> None:
-        """As Hypercorn says it."""
+        """Note that the connection is idle; Hypercorn calls it."""
         self.idle()
 
     async def stop(self) -> None:
-        """As Hypercorn says it."""
+        """Note that the connection is busy; Hypercorn calls it."""
         self.busy()
 
     def idle(self) -> None:
-        """Idle from now on."""
+        """Note that the connection is idle from now on."""
         self._deadline = deadline = trio.current_time() + self._seconds
         # A timer that goes off too early looks at the deadline and goes on; to put it off with every request
         # would cost more than the one time in half a minute.
@@ -152,12 +153,12 @@ class _IdleWatch:
         self._connection.connections.rest(self._connection)
 
     def busy(self) -> None:
-        """Busy from now on."""
+        """Note that the connection is busy from now on."""
         self._deadline = math.inf
         self._connection.connections.work(self._connection)
 
     async def run(self) -> None:
-        """Watch until the connection is over."""
+        """Watch the connection until it is over."""
         connection = self._connection
         terminated = connection.context.terminated
         while not self._over and not terminated.is_set() and self._deadline > trio.current_time():
@@ -179,13 +180,13 @@ class _IdleWatch:
             connection.abort()
 
     async def _last_requests(self) -> None:
-        """Let a request that is on its way arrive. It makes the connection busy, and its answer ends it."""
+        """Wait for a request that is on its way. It makes the connection busy, and its answer ends it."""
         parting = trio.current_time() + self._connection.parting_seconds
         while not self._over and trio.current_time() < min(parting, self._deadline):
             with trio.CancelScope(deadline=min(parting, self._deadline)) as self._timer:
                 await trio.sleep_forever()
 
     def end(self) -> None:
-        """The connection is over."""
+        """Stop watching, as the connection is over."""
         self._over = True
         self._timer.cancel()

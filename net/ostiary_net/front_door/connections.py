@@ -1,4 +1,4 @@
-"""How many connections are open, and which of them nobody is using."""
+"""Counts the open connections of a process, and knows which of them are idle."""
 
 import resource
 from typing import Final, Protocol
@@ -10,10 +10,10 @@ _FILES_FOR_OTHER_THINGS: Final = 128
 
 
 class Open(Protocol):
-    """A connection as it is counted."""
+    """An open connection, as far as counting needs it."""
 
     def abort(self) -> None:
-        """Close at once, whatever is going on."""
+        """Close the connection at once, whatever is going on."""
         ...
 
 
@@ -35,11 +35,11 @@ class Connections:
 
     @property
     def open(self) -> frozenset[Open]:
-        """Those that are open now."""
+        """The connections that are open now."""
         return frozenset(self._open)
 
     def admit(self, connection: Open) -> bool:
-        """Whether there is a place for it."""
+        """Give a connection a place; False where there is none."""
         if self._most is None:  # not earlier: the limit on open files may be raised at the start
             self._most = _within_file_limit(self._wanted)
         if len(self._open) >= self._most:
@@ -52,17 +52,17 @@ class Connections:
         return True
 
     def leave(self, connection: Open) -> None:
-        """It is closed, or about to be."""
+        """Free the place of a connection that is closed, or about to be."""
         self._open.discard(connection)
         self._idle.pop(connection, None)
 
     def rest(self, connection: Open) -> None:
-        """It has nothing to do from now on."""
+        """Note that a connection has nothing to do from now on."""
         if connection in self._open:
             self._idle[connection] = None
 
     def work(self, connection: Open) -> None:
-        """It has a request to answer."""
+        """Note that a connection has a request to answer."""
         self._idle.pop(connection, None)
 
 

@@ -1,4 +1,4 @@
-"""The ASGI layer around the application: what reaches it is in order, and what it answers goes out whole.
+"""The ASGI layer around the application: only requests in order reach it, and answers go out whole.
 
 It repairs what can be repaired above the server: limits on bodies, refusals in the documented form, answers
 that overtake their request's body, and idle connections that were never closed
@@ -92,7 +92,10 @@ class Guard:
                 await exchange.fail(error)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Servers go on without what an application could not open; this one is not started then."""
+        """Serve the lifespan; an application that cannot open all it needs is not started.
+
+        Servers would go on without what it could not open.
+        """
         asked = started = False
 
         async def note_asked() -> Message:
@@ -136,7 +139,7 @@ class Guard:
 
 
 def guard(app: Application, rules: DoorRules) -> Guard:
-    """`app` behind the front door's rules."""
+    """Put `app` behind the front door's rules."""
     return Guard(app, rules)
 
 
@@ -165,7 +168,7 @@ class _Exchange:
             self._note_whole()
 
     async def gather(self) -> bool:
-        """Wait a moment for the body. False when the request is over already."""
+        """Wait a moment for the body; False when the request is over already."""
         if self._gathered is None:
             return True
         with trio.move_on_after(self._rules.patience_seconds):
@@ -178,12 +181,12 @@ class _Exchange:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the request is there."""
+        """Whether the whole request has arrived."""
         return self._whole.is_set()
 
     @property
     def body(self) -> bytes:
-        """As much of it as was gathered."""
+        """The part of the body that was gathered."""
         return b"".join(self._gathered or ())
 
     async def answer(self, answer: Answer) -> None:
@@ -194,7 +197,7 @@ class _Exchange:
         await self.send({"type": "http.response.body", "body": answer.body})
 
     async def receive(self) -> Message:
-        """What the application receives: first what was gathered, then what comes."""
+        """Give the application its next message: first what was gathered, then what comes."""
         if self._over:
             return {"type": _DISCONNECT}
         if self._gathered is not None:
@@ -208,7 +211,7 @@ class _Exchange:
         return {"type": _DISCONNECT}
 
     async def send(self, message: Message) -> None:
-        """What the application sends; nothing once the request was refused."""
+        """Send what the application answers; nothing once the request was refused."""
         if self._over:
             return
         if message["type"] == "http.response.start":
@@ -223,7 +226,7 @@ class _Exchange:
             await self._send(message)
 
     async def refuse(self, status: int) -> None:
-        """Answer in the documented form, and let nothing after it be answered on this connection."""
+        """Refuse the request in the documented form, as the last answer on its connection."""
         if self._answering or self._over:
             self._over = True
             return
@@ -240,13 +243,13 @@ class _Exchange:
             await self._finish_early({"type": "http.response.body", "body": body})
 
     async def fail(self, error: Exception) -> None:
-        """A fault that no handler of the application met."""
+        """Log an error that no handler of the application met, and answer 500."""
         trace_id, where = self._scope["ostiary.trace_id"], where_raised(error)
         _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
         await self.refuse(500)
 
     async def _next(self) -> Message:
-        """The next piece of the body, counted."""
+        """Receive the next piece of the body, and count its bytes."""
         message = await self._receive()
         if message["type"] == "http.request":
             self._received_bytes += len(message.get("body", b""))
@@ -258,13 +261,13 @@ class _Exchange:
         return message
 
     def _note_whole(self) -> None:
-        """All of the request is here: from now on the application has so much time."""
+        """Note that the whole request is here: the application's time to answer begins."""
         self._whole.set()
         if not self._answering:
             self.limit.deadline = trio.current_time() + self._rules.answer_seconds(self._scope["path"])
 
     def _closing(self, start: Message) -> Message:
-        """The same answer, said to be the last on its connection. HTTP/2 has no such field."""
+        """An answer's start that says it is the last on its connection. HTTP/2 has no such field."""
         if self._scope["http_version"] in ("2", "3"):
             return start
         kept = [(name, value) for name, value in start.get("headers", ()) if name.lower() != b"connection"]
@@ -284,8 +287,11 @@ class _Exchange:
                 await self._finish_early(message)
 
     async def _finish_early(self, message: Message) -> None:
-        """End an answer while the body still comes: read on for a while, so that the client gets to see the
-        answer, and take what is queued, so that the server's reader is not left waiting."""
+        """End an answer while the body still comes, and read on for a while.
+
+        So the client gets to see the answer. What is queued is taken, so that the server's reader is not left
+        waiting.
+        """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._drain)
             if message.get("body"):

@@ -1,4 +1,4 @@
-"""Whether a request's head is one that the application may see, and what it says of its body.
+"""Judges a request's head: whether the application may see it, and what it says of the body.
 
 The rules, in their order: HTTP/1 on a plain port; a target that is a path; one Host in the form of RFC 3986;
 one framing of the body, never two (RFC 9112 §6.3); no more bytes than allowed.
@@ -27,7 +27,7 @@ _SPOKEN_ON_PLAIN_PORTS: Final = ("1.1", "1.0")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What was found: the status it is refused with, 0 for none; whether a body follows, and how long."""
+    """What a head is refused with, as a status, 0 for none; whether a body follows it, and how long."""
 
     status: int
     has_body: bool
@@ -35,8 +35,10 @@ class Head:
 
 
 def read_head(scope: Scope, rules: DoorRules) -> Head:
-    """Judge the head, and put into the scope what it means: path, scheme and host as the client's user
-    sees them, and `ostiary.source`."""
+    """Judge a head, and put what it means into the scope: path, scheme, host and `ostiary.source`.
+
+    Path, scheme and host are those that the client's user sees.
+    """
     lengths: list[bytes] = []
     codings: list[bytes] = []
     hosts: list[bytes] = []
@@ -70,7 +72,7 @@ def read_head(scope: Scope, rules: DoorRules) -> Head:
 
 
 def is_host(value: bytes) -> bool:
-    """A Host of RFC 3986 §3.2.2 with an optional port: labels of a name, or an address.
+    """Whether a value is a Host of RFC 3986 §3.2.2: labels of a name, or an address; a port is optional.
 
     >>> is_host(b"id.example.com:8443"), is_host(b"[::1]:8000"), is_host(b"a..b"), is_host(b"x" * 64)
     (True, True, False, False)
@@ -104,7 +106,7 @@ def _fault(scope: Scope, hosts: list[bytes], lengths: list[bytes], codings: list
 
 
 def _absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
-    """RFC 9112 §3.2.2: a target that is a whole address. Its authority counts, and Host does not."""
+    """Accept a target that is a whole address; its authority counts, and Host does not (RFC 9112 §3.2.2)."""
     match = _ABSOLUTE.fullmatch(scope["raw_path"])
     if match is None:
         return False
@@ -117,7 +119,7 @@ def _absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
 
 
 def _believe_proxy(scope: Scope) -> int:
-    """Scheme and host as the nearest proxy says the client used them."""
+    """Take scheme and host from what the nearest proxy says that the client used."""
     fields: Fields = scope["headers"]
     scheme = forwarded(value for name, value in fields if name == b"x-forwarded-proto")
     if scheme is not None and scheme.lower() in (b"http", b"https"):

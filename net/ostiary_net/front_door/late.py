@@ -1,4 +1,4 @@
-"""Hypercorn's side of a connection, made when it is given the first bytes.
+"""A protocol that is made lazily: Hypercorn's side of a connection, made with the first bytes.
 
 Behind the token lane most connections never bring it any. Until then they do without h11 and what stands
 around it: measured, 1.8 of 14 KiB.
@@ -20,7 +20,7 @@ __all__ = ["LateProtocol", "open_protocol"]
 
 
 class LateProtocol(ProtocolWrapper):
-    """One that speaks HTTP/1.1 when it is given the first bytes, and is like any other from then on."""
+    """Makes Hypercorn's protocol for HTTP/1.1 with the first bytes, and is that protocol from then on."""
 
     def __init__(self, *arguments: Any) -> None:
         self._arguments: tuple[Any, ...] | None = arguments
@@ -29,7 +29,7 @@ class LateProtocol(ProtocolWrapper):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it has been given nothing yet."""
+        """Whether no bytes have come yet."""
         return self._arguments is not None
 
     @property
@@ -41,17 +41,17 @@ class LateProtocol(ProtocolWrapper):
         return brought
 
     def count(self) -> None:
-        """One more, which Hypercorn did not see."""
+        """Count a request that Hypercorn did not see."""
         if self._arguments is not None:
             self._requests_before += 1
         else:
             self.protocol.keep_alive_requests += 1
 
     async def initiate(self) -> None:
-        """HTTP/1.1 begins with the client."""
+        """Do nothing: in HTTP/1.1 the client begins."""
 
     async def handle(self, event: Event) -> None:
-        """As Hypercorn does; the end of a connection that was given nothing needs nobody."""
+        """Handle an event as Hypercorn does; ignore the end of a connection that brought no bytes."""
         if self._arguments is not None:
             if isinstance(event, Closed) or (isinstance(event, RawData) and not event.data):
                 return
@@ -73,7 +73,7 @@ def open_protocol(
     send: Callable[[Event], Awaitable[None]],
     alpn_protocol: str | None = None,
 ) -> ProtocolWrapper:
-    """What Hypercorn's server calls for every connection."""
+    """Make the protocol for a connection of Hypercorn's server."""
     is_http_2 = alpn_protocol == "h2"  # where the server speaks first
     wanted = ProtocolWrapper if guard_of(app) is None or is_http_2 else LateProtocol
     return wanted(app, config, context, task_group, state, ssl, client, server, send, alpn_protocol)

@@ -24,7 +24,7 @@ _SERVES: Final = b"1"
 
 
 class Lifeline:
-    """One end of the pair."""
+    """One end of the socket pair between a supervisor and a worker."""
 
     def __init__(self, end: socket.socket) -> None:
         end.setblocking(False)
@@ -37,12 +37,12 @@ class Lifeline:
         self._end.close()
 
     def tell(self) -> None:
-        """In a worker: this process serves. Of a parent that has gone, `heard` tells."""
+        """Tell the supervisor that this worker serves. Of a supervisor that has gone, `heard` tells."""
         with suppress(ConnectionError):
             self._end.send(_SERVES)
 
     async def heard(self) -> bool:
-        """Wait for the other end. False when it has gone."""
+        """Wait for the other end to say something. False when it has gone."""
         await trio.lowlevel.wait_readable(self._end)
         try:
             return self._end.recv(1) == _SERVES
@@ -51,7 +51,10 @@ class Lifeline:
 
 
 def inherited_lifeline(environment: MutableMapping[str, str] = os.environ) -> Lifeline | None:
-    """This worker's end; None in a process that no supervisor started. No child of it inherits it again."""
+    """This worker's end of the pair; None in a process that no supervisor started.
+
+    No child of this process inherits it again.
+    """
     descriptor = environment.pop(VARIABLE, None)
     if descriptor is None:
         return None

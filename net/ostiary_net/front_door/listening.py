@@ -1,4 +1,4 @@
-"""Sockets to listen on, from an address as an operator writes it."""
+"""Opens sockets that listen on an address as an operator writes it."""
 
 import os
 import socket
@@ -15,13 +15,15 @@ _SOCKET_MODE: Final = 0o660
 
 
 class AddressError(OSError):
-    """An address that cannot be listened on, in words for an operator."""
+    """An address cannot be listened on; the text is for an operator."""
 
 
 @contextmanager
 def listening(bind: str) -> Iterator[list[socket.socket]]:
-    """Sockets that listen on `bind` while the block runs: `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or
-    `fd://N` for a socket that the starting process already listens on.
+    """Open sockets that listen on `bind` for as long as the block runs.
+
+    `bind` is `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or `fd://N` for a socket that the starting process
+    already listens on.
 
     A port of 0 takes a free one. A host name may have several addresses; each gets a socket. The file of
     `unix:PATH` is for its owner and group, and is removed afterwards unless somebody else listens there by
@@ -44,7 +46,7 @@ def listening(bind: str) -> Iterator[list[socket.socket]]:
 
 
 def _identity(bind: str) -> tuple[int, int] | None:
-    """Which file a Unix address leads to; None where there is none, or for other addresses."""
+    """Device and inode of the file of a Unix address; None where there is none, or for other addresses."""
     if not bind.startswith("unix:"):
         return None
     try:
@@ -55,7 +57,7 @@ def _identity(bind: str) -> tuple[int, int] | None:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Where a browser on this machine finds it.
+    """The address at which a browser on this machine finds a listener.
 
     >>> with listening("127.0.0.1:0") as [listener]:
     ...     address_of(listener).rpartition(":")[0]

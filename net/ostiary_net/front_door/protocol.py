@@ -1,4 +1,4 @@
-"""HTTP/1.1 as Hypercorn speaks it, without the upgrades, and with errors in the documented form.
+"""HTTP/1.1 as Hypercorn speaks it, but without upgrades, and with errors in the documented form.
 
 Imported only where `seam.py` found Hypercorn to be as this subclass expects it.
 """
@@ -20,12 +20,13 @@ _log = structlog.get_logger("ostiary")
 
 
 class _Connection(h11.Connection):
-    """What comes behind a request that is the last of its connection is not read (RFC 9112 §9.6).
+    """An h11 connection that reads nothing behind its last request (RFC 9112 §9.6).
 
-    h11 calls it an error, and on an error Hypercorn closes at once, the answer half sent. Where it is the
-    last because the server stops, h11 says to pause until the next may be read, and Hypercorn's reader
-    would wait for that until the stop's grace is over. Nor is more read of a request that turns out to be
-    malformed when its answer has begun: the answer is finished, and the connection closed behind it.
+    h11 calls such bytes an error, and on an error Hypercorn closes at once, the answer half sent. Where a
+    request is the last because the server stops, h11 says to pause until the next may be read, and
+    Hypercorn's reader would wait for that until the stop's grace is over. Nor is more read of a request that
+    turns out to be malformed when its answer has begun: the answer is finished, and the connection closed
+    behind it.
     """
 
     closing = False
@@ -33,13 +34,16 @@ class _Connection(h11.Connection):
 
     @property
     def they_are_waiting_for_100_continue(self) -> bool:
-        """Hypercorn asks before it has read what is here. To be told gives the application time to answer, so
-        it would depend on who is quicker what a malformed body is answered."""
+        """Always False, as Hypercorn asks before it has read what is here.
+
+        To be told gives the application time to answer, so it would depend on who is quicker what a malformed
+        body is answered.
+        """
         return False
 
     @property
     def waits_for_100(self) -> bool:
-        """Whether the client does, as nothing of its body is here (RFC 9110 §10.1.1)."""
+        """Whether the client waits for 100, as nothing of its body is here (RFC 9110 §10.1.1)."""
         is_read = self.their_state is h11.SEND_BODY and not self.closing
         return is_read and self.client_is_waiting_for_100_continue
 
@@ -63,7 +67,7 @@ class _Connection(h11.Connection):
 
 
 class GuardedProtocol(H11Protocol):
-    """In front of any other application than a guarded one, it is what it is derived from."""
+    """Hypercorn's HTTP/1.1 with the front door's repairs; unchanged for applications without a guard."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -81,8 +85,10 @@ class GuardedProtocol(H11Protocol):
         await self._send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        """No h2c, and no HTTP/2 by prior knowledge: an Upgrade is ignored (RFC 9110 §7.8), and the guard
-        refuses `PRI * HTTP/2.0`."""
+        """Ignore an Upgrade, so that there is no h2c (RFC 9110 §7.8).
+
+        Nor HTTP/2 by prior knowledge: the guard refuses `PRI * HTTP/2.0`.
+        """
         if self._guard is None:
             await super()._check_protocol(event)
 
@@ -93,8 +99,10 @@ class GuardedProtocol(H11Protocol):
             await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=fields))
 
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
-        """An answer's head is held back until there is a body to send with it: one write in place of two,
-        and none for an end that has no bytes."""
+        """Send an event, but hold an answer's head back until there is a body to send with it.
+
+        One write in place of two, and none for an end that has no bytes.
+        """
         if self._guard is None:
             await super()._send_h11_event(event)
             return
@@ -111,7 +119,7 @@ class GuardedProtocol(H11Protocol):
             await self.send(RawData(data=data))
 
     async def _send_error_response(self, status_code: int) -> None:
-        """What h11 could not read."""
+        """Refuse, in the documented form, what h11 could not read."""
         if self._guard is None:
             await super()._send_error_response(status_code)
             return

@@ -1,4 +1,4 @@
-"""What the front door holds every request and every connection to."""
+"""The limits that the front door sets for every request and every connection."""
 
 import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -30,13 +30,17 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class CannotStart(Exception):
-    """Raised by an application at its start for what its operator can mend: the text, of one line, says it
-    all."""
+    """The application cannot start, for a reason that its operator can mend.
+
+    The text, of one line, says it all.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorRules:
-    """The limits of one server. The defaults suit a server that callers reach directly or through a proxy.
+    """The limits of one server.
+
+    The defaults suit a server that callers reach directly or through a proxy.
 
     `refusal(status, scope, trace_id)` gives header fields and body of an answer that no route gives; the
     scope may know no more than an empty path.

@@ -53,7 +53,7 @@ EXPECTED: Final = {
 
 
 def install_seam() -> bool:
-    """Have every Hypercorn server of this process serve guarded applications by the front door's rules.
+    """Have every Hypercorn server of this process keep the front door's rules for guarded applications.
 
     Applications without a guard are served as before. Doing it twice does no more. False where Hypercorn is
     not as expected, which the log then says.

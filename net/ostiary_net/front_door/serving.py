@@ -65,8 +65,9 @@ class ServerFailed(RuntimeError):
 
 
 async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Started) -> None:
-    """Serve until one of `STOPPING`; a second one does not wait for running requests. One that comes while
-    the application still starts ends that.
+    """Serve until one of `STOPPING` comes; a second one does not wait for running requests.
+
+    One that comes while the application still starts ends that.
 
     `started` is called with the addresses once they are listened on. Raises `AddressError` where the
     address cannot be had, `ServerFailed` where the application could not start or has ended.
@@ -95,7 +96,7 @@ async def serve(app: Guard, *, bind: str, graceful_seconds: float, started: Star
 
 
 async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
-    """Do `work`, and give it up on one of `STOPPING`. Raises what it does."""
+    """Do `work`, and cancel it on one of `STOPPING`. Raises what `work` raises."""
     stop = trio.Event()
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
@@ -126,7 +127,7 @@ async def serve_on(
     graceful_seconds: float,
     started: Started,
 ) -> None:
-    """The same on sockets that listen already."""
+    """Serve on sockets that listen already, until `stop` is set or the application breaks."""
     install_seam()
     raise_file_limit(app.rules.most_connections)
     failures: list[BaseException] = []
@@ -183,8 +184,10 @@ def _config(app: Guard, graceful_seconds: float) -> Config:
 async def _wait_for_stop(
     stop: trio.Event, app: Guard, listeners: list[socket.socket], most_seconds: float
 ) -> None:
-    """Until it stops, and whoever has connected by then was let in: who still waits for that when a socket
-    stops listening is cut off by the system, with the request they may have sent.
+    """Wait for `stop`, and then until whoever has connected was let in.
+
+    Who still waits for that when a socket stops listening is cut off by the system, with the request they may
+    have sent.
 
     Between the last look and the end of listening some still may: so not in the midst of others that come.
     """
@@ -209,8 +212,11 @@ async def _stop_when_broken(app: Guard, stop: trio.Event) -> None:
 
 
 async def _cancel_a_start(start: trio.CancelScope, stop: trio.Event, serving: trio.Event) -> None:
-    """Hypercorn looks whether it is to stop only once the application has started, which may wait for its
-    database."""
+    """Cancel a start that is still under way when `stop` is set.
+
+    Hypercorn looks whether it is to stop only once the application has started, which may wait for its
+    database.
+    """
     await stop.wait()
     if not serving.is_set():
         start.cancel()
@@ -235,7 +241,7 @@ async def heed_signals(stop: trio.Event, task_status: trio.TaskStatus[None]) -> 
 
 @contextmanager
 def _hard_end(stop: trio.Event) -> Iterator[Any]:
-    """A thread that ends the process when nothing else does: it needs no event loop."""
+    """End the process from a thread when nothing else does: a thread needs no event loop."""
     over = threading.Event()
 
     def end(seconds: float) -> None:

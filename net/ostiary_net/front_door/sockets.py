@@ -1,4 +1,4 @@
-"""A plain socket read and written with as few steps as Trio allows.
+"""Reads and writes a plain socket with as few steps as Trio allows.
 
 `SocketStream` tries to read before it waits, and checks in with the scheduler once more after reading; on a
 kept-alive connection there is hardly ever anything to read at once. A write that the kernel takes whole needs
@@ -15,7 +15,7 @@ __all__ = ["receive_some", "send_at_once"]
 
 
 async def receive_some(stream: Any) -> bytes:
-    """As `stream.receive_some`, with the same errors."""
+    """Read the next bytes, in fewer steps than `stream.receive_some`, with the same errors."""
     if not isinstance(stream, trio.SocketStream):
         return bytes(await stream.receive_some(MAX_RECV))
     while True:
@@ -31,7 +31,7 @@ async def receive_some(stream: Any) -> bytes:
 
 
 def send_at_once(stream: Any, data: bytes) -> bytes:
-    """Send what can be sent without waiting; what is left of `data`. Raises as `stream.send_all` does."""
+    """Send what can be sent without waiting, and return the rest. Raises as `stream.send_all` does."""
     if not isinstance(stream, trio.SocketStream):
         return data
     try:

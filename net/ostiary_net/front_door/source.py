@@ -23,7 +23,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def is_trusted(peer: str | None, trusted: Sequence[Network]) -> bool:
-    """Whether what the peer says of other addresses is believed."""
+    """Whether the peer is a trusted proxy, so that what it says of other addresses is believed."""
     if not trusted:
         return False
     if peer is None:
@@ -33,7 +33,7 @@ def is_trusted(peer: str | None, trusted: Sequence[Network]) -> bool:
 
 
 def source_of(peer: str | None, forwarded_for: Sequence[bytes], trusted: Sequence[Network]) -> str:
-    """The address that a request counts against.
+    """The address that a request counts against: the peer's, or what trusted proxies say of theirs.
 
     `forwarded_for` has the values of `X-Forwarded-For` in their order.
 
@@ -57,7 +57,7 @@ def source_of(peer: str | None, forwarded_for: Sequence[bytes], trusted: Sequenc
 
 
 def forwarded(values: Iterable[bytes]) -> bytes | None:
-    """The entry of the nearest proxy in a list-valued `X-Forwarded-*` field, None where it wrote none."""
+    """The nearest proxy's entry in an `X-Forwarded-*` field that is a list; None where it wrote none."""
     return next(_from_the_right(values), None)
 
 
@@ -69,7 +69,10 @@ def _from_the_right(values: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _entry_address(entry: bytes) -> Address | None:
-    """`192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`."""
+    """The address in an entry: IPv4 or IPv6, with or without brackets and port.
+
+    `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:4711`.
+    """
     text = entry.decode("latin-1").strip('"')
     if text.startswith("["):
         host, bracket, port = text[1:].partition("]")
@@ -88,7 +91,7 @@ def _is_port(text: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _address(text: str) -> Address | None:
-    """An address without its zone; an IPv4 address that was mapped into IPv6 as itself."""
+    """Parse an address without its zone; an IPv4 address that was mapped into IPv6 becomes IPv4 again."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -99,7 +102,7 @@ def _address(text: str) -> Address | None:
 
 
 def _plain(peer: str) -> str:
-    """The peer's address in its one spelling. One without a colon has no other."""
+    """The peer's address in its one spelling; an address without a colon has no other."""
     if ":" not in peer:
         return peer
     address = _address(peer)

@@ -45,7 +45,7 @@ def supervise(
     started: Started,
     examine: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run `workers` processes until one of `STOPPING`; the exit code of this one.
+    """Run `workers` processes until one of `STOPPING` comes; return the exit code of this process.
 
     Each is started as `argv` with the address of the inherited socket, `fd://N`, behind it. `started` is
     called with the addresses when the first worker serves. 0 when all stopped in time.
@@ -86,7 +86,7 @@ class _Supervisor:
         self._exit_code = 0
 
     async def run(self) -> int:
-        """Start them all, and keep them until asked to stop."""
+        """Start all workers, and keep them running until asked to stop."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self._heed_signals)
             async with trio.open_nursery() as keepers:
@@ -96,7 +96,7 @@ class _Supervisor:
         return self._exit_code
 
     async def _keep(self, slot: int) -> None:
-        """Have one worker running."""
+        """Keep one worker running: start it again whenever it dies."""
         pause_seconds = _FIRST_PAUSE_SECONDS
         while not self._stop.is_set():
             born = trio.current_time()
@@ -125,7 +125,7 @@ class _Supervisor:
             pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
 
     async def _run_worker(self, slot: int) -> int:
-        """One worker's life; its exit code, negative for the signal that ended it."""
+        """Run one worker to its end; return its exit code, negative for the signal that ended it."""
         ours, its = socket.socketpair()
         with Lifeline(ours) as lifeline, its:
             descriptors = (self._listener.fileno(), its.fileno())
@@ -150,7 +150,7 @@ class _Supervisor:
             self._started([address_of(self._listener)])
 
     async def _end_in_time(self, process: trio.Process, slot: int) -> None:
-        """Once asked to stop: SIGTERM, and SIGKILL for a worker that does not manage."""
+        """Once asked to stop, send SIGTERM, and later SIGKILL to a worker that has not ended."""
         await self._stop.wait()
         process.send_signal(signal.SIGTERM)
         with trio.move_on_after(self._graceful_seconds + _KILL_SECONDS):

@@ -1,4 +1,4 @@
-"""The token lane: whole, plain requests for the token service and user-info are answered where they are read.
+"""The token lane: plain requests to the token service and user-info are answered where they are read.
 
 Third-party backends keep a connection open and send nothing else. For them a task, two channels and a round
 trip through ASGI cost several times what the answer costs. The lane is a subclass of the front door's

@@ -1,4 +1,4 @@
-"""A connection on which plain requests are answered in place, and all others by Hypercorn and h11.
+"""A connection on which the lane answers plain requests, and Hypercorn and h11 answer all others.
 
 The lane looks at bytes only while h11 is at rest: no request begun, no byte kept. What it hands over, h11
 reads as if there were no lane, and the lane looks again when h11 has come to rest. All answers of one
@@ -37,7 +37,7 @@ from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.poller import Poller
 from ostiary_net.lane.reader import SocketReader
 from ostiary_net.lane.writer import AnswerWriter
-from ostiary_net.runtime.departures import leaving_of
+from ostiary_net.runtime.departures import make_has_left
 from ostiary_net.turns.service import Service
 
 __all__ = ["Lane", "LaneConnection"]
@@ -59,7 +59,7 @@ class Lane:
 
 
 class LaneConnection(GuardedConnection):
-    """Answers from the service of `lane`."""
+    """A connection of the front door that answers plain requests from the service of `lane`."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class LaneConnection(GuardedConnection):
     ) -> None:
         super().__init__(app, config, context, state, stream, guard)
         self._lane = lane
-        self._has_left = leaving_of(stream)
+        self._has_left = make_has_left(stream)
         self._late: LateProtocol
         self._parser: RequestParser
         self._reader: SocketReader | None = None
@@ -118,7 +118,7 @@ class LaneConnection(GuardedConnection):
         await self.protocol.handle(Closed())
 
     async def _receive(self) -> bytes:
-        """The next bytes; none, and `_ended` set, where the client sends no more."""
+        """Read the next bytes; none, with `_ended` set, where the client sends no more."""
         if self.config.read_timeout:
             with trio.fail_after(self.config.read_timeout):
                 data = await receive_some(self.stream)
@@ -150,7 +150,7 @@ class LaneConnection(GuardedConnection):
         return not self._handed_over
 
     async def _answer_plain_requests(self, data: bytes) -> bytes:
-        """Answer plain requests, `data` first, until something else comes: its first bytes, or none."""
+        """Answer plain requests, `data` first, until other bytes come; return those, or none."""
         if data:
             self._parser.feed(data)
         while (need := self._advance()) is not Need.HANDOVER:
@@ -171,7 +171,7 @@ class LaneConnection(GuardedConnection):
         return self._parser.take_unread()
 
     def _advance(self) -> Need | None:
-        """Answer the requests that are there; what is needed then, None where an answer is on its way."""
+        """Answer the requests that are there; return what is needed next, None while one is decided."""
         parser = self._parser
         while self._exchange is None and not self._unsent:
             # The last request that a connection may bring is Hypercorn's, which then says `close`.
@@ -204,7 +204,7 @@ class LaneConnection(GuardedConnection):
             self._hold(answer)
 
     def _hold(self, answer: Answer) -> None:
-        """Have an answer that is sent with those to the requests behind it that are there already."""
+        """Hold an answer back, to send it with those to the requests behind it that are there already."""
         self._late.count()
         self._unmarked += self.context.max_requests is not None
         self._said_farewell = self.context.terminated.is_set()
@@ -213,7 +213,7 @@ class LaneConnection(GuardedConnection):
             self._send_held()
 
     def _send_held(self) -> bool:
-        """Send what is held; False where the client does not take all of it at once."""
+        """Send the answers held back; False where the client does not take them all at once."""
         if self._held:
             self._unsent = send_at_once(self.stream, b"".join(self._held))
             self._held.clear()
@@ -223,7 +223,7 @@ class LaneConnection(GuardedConnection):
         return True
 
     def _note_sent(self) -> None:
-        """The connection is idle again, or over. Raises `ClosedResourceError`."""
+        """Note that the connection is idle again, or over. Raises `ClosedResourceError`."""
         if self._said_farewell:
             raise trio.ClosedResourceError("the server stops")
         self._watch.idle()
@@ -232,17 +232,17 @@ class LaneConnection(GuardedConnection):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is being answered; what comes behind it then stays in the socket."""
+        """Whether a request is being answered; the bytes behind it then stay in the socket."""
         return self._exchange is not None
 
     def receive(self, data: bytes) -> None:
-        """The next bytes; none where the client sends no more."""
+        """Take the next bytes from the reader; none where the client sends no more."""
         self._ended = not data
         self._parser.feed(data)
         self._go_on()
 
     def fail(self, error: Exception) -> None:
-        """Have the connection's task end with this."""
+        """End the connection's task with `error`."""
         self._wake(outcome.Error(error))
 
     def _deliver(self, answer: Answer) -> None:
@@ -266,7 +266,7 @@ class LaneConnection(GuardedConnection):
             self._lane.deadline.end(self._expire)
 
     def _go_on(self) -> None:
-        """As far as it goes without the connection's task."""
+        """Go on as far as possible without the connection's task, and wake it for the rest."""
         need = self._advance()
         if self._unsent or need is Need.HANDOVER or (need is Need.DATA and self._reader is None):
             self._wake(outcome.Value(None))
@@ -274,7 +274,7 @@ class LaneConnection(GuardedConnection):
             self._reader.start()
 
     async def _wait(self, need: Need | None) -> None:
-        """Until the connection's task is needed."""
+        """Sleep until the connection's task is needed."""
         if need is Need.DATA and self._reader is not None:
             self._reader.start()
         self._task = trio.lowlevel.current_task()
@@ -287,7 +287,7 @@ class LaneConnection(GuardedConnection):
             trio.lowlevel.reschedule(task, result)
 
     def _leave(self, _: object = None) -> trio.lowlevel.Abort:
-        """Nobody waits for a decision then."""
+        """Stop the timer, the reader and the wait for a decision, as the task sleeps no more."""
         self._task = None
         self._end_timing()
         if self._reader is not None:
@@ -298,11 +298,11 @@ class LaneConnection(GuardedConnection):
         return trio.lowlevel.Abort.SUCCEEDED
 
     def abort(self) -> None:
-        """As any connection does it; nobody reads any more before the socket is closed."""
+        """Close the connection at once, after its reader has stopped."""
         self.fail(trio.ClosedResourceError("this connection was closed"))
         super().abort()
 
     async def close_idle(self) -> None:
-        """As any connection does it; nobody reads any more before the socket is closed."""
+        """Close the connection between two requests, after its reader has stopped."""
         self.fail(trio.ClosedResourceError("this connection was closed"))
         await super().close_idle()

@@ -1,4 +1,4 @@
-"""One deadline for all who wait for the rest of a request.
+"""One deadline shared by all connections that wait for the rest of a request.
 
 A deadline of Trio's for each would be armed and taken back with nearly every request of a client that sends
 head and body apart. All wait for as long, so whoever began first is late first.
@@ -12,7 +12,7 @@ __all__ = ["SharedDeadline"]
 
 
 class SharedDeadline:
-    """Calls whoever began to wait so many seconds ago and waits still, in the Trio run that asks it to."""
+    """Calls back each connection that has waited so many seconds, in the Trio run that began the wait."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -20,7 +20,7 @@ class SharedDeadline:
         self._somebody: trio.Event | None = None
 
     def begin(self, expire: Callable[[], None]) -> None:
-        """Call `expire` when the time is over, unless `end` comes before. It neither waits nor raises."""
+        """Call `expire` after the seconds, unless `end` comes before. It neither waits nor raises."""
         self._deadlines[expire] = trio.current_time() + self._seconds
         if self._somebody is None:
             self._somebody = trio.Event()
@@ -28,11 +28,11 @@ class SharedDeadline:
         self._somebody.set()
 
     def end(self, expire: Callable[[], None]) -> None:
-        """It need not be called any more."""
+        """Call `expire` no more."""
         self._deadlines.pop(expire, None)
 
     async def _run(self) -> None:
-        """Until the Trio run is over."""
+        """Call back everybody whose time is over, until the Trio run ends."""
         try:
             while True:
                 if not self._deadlines:

@@ -1,4 +1,4 @@
-"""One request of the lane, from when it was read until its answer is known, whoever takes its turn."""
+"""One request of the lane, from when it was read until its answer is known."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ _log = structlog.get_logger("ostiary")
 
 
 class LaneExchange:
-    """Gives `deliver` the answer, unless there is one at once, or nobody waits any more."""
+    """One request; `deliver` gets its answer, unless `begin` returned it or nobody waits any more."""
 
     __slots__ = ("_deliver", "_pending", "_request", "_service", "_trace_id", "_traced", "_waiting")
 
@@ -34,7 +34,7 @@ class LaneExchange:
         self._traced: TracedRequest | None = None
 
     def begin(self, has_left: HasLeft | None) -> Answer | None:
-        """The answer, where it is not for a turn to find."""
+        """Begin the request; return its answer where that needs no turn, else None."""
         service, request = self._service, self._request
         if service.tracing is not None:
             self._traced = service.tracing.begin_request(self._trace_id, request.method, request.headers)
@@ -51,7 +51,7 @@ class LaneExchange:
         return None
 
     def leave(self) -> None:
-        """Nobody waits for the answer any more."""
+        """Stop waiting for the answer."""
         if self._waiting is not None:
             self._waiting.leave()
         if self._traced is not None:
@@ -67,7 +67,7 @@ class LaneExchange:
         self._deliver(self._end(answer))
 
     def _refuse(self, error: Exception) -> Answer:
-        """The answer to what must not happen, which the log then knows of."""
+        """Log an error that must not happen, and return the 500 that answers it."""
         where = where_raised(error)
         _log.error("unexpected error", trace_id=self._trace_id, cause=type(error).__name__, where=where)
         return self._request.failure(self._trace_id)

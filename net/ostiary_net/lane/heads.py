@@ -1,4 +1,4 @@
-"""What the heads of plain requests mean to the front door, and to the token service.
+"""Reads the heads of plain requests: what each means to the front door and to the token service.
 
 A backend sends the same head with every request of one operation: the same fields in the same order, and a
 token of the same length in the body. Whoever sent it, a head that was judged once means the same again, as
@@ -28,7 +28,7 @@ _KEPT_FIELDS: Final = (b"accept-language", b"traceparent")
 
 @dataclass(frozen=True, slots=True)
 class PlainRequestHead:
-    """A request without its body."""
+    """A plain request without its body."""
 
     method: str
     path: str
@@ -42,14 +42,14 @@ class PlainRequestHead:
 
 
 class HeadReader:
-    """Reads the heads of one server's plain requests; those of the token service it knows again."""
+    """Reads the heads of one server's plain requests, and remembers those of the token service."""
 
     def __init__(self, rules: DoorRules) -> None:
         self._rules = rules
         self._known: dict[bytes, PlainRequestHead] = {}
 
     def read(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
-        """What a whole head means; None where it is not plain, or refused by the front door."""
+        """Read a complete head; None where it is not plain, or the front door refuses it."""
         if head.startswith(b"GET"):
             return self._judge(head, client)
         digest = sha256((client[0].encode() if client else b"") + head).digest()

@@ -1,4 +1,4 @@
-"""The lane is opened where Hypercorn is as it expects; else there is none, and one line in the log."""
+"""Opens the lane where Hypercorn is as expected; else the lane stays closed, and one log line says so."""
 
 import gc
 import sys
@@ -34,7 +34,7 @@ more refreshes a second."""
 
 
 def open_lane(guard: Guard, service: Service) -> bool:
-    """Have connections to `guard` answered from `service` where that can be done in place.
+    """Have the lane answer connections to `guard` from `service`.
 
     False where Hypercorn is not as expected, which the log then says: the plain door serves everything.
     """
@@ -76,7 +76,7 @@ def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
 
 
 def _keeps(name: str, attribute: str) -> bool:
-    """Whether instances of a class are given an attribute of this name when they are made."""
+    """Whether objects of a class get an attribute of this name when they are made."""
     module, _, class_name = name.partition(":")
     try:
         made: Any = getattr(import_module(module), class_name).__init__

@@ -1,4 +1,4 @@
-"""From the bytes of one connection to its plain requests, without any I/O.
+"""Parses the bytes of one connection into plain requests, without any I/O.
 
     parser.feed(data)
     match parser.next_event():
@@ -20,14 +20,14 @@ __all__ = ["Need", "RequestParser"]
 
 
 class Need(Enum):
-    """What there is to do where no request is whole."""
+    """What the parser needs where no request is complete."""
 
     DATA = "more of it is to come"
     HANDOVER = "somebody else reads on"
 
 
 class RequestParser:
-    """The requests of one connection that comes from `client`."""
+    """Parses the requests of one connection, which comes from `client`."""
 
     __slots__ = ("_body_start", "_client", "_data", "_head", "_heads", "_start", "_wanted")
 
@@ -45,16 +45,16 @@ class RequestParser:
 
     @property
     def has_unread(self) -> bool:
-        """Whether there are bytes of a request that was not given yet."""
+        """Whether there are bytes of a request that was not returned yet."""
         return self._start < len(self._data)
 
     @property
     def has_head(self) -> bool:
-        """Whether of that request nothing but the body is missing."""
+        """Whether the head of the next request was read, and only its body is missing."""
         return self._head is not None
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes of the connection."""
         if self._start:
             self._data = self._data[self._start :]
             self._wanted -= self._start
@@ -63,7 +63,7 @@ class RequestParser:
         self._data += data
 
     def next_event(self) -> Request | Need:
-        """The next request, once it is whole; else what there is to do."""
+        """Return the next request once it is complete, else what is needed for it."""
         data = self._data
         if len(data) < self._wanted:
             return Need.DATA
@@ -93,7 +93,7 @@ class RequestParser:
         )
 
     def take_unread(self) -> bytes:
-        """The bytes from the next request on, which this parser then knows no more."""
+        """Hand over the bytes from the next request on; the parser keeps none of them."""
         data = self._data[self._start :]
         self._data, self._start, self._head, self._wanted = b"", 0, None, 1
         return data

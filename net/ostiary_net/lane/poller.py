@@ -1,4 +1,4 @@
-"""One wait for the bytes of many sockets, in place of one task's wait for each.
+"""Watches many sockets for bytes with one wait, in place of one waiting task for each.
 
 Trio tells the system anew of every wait, makes a note of who waits, and wakes a task for it. Here all sockets
 lie in an epoll of their own, for as long as they are watched; one task waits for that, and calls whoever
@@ -21,7 +21,7 @@ _MOST_LOOKS: Final = 4
 if sys.platform == "linux":
 
     class Poller:
-        """Watches sockets for bytes, in the Trio run that asks it to."""
+        """Watches sockets for bytes, in the Trio run that calls it."""
 
         def __init__(self) -> None:
             self._readable: dict[int, Callable[[], None]] = {}
@@ -39,13 +39,13 @@ if sys.platform == "linux":
             self._readable[descriptor] = readable
 
         def forget(self, descriptor: int) -> None:
-            """Call nobody any more; before the descriptor is closed, as another one may get its number."""
+            """Watch a socket no more; call it before the socket is closed, as another may get its number."""
             if self._readable.pop(descriptor, None) is not None and self._epoll is not None:
                 with suppress(OSError):  # who closed it before we were told took it out
                     self._epoll.unregister(descriptor)
 
         async def _run(self, epoll: select.epoll) -> None:
-            """Until the Trio run is over."""
+            """Call the readers of sockets with bytes, until the Trio run ends."""
             try:
                 while True:
                     await trio.lowlevel.wait_readable(epoll.fileno())
@@ -58,7 +58,7 @@ if sys.platform == "linux":
                 epoll.close()
 
         def _call_readable(self, epoll: select.epoll) -> bool:
-            """Call everybody with something to read; whether there was anybody."""
+            """Call every reader that has something to read; whether there was one."""
             found = epoll.poll(0)
             for descriptor, _ in found:
                 readable = self._readable.get(descriptor)
@@ -68,5 +68,5 @@ if sys.platform == "linux":
 
 
 def open_poller() -> "Poller | None":
-    """A poller; None where the system has no epoll."""
+    """Make a poller; None where the system has no epoll."""
     return Poller() if sys.platform == "linux" else None

@@ -1,4 +1,4 @@
-"""The bytes of a plain socket, read when the lane's poller sees them, without a task being woken for it."""
+"""Reads a plain socket when the lane's poller sees bytes, without waking a task for it."""
 
 import os
 from typing import Any, Protocol
@@ -12,19 +12,19 @@ __all__ = ["ByteReceiver", "SocketReader"]
 
 
 class ByteReceiver(Protocol):
-    """Whoever the bytes are for."""
+    """What a `SocketReader` gives its bytes to."""
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is being answered; what comes behind it then stays in the socket."""
+        """Whether a request is being answered; the bytes behind it then stay in the socket."""
         ...
 
     def receive(self, data: bytes) -> None:
-        """The next bytes; none where the client sends no more."""
+        """Take the next bytes; none where the client sends no more."""
         ...
 
     def fail(self, error: Exception) -> None:
-        """Reading, or what was done with the bytes, failed."""
+        """Take the error with which reading, or using the bytes, failed."""
         ...
 
 
@@ -41,7 +41,7 @@ class SocketReader:
         self._is_watched = False
 
     def start(self) -> None:
-        """Read, if it is not being read. Raises `OSError` where the system watches no more sockets."""
+        """Begin to read, unless it reads already. Raises `OSError` where no more sockets can be watched."""
         if self._is_watched:
             return
         self._descriptor = self._stream.socket.fileno()
@@ -51,7 +51,7 @@ class SocketReader:
         self._is_watched = True
 
     def stop(self) -> None:
-        """Read no more; before the socket is closed."""
+        """Stop reading; call it before the socket is closed."""
         if self._is_watched:
             self._is_watched = False
             self._poller.forget(self._descriptor)

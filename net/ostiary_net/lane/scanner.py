@@ -1,4 +1,4 @@
-"""Which heads are plain: a scanner that understands less than h11 and nothing that h11 does not.
+"""Decides which heads are plain: a scanner that accepts only heads that h11 accepts, and fewer of them.
 
 It takes one of four request lines to the byte, fields of printable ASCII whose names are letters, digits and
 hyphens, CRLF, and a body whose length is said once. Whatever it takes, h11 takes too, and reads the same:
@@ -57,7 +57,7 @@ class PlainHead:
 
 
 def read_plain_head(head: bytes) -> PlainHead | None:
-    """A head that is whole, with the empty line at its end; None where it is nothing plain.
+    """Read a complete head, with the empty line at its end; None where it is not plain.
 
     >>> read_plain_head(
     ...     b"POST /api/oauth2/revoke HTTP/1.1\\r\\nHost: a\\r\\nContent-Length: 2\\r\\n\\r\\n"

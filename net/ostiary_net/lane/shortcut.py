@@ -1,4 +1,4 @@
-"""The four operations where a request is whole behind the front door: answered without the application.
+"""Answers complete requests for the four operations behind the guard, without the application.
 
 For whoever serves through plain Hypercorn, over TLS with HTTP/2, or sends what the lane does not take. What
 is asked in any other way than a backend asks (by cookie, with a query, by another spelling of the path) is
@@ -18,7 +18,7 @@ __all__ = ["shortcut"]
 
 
 def shortcut(service: Service) -> Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None]:
-    """What a request is answered by, given its body; None where that is the application."""
+    """A function that finds what answers a request from its body; None where the application does."""
 
     async def answer(scope: Scope, body: bytes) -> Answer:
         request = Request(

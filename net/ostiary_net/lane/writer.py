@@ -1,4 +1,4 @@
-"""Answers as bytes: what h11 writes for the same answer, byte for byte."""
+"""Writes answers as bytes: byte for byte what h11 writes for the same answer."""
 
 from collections.abc import Callable
 from time import time
@@ -24,7 +24,7 @@ class AnswerWriter:
         self._common = b""
 
     def write(self, answer: Answer, *, is_last: bool = False) -> bytes:
-        r"""Status line, fields, the common ones behind them, and the body.
+        r"""The bytes of an answer: status line, its fields, the common fields, and the body.
 
         >>> writer = AnswerWriter(lambda: [(b"date", b"today")])
         >>> writer.write(Answer(200, ((b"content-length", b"2"),), b"ok"))

@@ -1,1 +1,4 @@
-"""What tells of the server: metrics, traces, the log. It changes no answer."""
+"""What makes the server observable: metrics, traces, the log.
+
+It changes no answer.
+"""

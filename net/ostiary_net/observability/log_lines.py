@@ -1,4 +1,4 @@
-"""Where lines of the log go out: standard error, those of one turn in one write.
+"""Writes log lines to standard error, those of one turn in one write.
 
 To print costs a call of the system, and gives the interpreter's lock away while it lasts: measured, an eighth
 of what the event loop does for a client-credentials grant, when every line was printed for itself.
@@ -16,7 +16,7 @@ __all__ = ["LINES", "LogLines", "first_line"]
 
 
 class LogLines:
-    """The lines of one process. Any thread may log."""
+    """Writes the log lines of one process. Any thread may log."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,7 +33,7 @@ class LogLines:
     log = debug = info = warn = warning = error = err = critical = fatal = failure = exception = msg
 
     def tell(self, level: str, entries: Iterable[dict[str, Any]]) -> None:
-        """Write what structlog's processors make of each entry, all at once.
+        """Write all entries at once, each as structlog's processors render it.
 
         A logger of structlog's would pass every entry on by its names, four times over: measured, a third of
         what a line costs.
@@ -55,5 +55,5 @@ LINES: Final = LogLines()
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, on one line; drivers write paragraphs. They name the role, and no password."""
+    """The text of an error on one line; drivers write paragraphs. They name the role, and no password."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What a process counts of its own work, and how Prometheus reads it.
+"""Counts what a process does, and writes it in the format that Prometheus reads.
 
 Everything is counted in the event loop, by one thread, in plain dicts, so that it needs no lock and costs a
 request next to nothing. Labels are names of events, facts, reasons and operations, all of them enumerated in
@@ -36,7 +36,7 @@ Sample = tuple[Labels, float]
 
 
 def outcome_of(decision: Decision) -> Why | str:
-    """How it went, in one word: `ok`, or why not."""
+    """The outcome of a decision in one word: `ok`, or why not."""
     reply = decision.reply
     if isinstance(reply, Refused):
         return reply.why
@@ -53,7 +53,7 @@ def operation_name(event: type[Event]) -> str:
 
 
 class Histogram:
-    """How often something was at most as large as each bound."""
+    """Counts how often a value was at most as large as each bound."""
 
     __slots__ = ("bounds", "counts", "total")
 
@@ -63,7 +63,7 @@ class Histogram:
         self.total = 0.0
 
     def observe(self, value: float) -> None:
-        """One more."""
+        """Count one value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
@@ -84,38 +84,38 @@ class Metrics:
 
     # --- what is counted
 
-    def decided(self, event: Event, decision: Decision, now: Callable[[], Instant]) -> None:
-        """An event was decided; its facts are what the audit trail is told."""
+    def count_decision(self, event: Event, decision: Decision, now: Callable[[], Instant]) -> None:
+        """Count a decision, and its facts, which are those of the audit trail."""
         self._add(event, outcome_of(decision))
         for fact in decision.facts:
-            self._told(fact, now)
+            self._count_fact(fact, now)
 
-    def failed(self, event: Event) -> None:
-        """An event whose turn could not be taken."""
+    def count_failure(self, event: Event) -> None:
+        """Count an event whose turn could not be taken."""
         self._add(event, _FAILED)
 
-    def rate_limited(self, operation: Operation) -> None:
-        """A request over the limit of its source."""
+    def count_rate_limited(self, operation: Operation) -> None:
+        """Count a request that is over the limit of its source."""
         self._limited[operation] += 1
 
-    def turn_taken(self, queue: str, events: int, seconds: float) -> None:
-        """A turn of the writing or the reading queue, from when it was taken up until it was kept."""
+    def count_turn(self, queue: str, events: int, seconds: float) -> None:
+        """Count a turn of the writing or the reading queue, with its time until it was kept."""
         self._turn_sizes[queue].observe(events)
         self._turn_seconds[queue].observe(seconds)
 
-    def swept(self, what: str, number: int) -> None:
-        """Records that the sweeper has cleared away."""
+    def count_swept(self, what: str, number: int) -> None:
+        """Count records that the sweeper has cleared away."""
         self._swept[what] = self._swept.get(what, 0) + number
 
-    def gauge(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
-        """Something that is looked at whenever it is asked for."""
+    def add_gauge(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
+        """Add a value that is read anew whenever somebody asks for the metrics."""
         self._gauges[name] = (says, samples)
 
     def _add(self, event: Event, outcome: Why | str) -> None:
         key = (type(event), outcome)
         self._requests[key] = self._requests.get(key, 0) + 1
 
-    def _told(self, fact: Fact, now: Callable[[], Instant]) -> None:
+    def _count_fact(self, fact: Fact, now: Callable[[], Instant]) -> None:
         key = (fact.kind, fact.why)
         self._facts[key] = self._facts.get(key, 0) + 1
         if fact.kind is FactKind.PAIR_REPEATED and fact.earlier_at is not None:
@@ -125,7 +125,7 @@ class Metrics:
     # --- how it is read
 
     def exposition(self) -> str:
-        """All of it in Prometheus' text format 0.0.4."""
+        """Write all metrics in Prometheus' text format 0.0.4."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _family(name: str, says: str, kind: str, samples: Iterable[Sample]) -> Itera
 
 
 def _histogram(name: str, says: str, histograms: Mapping[str, Histogram]) -> Iterator[str]:
-    """One for each queue; the one without a name has no such label."""
+    """Write one histogram for each queue; the one without a name has no such label."""
     yield f"# HELP {name} {says}"
     yield f"# TYPE {name} histogram"
     for queue, histogram in histograms.items():

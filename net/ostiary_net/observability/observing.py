@@ -1,4 +1,4 @@
-"""What observes the server changes no answer: its faults are told to the log, and go no further."""
+"""Calls metrics, log and traces so that a fault of theirs changes no answer."""
 
 from collections.abc import Callable
 from contextlib import suppress

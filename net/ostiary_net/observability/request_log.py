@@ -1,4 +1,4 @@
-"""What the log is told of a request, before it is answered: a line for each fact, or for its refusal."""
+"""Writes log lines of requests before they are answered: one for each fact, or one for a refusal."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,13 @@ _REFUSED = "refused"
 
 
 class RequestLog:
-    """Tells the log of kept decisions."""
+    """Logs decisions that are kept."""
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("ostiary").bind()
 
-    def told(self, origins: Sequence[Origin | None], decisions: Iterable[Decision]) -> None:
-        """A line for each fact, in order, or for a refusal without one; none where no request asked."""
+    def log_decisions(self, origins: Sequence[Origin | None], decisions: Iterable[Decision]) -> None:
+        """Log each fact in order, or a refusal that has none; nothing where no request asked."""
         if self._log.is_enabled_for(logging.INFO):
             entries = [
                 entry
@@ -36,8 +36,10 @@ class RequestLog:
 
 
 def log_refusal(why: Why, trace_id: str, source: str) -> None:
-    """The line of a request that was refused before there was anything to decide: whoever quotes the trace
-    id of its answer is understood ("Errors")."""
+    """Log a request that was refused before there was anything to decide.
+
+    So whoever quotes the trace id of its answer is understood ("Errors").
+    """
     structlog.get_logger("ostiary").info(_REFUSED, trace_id=trace_id, source=source, why=why.value)
 
 

@@ -1,4 +1,4 @@
-"""`GET /metrics` on an address of its own, for Prometheus and nobody else.
+"""Serves `GET /metrics` on an address of its own, for Prometheus and nobody else.
 
 Each worker process of `ostiary serve` has a port of its own: the one that was named and those right after
 it. What each counts is its own, and whoever scrapes them adds up.
@@ -28,7 +28,7 @@ _MOST_BYTES: Final = 16 * 1024
 def metrics_listeners(
     bind: str | None, environment: Mapping[str, str] = os.environ
 ) -> Iterator[list[socket.socket]]:
-    """The sockets of this process, none where there is no address. Raises `AddressError`."""
+    """Open the sockets for this process's metrics, none without an address. Raises `AddressError`."""
     if bind is None:
         yield []
         return
@@ -41,13 +41,13 @@ def metrics_listeners(
 
 
 async def serve_metrics(listeners: list[socket.socket], metrics: Metrics) -> None:
-    """Answer on `listeners` for ever."""
+    """Answer requests for the metrics on `listeners` for ever."""
     streams = [trio.SocketListener(trio.socket.from_stdlib_socket(each.dup())) for each in listeners]
     await trio.serve_listeners(partial(_answer, metrics), streams)
 
 
 async def _answer(metrics: Metrics, stream: trio.SocketStream) -> None:
-    """One request a connection; whoever dawdles or breaks off is let go."""
+    """Answer the one request of a connection; whoever is slow or breaks off is let go."""
     async with stream:
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_MOST_BYTES)
         with trio.move_on_after(_PATIENCE_SECONDS):
@@ -70,7 +70,7 @@ async def _answer(metrics: Metrics, stream: trio.SocketStream) -> None:
 
 
 async def _request(connection: h11.Connection, stream: trio.SocketStream) -> h11.Request | None:
-    """The request; None where the connection ends without one."""
+    """Read the request; None where the connection ends without one."""
     while True:
         event = connection.next_event()
         if isinstance(event, h11.Request):

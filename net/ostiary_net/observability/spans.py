@@ -46,7 +46,7 @@ _LAST_SPANS_SECONDS: Final = 5.0
 
 @asynccontextmanager
 async def open_spans(endpoint: str) -> AsyncIterator["Spans"]:
-    """Spans that are sent to `endpoint` for as long as the block runs, and then the last of them.
+    """Open spans that are sent to `endpoint` while the block runs; at its end, the last are sent.
 
     The SDK reads its own variables for everything else: OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER, ...
     """
@@ -62,7 +62,10 @@ async def open_spans(endpoint: str) -> AsyncIterator["Spans"]:
 
 
 def _resource() -> Resource:
-    """Who sends the spans; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before what is said here."""
+    """Describe who sends the spans.
+
+    OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before what is said here.
+    """
     said: dict[str, AnyValue] = {
         "service.name": "ostiary",
         "service.version": version("ostiary"),
@@ -72,7 +75,7 @@ def _resource() -> Resource:
 
 
 class _Ids(RandomIdGenerator):
-    """Ids as usual, but for the trace that begins with a request: it has the id of the request."""
+    """Random ids, except for a trace that begins with a request: it has the id of the request."""
 
     def __init__(self) -> None:
         self.next_trace_id = 0
@@ -93,7 +96,7 @@ class Spans:
     def begin_request(
         self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
     ) -> TracedRequest:
-        """A request that was just read, until `end`."""
+        """Begin the span of a request that was just read; it lasts until `end`."""
         method = method if method in _METHODS else _OTHER_METHOD
         self._ids.next_trace_id = int(trace_id, 16)
         span = self._tracer.start_span(
@@ -110,16 +113,16 @@ class Spans:
 
         return _Traced(method, span, end)
 
-    def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
-        """What a request asked for, decided and kept."""
-        self._told(origin, event, str(outcome_of(decision)))
+    def note_decision(self, origin: Origin, event: Event, decision: Decision) -> None:
+        """Note in a request's span what it asked for, and the outcome of the decision that is kept."""
+        self._note_outcome(origin, event, str(outcome_of(decision)))
 
-    def failed(self, origin: Origin, event: Event) -> None:
-        """What a request asked for, in a turn that could not be taken."""
-        self._told(origin, event, "failed")
+    def note_failure(self, origin: Origin, event: Event) -> None:
+        """Note in a request's span what it asked for, in a turn that could not be taken."""
+        self._note_outcome(origin, event, "failed")
 
-    def turn_taken(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
-        """A span of the turn in the trace of each request that shared it."""
+    def note_turn(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
+        """Make a span of a turn in the trace of each request that shared it."""
         ended = time.time_ns()
         attributes: dict[str, AnyValue] = {"ostiary.turn.queue": queue, "ostiary.turn.events": len(origins)}
         for origin in origins:
@@ -132,15 +135,18 @@ class Spans:
                     start_time=ended - round(seconds * 1e9),
                 ).end(ended)
 
-    def _told(self, origin: Origin, event: Event, outcome: str) -> None:
-        """A request that asks for several things, as some pages do, has the last of them in its span."""
+    def _note_outcome(self, origin: Origin, event: Event, outcome: str) -> None:
+        """Note operation and outcome in the span of a request.
+
+        A request that asks for several things, as some pages do, has the last of them in its span.
+        """
         span = self._running.get(origin.trace_id)
         if span is not None:
             span.set_attribute("ostiary.operation", operation_name(type(event)))
             span.set_attribute("ostiary.outcome", outcome)
 
     def _callers_context(self, fields: Sequence[tuple[bytes, bytes]]) -> Context:
-        """The caller's span, where it names one as it should (W3C Trace Context §3.2)."""
+        """The caller's span, where the caller names one as it should (W3C Trace Context §3.2)."""
         parents = [value for name, value in fields if name == b"traceparent"]
         if len(parents) != 1 or len(parents[0]) > _LONGEST_TRACEPARENT:
             return Context()

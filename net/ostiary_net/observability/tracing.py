@@ -1,4 +1,4 @@
-"""Traces, when somebody asked for them: what the doors, the service and the turns tell, and under which id.
+"""The interface for traces: what the doors, the service and the turns report, and under which id.
 
 Nothing here knows OpenTelemetry; `spans` does, and is imported only where it is asked for. Where it is not, a
 request costs one look at None more in each of the three places.
@@ -15,14 +15,17 @@ __all__ = ["TracedRequest", "Tracing"]
 
 
 class TracedRequest(Protocol):
-    """A request on its way."""
+    """A request that is traced, until its answer."""
 
     def note_answer(self, status: int, route: str | None) -> None:
-        """Its answer has begun. `route` is one of ours, never what the caller wrote; None for no route."""
+        """Note that the answer has begun.
+
+        `route` is one of ours, never what the caller wrote; None for no route.
+        """
         ...
 
     def end(self) -> None:
-        """It was answered, or is given up."""
+        """Note that the request was answered, or is given up."""
         ...
 
 
@@ -32,18 +35,20 @@ class Tracing(Protocol):
     def begin_request(
         self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
     ) -> TracedRequest:
-        """A request that was just read, until its `end`, by the id that log, audit trail and answer have; its
-        header fields are in lower case."""
+        """Begin the trace of a request that was just read; it lasts until its `end`.
+
+        `trace_id` is the id that log, audit trail and answer have. The header fields are in lower case.
+        """
         ...
 
-    def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
-        """What a request asked for, decided and kept."""
+    def note_decision(self, origin: Origin, event: Event, decision: Decision) -> None:
+        """Note what a request asked for, and the decision, which is kept."""
         ...
 
-    def failed(self, origin: Origin, event: Event) -> None:
-        """What a request asked for, in a turn that could not be taken."""
+    def note_failure(self, origin: Origin, event: Event) -> None:
+        """Note what a request asked for, in a turn that could not be taken."""
         ...
 
-    def turn_taken(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
-        """A turn that has just been kept, and the requests that shared it."""
+    def note_turn(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
+        """Note a turn that has just been kept, and the requests that shared it."""
         ...

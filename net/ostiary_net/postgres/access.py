@@ -1,4 +1,4 @@
-"""Loading records and writing changes over one connection, inside whatever transaction it is in."""
+"""Loads records and writes changes over one PostgreSQL connection, in the transaction it is in."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,30 +21,32 @@ from ostiary_net.postgres.statements import (
 )
 from ostiary_net.sql.columns import ENTRIES, SQLValue, has_utf8
 
-__all__ = ["fetch", "holds", "write"]
+__all__ = ["can_hold", "fetch", "write"]
 
 _Row = Sequence[SQLValue]
 
 
-def holds(value: object) -> bool:
-    """Whether the database can hold this: text in UTF-8 without a NUL, and anything that is no text."""
+def can_hold(value: object) -> bool:
+    """Whether the database can hold a value: text in UTF-8 without a NUL, and anything that is no text."""
     parts = value if isinstance(value, tuple) else (value,)
     return has_utf8(value) and not any(isinstance(part, str) and "\x00" in part for part in parts)
 
 
 def fetch(connection: Connection[Any], table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """The records of `table` under `identifiers`, those that there are, in one statement; in two by access
-    tokens, as one would look into two tables that may be distributed over machines."""
+    """Fetch the records of `table` under `identifiers`, as far as they exist, in one statement.
+
+    By access tokens in two, as one would look into two tables that may be distributed over machines.
+    """
     if table is Table.ACCESS_TOKEN:
         rows = connection.execute(SESSIONS_OF_ACCESS_TOKENS, [list(identifiers)]).fetchall()
         return fetch(connection, Table.SESSION, [session_id for (session_id,) in rows])
     layout = LAYOUTS[table]
     # What cannot be in the database is not in it.
-    possible = [identifier for identifier in identifiers if holds(identifier)]
+    possible = [identifier for identifier in identifiers if can_hold(identifier)]
     if not possible:
         return []
     rows = connection.execute(layout.select, layout.key_arrays(possible)).fetchall()
-    from_row = layout.translation.from_row
+    from_row = layout.codec.from_row
     return [from_row(row) for row in rows]
 
 
@@ -59,17 +61,17 @@ def write(connection: Connection[Any], changes: Iterable[Change], entries: Seque
         sent = [
             (table, cursor, len(rows))
             for table, statement, rows in _statements(changes)
-            for cursor in [_sent(connection, statement, rows)]
+            for cursor in [_send(connection, statement, rows)]
         ]
         if entries:
-            _sent(connection, KEEP_ENTRY, [_storable(ENTRIES.to_row(entry)[1:]) for entry in entries])
+            _send(connection, KEEP_ENTRY, [_replace_nuls(ENTRIES.to_row(entry)[1:]) for entry in entries])
     for table, cursor, expected in sent:
         if cursor.rowcount != expected:
             raise LostRace(f"a record of {table} is not at the revision it was read at")
 
 
-def _storable(row: list[SQLValue]) -> list[SQLValue]:
-    """The row with U+FFFD for each NUL, which text in PostgreSQL cannot hold.
+def _replace_nuls(row: list[SQLValue]) -> list[SQLValue]:
+    """Put U+FFFD for each NUL in a row, which text in PostgreSQL cannot hold.
 
     No field lets one through but a User-Agent, where the HTTP parser does; one such header must not fail
     the turn that others share.
@@ -77,14 +79,14 @@ def _storable(row: list[SQLValue]) -> list[SQLValue]:
     return [value.replace("\x00", "\ufffd") if isinstance(value, str) else value for value in row]
 
 
-def _sent(connection: Connection[Any], statement: str, rows: list[_Row]) -> Cursor[Any]:
+def _send(connection: Connection[Any], statement: str, rows: list[_Row]) -> Cursor[Any]:
     cursor = connection.cursor()
     cursor.executemany(statement, rows)
     return cursor
 
 
 def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
-    """For each table in order and each way of writing: the table's name, the statement and its rows."""
+    """Group changes by table and way of writing, in order: the table's name, the statement and its rows."""
     grouped: dict[tuple[Table, int], list[tuple[tuple[SQLValue, ...], _Row]]] = defaultdict(list)
     for change in changes:
         for way, row in _of_access_tokens(change):
@@ -93,12 +95,12 @@ def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
             case Insert(after):
                 layout = LAYOUTS[after.table]
                 grouped[after.table, INSERT].append(
-                    (layout.to_key(after), _storable(layout.translation.to_row(after)))
+                    (layout.to_key(after), _replace_nuls(layout.codec.to_row(after)))
                 )
             case Update(before, after):
                 layout = LAYOUTS[after.table]
                 grouped[after.table, UPDATE].append(
-                    (layout.to_key(after), _storable(layout.to_update(after, before.revision)))
+                    (layout.to_key(after), _replace_nuls(layout.to_update(after, before.revision)))
                 )
             case Delete(before):
                 layout = LAYOUTS[before.table]
@@ -113,7 +115,7 @@ def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[_Row]]]:
 
 
 def _of_access_tokens(change: Change) -> Iterator[tuple[int, tuple[SQLValue, ...]]]:
-    """What a change of a session does to the way to it."""
+    """The writes to the table of access tokens that a change of a session needs."""
     match change:
         case Insert(Session() as after):
             yield INSERT, (after.access_digest, after.session_id)

@@ -1,4 +1,4 @@
-"""Connections to the database: a pool that replaces broken ones, for as long as somebody asks for them."""
+"""Connections to the database: a pool that replaces broken ones, as long as somebody asks for them."""
 
 import math
 import time
@@ -26,7 +26,7 @@ _CONNECT_SECONDS: Final = 5
 _LOOKS_SECONDS: Final = 0.1
 """How often a thread that waits for the database looks whether it may."""
 _LONGEST_PAUSE_SECONDS: Final = 2.0
-_TOLD_AGAIN_SECONDS: Final = 10.0
+_LOG_AGAIN_SECONDS: Final = 10.0
 """The log is told the same reason no sooner: while a database is away, many look for it at once."""
 
 _NOTICING: Final = {
@@ -43,25 +43,25 @@ a standby is of no use: of several hosts the one that can be written to is meant
 these decides itself."""
 
 
-class _Reasons:
-    """Tells the log why there is no connection, and not the same again at once."""
+class _ReasonLog:
+    """Logs why there is no connection to the database, but not the same reason again at once."""
 
     def __init__(self) -> None:
-        self._told_at: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
 
-    def tell(self, reason: str) -> None:
+    def log(self, reason: str) -> None:
         now = time.monotonic()
-        if now - self._told_at.get(reason, -math.inf) >= _TOLD_AGAIN_SECONDS:
-            self._told_at = {reason: now}
+        if now - self._logged_at.get(reason, -math.inf) >= _LOG_AGAIN_SECONDS:
+            self._logged_at = {reason: now}
             _log.warning("no connection to the database", reason=reason)
 
 
 class DatabaseStalled(psycopg.OperationalError):
-    """The database gave no answer within the time that there was for it."""
+    """The database gave no answer within the time that it had."""
 
 
 class BoundedConnection(Connection[Any]):
-    """Waits for the database no longer than it may, and has the log told why it cannot be had."""
+    """A connection that waits until a deadline at most, and logs why it cannot be made."""
 
     made_at = -math.inf
     """By `time.monotonic`."""
@@ -70,7 +70,10 @@ class BoundedConnection(Connection[Any]):
     closed."""
 
     def wait(self, gen: PQGen[RV], interval: float = _LOOKS_SECONDS, timeout: float | None = None) -> RV:
-        """As psycopg does, for which this is where a thread waits for the server."""
+        """Wait for the server as psycopg does, but no longer than until `deadline`.
+
+        psycopg calls it wherever a thread waits for the server.
+        """
         if self.deadline == math.inf:
             return super().wait(gen, interval, timeout)
         left_seconds = max(0.0, self.deadline - time.monotonic())
@@ -85,7 +88,7 @@ class BoundedConnection(Connection[Any]):
 
     @classmethod
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
-        reasons: _Reasons = named.pop("reasons")
+        reasons: _ReasonLog = named.pop("reasons")
         made = None
         try:
             began = time.monotonic()
@@ -95,13 +98,13 @@ class BoundedConnection(Connection[Any]):
         except psycopg.Error as error:
             if made is not None:
                 made.close()
-            reasons.tell(first_line(error))
+            reasons.log(first_line(error))
             raise
         return made
 
 
 def _settle(connection: Connection[Any]) -> None:
-    """What every connection needs: bounds on waiting, and a commit that is on the disk when it is told."""
+    """Set what every connection needs: bounds on waiting, and commits that are on disk when confirmed."""
     connection.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
     connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")
     connection.execute(
@@ -111,7 +114,7 @@ def _settle(connection: Connection[Any]) -> None:
 
 
 class Connections:
-    """As many connections as there are callers at a time, up to a bound; any thread may take one."""
+    """As many connections as there are callers at a time, up to a bound; any thread may borrow one."""
 
     def __init__(self, conninfo: str, *, most: int, wait_seconds: float) -> None:
         """`wait_seconds` bounds how long a caller waits for a connection while the database is away."""
@@ -130,7 +133,7 @@ class Connections:
                 "autocommit": True,
                 "connect_timeout": _CONNECT_SECONDS,
                 "client_encoding": "UTF8",
-                "reasons": _Reasons(),
+                "reasons": _ReasonLog(),
                 **self._noticing,
             },
             min_size=1,
@@ -142,7 +145,9 @@ class Connections:
         )
 
     def open(self, within_seconds: float, tell_waiting: Callable[[str], None]) -> None:
-        """Begin; waits for a database that is not there yet, then raises what the last attempt raised.
+        """Open the pool, waiting up to `within_seconds` for a database that is not there yet.
+
+        Raises what the last attempt raised.
 
         `tell_waiting` is called where the first attempt failed, and told why.
         """
@@ -163,13 +168,13 @@ class Connections:
         self._pool.open(wait=True, timeout=within_seconds)
 
     @contextmanager
-    def taken(self, deadline: float = math.inf) -> Iterator[Connection[Any]]:
-        """A connection that is not in a transaction; it is left in none, or given up.
+    def lend(self, deadline: float = math.inf) -> Iterator[Connection[Any]]:
+        """Lend a connection that is in no transaction; it comes back in none, or is closed.
 
         At `deadline`, by `time.monotonic`, it is given up whatever the database is about to do, and raises
         `DatabaseStalled`.
         """
-        connection = self._living(deadline)
+        connection = self._find_living(deadline)
         try:
             yield connection
         except BaseException as error:
@@ -186,12 +191,14 @@ class Connections:
             self._pool.putconn(connection)
 
     def distrust(self, connection: Connection[Any]) -> None:
-        """It reaches what has become a standby, and all others that are open now reach the same."""
+        """Give up a connection that reaches a standby, and all that were made before now."""
         self._trusted_since = time.monotonic()
         connection.close()
 
-    def _living(self, deadline: float) -> BoundedConnection:
-        """One that answers: a round trip more, for which what died while idle costs nobody a turn.
+    def _find_living(self, deadline: float) -> BoundedConnection:
+        """Find a connection that answers, at the price of one round trip.
+
+        So what died while idle costs nobody a turn.
 
         The pool would do it too, but rests for a second after the first that is dead, then for two, and then
         gives up: when a database had been restarted, three dead ones failed a turn.
@@ -215,5 +222,5 @@ class Connections:
             self._pool.putconn(connection)
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all connections."""
         self._pool.close()

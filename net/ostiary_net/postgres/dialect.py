@@ -1,10 +1,10 @@
-"""How PostgreSQL is told to list: by its own statistics, and text compared by ASCII case alone."""
+"""What PostgreSQL needs in statements that list: no hints, and text compared by ASCII case alone."""
 
 import re
 from collections.abc import Collection
 from typing import Final
 
-from ostiary_net.postgres.access import holds
+from ostiary_net.postgres.access import can_hold
 
 __all__ = ["PostgreSQLDialect"]
 
@@ -12,7 +12,7 @@ _HINT: Final = re.compile(r"\[\[\w+\]\]|\(\(\w+\)\)")
 
 
 class PostgreSQLDialect:
-    """The planner knows how the data lie, so it gets no hints."""
+    """PostgreSQL's statements that list; its planner has statistics, so it gets no hints."""
 
     def tables(self, tables: str, *, counting: bool, reading: bool, filtered: Collection[str]) -> str:
         return _HINT.sub("", tables)
@@ -27,5 +27,5 @@ class PostgreSQLDialect:
     def sorted_afterwards(self, expression: str) -> str:
         return f"COALESCE({expression}, {expression})"
 
-    def holds(self, text: str) -> bool:
-        return holds(text)
+    def can_hold(self, text: str) -> bool:
+        return can_hold(text)

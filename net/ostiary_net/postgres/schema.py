@@ -1,4 +1,4 @@
-"""The shape of the database, brought up to date step by step, by one of however many instances start.
+"""Brings the database's schema up to date step by step, in one of however many instances start.
 
 Each step is a file of plain SQL in `migrations/`, numbered from 1 without gaps and never edited once
 published. `schema_migrations` says which were taken. A row that is locked for as long as it takes makes
@@ -56,12 +56,15 @@ _TABLES: Final = """
 
 
 def known_migrations() -> tuple[Migration, ...]:
-    """All steps in order."""
+    """All steps of the schema that this release knows, in order."""
     return read_migrations(files("ostiary_net.postgres").joinpath("migrations"))
 
 
 def examine_encoding(connection: Connection[Any]) -> None:
-    """Raise `SchemaError` unless the database can hold every name there is. It is chosen when one is made."""
+    """Raise `SchemaError` unless the database's encoding can hold every name there is.
+
+    It is chosen when a database is made.
+    """
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise SchemaError(
@@ -73,7 +76,7 @@ def examine_encoding(connection: Connection[Any]) -> None:
 def bring_up_to_date(
     connection: Connection[Any], now: Instant, steps: tuple[Migration, ...] | None = None
 ) -> None:
-    """Take the steps that are missing, all or none; wait while another instance takes them.
+    """Apply the steps that are missing, all or none; wait while another instance applies them.
 
     Raises `SchemaError` for a database that a newer or a different Ostiary or another program has written,
     which stays as it is.
@@ -97,15 +100,16 @@ def bring_up_to_date(
 
 
 def is_current(connection: Connection[Any]) -> bool:
-    """Whether the database has been through all steps that this release knows, and maybe through newer
-    ones."""
+    """Whether the database has been through all steps that this release knows, and maybe newer ones."""
     known = [(step.version, step.name) for step in known_migrations()]
     rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
     return [(int(version), str(name)) for version, name in rows][: len(known)] == known
 
 
 def _examine_tables(connection: Connection[Any]) -> None:
-    """Raise `SchemaError` for a schema that has tables and not our books, which are made at one moment.
+    """Raise `SchemaError` for a schema with tables but without our books: another program's.
+
+    Our books are made at one moment.
 
     One search of the catalogue, so that it sees all or nothing of what another instance makes meanwhile.
     """
@@ -117,7 +121,7 @@ def _examine_tables(connection: Connection[Any]) -> None:
 
 
 def _open_books(connection: Connection[Any]) -> None:
-    """The tables that say what was done, wherever they are missing."""
+    """Make the tables that say which steps were applied, where they are missing."""
     for attempt in range(_MOST_ATTEMPTS):
         try:
             connection.execute(_BOOKS)

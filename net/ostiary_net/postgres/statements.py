@@ -1,4 +1,4 @@
-"""The statements that read and write each table, made from the columns of its records."""
+"""Makes the PostgreSQL statements that read and write each table, from the columns of its records."""
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
 
@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from ostiary_core.model.records import Record, Table
-from ostiary_net.sql.columns import ENTRIES, TABLES, RowCodec, SQLValue, Stored, translation
+from ostiary_net.sql.columns import ENTRIES, TABLES, RowCodec, SQLValue, Stored, row_codec
 
 __all__ = [
     "DELETE",
@@ -24,10 +24,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the records of one class lie in their table: the statements and the translation."""
+    """How the records of one class lie in their table: the statements and the codec."""
 
     name: str
-    translation: RowCodec
+    codec: RowCodec
     insert: str
     update: str
     """Binds a row and the revision it replaces; the row begins with the new values, the key is behind."""
@@ -40,7 +40,7 @@ class Layout:
 
 
 def _layout(stored: Stored) -> Layout:
-    made = translation(stored.record)
+    made = row_codec(stored.record)
     name, key, columns = stored.name, stored.key, made.columns
     listed = ", ".join(columns)
     matches = " AND ".join(f"{part} = %s" for part in key)
@@ -66,7 +66,7 @@ def _layout(stored: Stored) -> Layout:
 
     return Layout(
         name=name,
-        translation=made,
+        codec=made,
         # A key that is taken must show as a lost race: as no row written, like a revision that moved on.
         insert=f"INSERT INTO {name} ({listed}) VALUES ({places}) ON CONFLICT DO NOTHING",
         update=f"UPDATE {name} SET {new_values} WHERE {matches} AND revision = %s",
@@ -79,7 +79,7 @@ def _layout(stored: Stored) -> Layout:
 
 
 def _one_of(key: tuple[str, ...], record: type[Record]) -> str:
-    """The condition that a key is one of those in the bound arrays."""
+    """The SQL condition that a key is one of those in the bound arrays."""
     if len(key) == 1:
         return f"{key[0]} = ANY(%s::{'bytea' if key[0] == 'digest' else 'text'}[])"
     arrays = ", ".join(["%s::text[]"] * len(key))

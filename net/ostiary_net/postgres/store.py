@@ -27,7 +27,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace, net_changes
-from ostiary_net.postgres.access import fetch, holds, write
+from ostiary_net.postgres.access import can_hold, fetch, write
 from ostiary_net.postgres.connections import Connections
 from ostiary_net.postgres.dialect import PostgreSQLDialect
 from ostiary_net.postgres.schema import SchemaError, bring_up_to_date, examine_encoding, is_current
@@ -85,7 +85,7 @@ class PostgreSQLStore(SQLStore):
         self._connections = Connections(url, most=most_connections, wait_seconds=wait_seconds)
         try:
             self._connections.open(start_seconds, tell_waiting)
-            with self._connections.taken() as connection:
+            with self._connections.lend() as connection:
                 examine_encoding(connection)
                 [[now]] = connection.execute(_TIME).fetchall()
                 bring_up_to_date(connection, Instant(now))
@@ -106,7 +106,7 @@ class PostgreSQLStore(SQLStore):
         return self.turn_of(lambda: (events, origins), now)
 
     def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
-        """The same of the events that are chosen once it has begun, `now` being the time of its call."""
+        """Decide the events that are chosen once the turn has begun; `now` is the time of the call."""
         called = time.monotonic()
 
         def decide_and_write(connection: Connection[Any], at: Instant) -> list[Decision]:
@@ -122,18 +122,18 @@ class PostgreSQLStore(SQLStore):
                 write(connection, changes, entries)
             return decisions
 
-        return self._written(decide_and_write, now)
+        return self._commit(decide_and_write, now)
 
     def write(self, changes: Sequence[Change]) -> None:
-        """Make all changes, or raise `LostRace` and make none: for moving records, past all rules."""
-        self._written(lambda connection, _: write(connection, changes, ()), Instant(0))
+        """Make all changes, or raise `LostRace` and make none: for copying records, past all rules."""
+        self._commit(lambda connection, _: write(connection, changes, ()), Instant(0))
 
     def keep_entries(self, entries: Sequence[AuditEntry]) -> None:
         """Keep entries of another store's audit trail, in order and under numbers of their own."""
-        self._written(lambda connection, _: write(connection, (), entries), Instant(0))
+        self._commit(lambda connection, _: write(connection, (), entries), Instant(0))
 
-    def _written(self, work: Callable[[Connection[Any], Instant], T], now: Instant) -> T:
-        """`work` in a transaction, committed in the time that a turn has."""
+    def _commit(self, work: Callable[[Connection[Any], Instant], T], now: Instant) -> T:
+        """Do `work` in a transaction, and commit it within the time that a turn has."""
 
         def commit(connection: Connection[Any], at: Instant) -> T:
             result = work(connection, at)
@@ -148,20 +148,20 @@ class PostgreSQLStore(SQLStore):
         return self._attempt(_BEGIN, commit, now, self._turn_seconds)
 
     def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
-        return self._written(lambda connection, at: change(_executed_by(connection), at), now)
+        return self._commit(lambda connection, at: change(_executor_on(connection), at), now)
 
     # --- reading
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
-        """When each of these clients was last given tokens; without those that never were."""
-        return super().last_used([client_id for client_id in client_ids if holds(client_id)])
+        """When each of these clients was last given tokens; clients that never were are left out."""
+        return super().last_used([client_id for client_id in client_ids if can_hold(client_id)])
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
-        """The records of `table` under `identifiers`, those that there are."""
+        """Fetch the records of `table` under `identifiers`, as far as they exist."""
         return list(self._find(lambda reading: reading.fetch(table, identifiers), takes_long=True))
 
     def counts(self) -> dict[str, int]:
-        """How many rows each table has."""
+        """The number of rows in each table."""
 
         def count(reading: Reading) -> dict[str, int]:
             found = {}
@@ -180,7 +180,7 @@ class PostgreSQLStore(SQLStore):
         takes_long: bool = False,
     ) -> T:
         def find_and_end(connection: Connection[Any], at: Instant) -> T:
-            result = find(Reading(partial(fetch, connection), _executed_by(connection), at))
+            result = find(Reading(partial(fetch, connection), _executor_on(connection), at))
             connection.execute("COMMIT")
             return result
 
@@ -192,12 +192,15 @@ class PostgreSQLStore(SQLStore):
     def _attempt(
         self, begin: str, work: Callable[[Connection[Any], Instant], T], now: Instant, seconds: float
     ) -> T:
-        """`work`, which ends the transaction that it is given, within so many seconds; once more where the
-        connection broke, or turned out to reach a standby, before anything could be committed."""
+        """Do `work`, which ends its own transaction, within so many seconds.
+
+        Once more where the connection broke, or turned out to reach a standby, before anything could be
+        committed.
+        """
         deadline = time.monotonic() + seconds
         is_last_attempt = False
         while True:
-            with self._connections.taken(deadline) as connection:
+            with self._connections.lend(deadline) as connection:
                 try:
                     return work(connection, self._begin(connection, begin, now))
                 except _LOST as error:
@@ -212,27 +215,27 @@ class PostgreSQLStore(SQLStore):
                 is_last_attempt = True
 
     def _begin(self, connection: Connection[Any], begin: str, now: Instant) -> Instant:
-        """Begin a transaction, and the time that holds in it: never earlier than one given before."""
+        """Begin a transaction; return the time that holds in it, never earlier than one before."""
         if not self._keeps_time:
             connection.execute(begin.encode())
             return now
         with connection.pipeline():
             connection.execute(begin.encode())
-            told = connection.execute(_TIME)
-        [[present]] = told.fetchall()
+            answer = connection.execute(_TIME)
+        [[present]] = answer.fetchall()
         with self._latest_lock:
             self._latest = max(self._latest, Instant(present))
             return self._latest
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
+        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
         try:
             return super().take_lease(name, holder, seconds, now)
         except LostRace:
             return False
 
     def present(self, now: Instant) -> Instant:
-        """What time it is for its turns: what the database says, where that is to count."""
+        """The time for turns: the database's own, unless the store was told not to keep it."""
         return self._find(lambda reading: reading.now, now)
 
     def check_ready(self) -> None:
@@ -244,14 +247,14 @@ class PostgreSQLStore(SQLStore):
             # A row lock is a write: a standby and a database made read-only refuse it.
             connection.execute("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED")
 
-        self._written(look, Instant(0))
+        self._commit(look, Instant(0))
 
     def close(self) -> None:
         """Close all connections."""
         self._connections.close()
 
 
-def _executed_by(connection: Connection[Any]) -> Execute:
+def _executor_on(connection: Connection[Any]) -> Execute:
     def execute(statement: str, bindings: Sequence[SQLValue]) -> list[Any]:
         return connection.execute(statement.replace("?", "%s").encode(), bindings).fetchall()
 

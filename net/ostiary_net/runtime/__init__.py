@@ -1,2 +1,4 @@
-"""What the rules are handed from outside: time, entropy, threads, files, hashes, text messages. No store and
-no socket."""
+"""What the rules get from outside: time, entropy, threads, files, hashes, text messages.
+
+No store and no socket.
+"""

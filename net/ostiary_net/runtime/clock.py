@@ -1,4 +1,4 @@
-"""The time, read in one place and handed to the rules: what the wall shows, and what nobody can set."""
+"""Reads the time in one place for the rules: the wall clock, and a clock that nobody can set."""
 
 import threading
 import time
@@ -23,11 +23,11 @@ class Clock(Protocol):
     """Where the time comes from; a simulation hands in its own."""
 
     def now(self) -> Instant:
-        """The present, never earlier than what was given before: for what is stored."""
+        """The present time, never earlier than one given before: for what is stored."""
         ...
 
     def monotonic(self) -> Monotonic:
-        """The same on a clock that cannot be set: for what one process remembers (READINGS 42)."""
+        """The present time on a clock that nobody can set: for what one process remembers (READINGS 42)."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Whether whoever sent a request has gone, before anything is decided for them (READINGS 46).
+"""Looks whether the sender of a request has gone, before anything is decided for them (READINGS 46).
 
 A client that has given up closes its connection, and sends its request again over another. Of the first one
 the server learns nothing while it waits for a decision; so it looks, once the request has waited for a while.
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import trio
 
-__all__ = ["HAS_LEFT", "HasLeft", "leaving_of"]
+__all__ = ["HAS_LEFT", "HasLeft", "make_has_left"]
 
 HasLeft = Callable[[], bool]
 """Says whether the sender has closed the connection, or its side of it. It neither waits nor raises; any
@@ -24,8 +24,11 @@ HAS_LEFT: Final[ContextVar[HasLeft | None]] = ContextVar("HAS_LEFT", default=Non
 _CLOSED: Final = getattr(select, "POLLRDHUP", 0)
 
 
-def leaving_of(stream: Any) -> HasLeft | None:
-    """Asks the system about the socket of `stream`; None where it has none, or the system cannot say."""
+def make_has_left(stream: Any) -> HasLeft | None:
+    """A function that asks the system whether the peer of `stream` has gone; None where nobody can know.
+
+    Without a socket, or a system that can say, nobody can.
+    """
     transport = getattr(stream, "transport_stream", stream)
     if not _CLOSED or not isinstance(transport, trio.SocketStream):
         return None

@@ -15,18 +15,18 @@ class EntropySource(Protocol):
     """Where entropy comes from; a simulation hands in a seeded one."""
 
     def draw(self) -> Entropy:
-        """32 bytes that were never given before."""
+        """Draw 32 bytes that were never given before."""
         ...
 
 
 class SystemEntropy:
-    """The operating system's own generator."""
+    """Draws from the operating system's own generator."""
 
     def draw(self) -> Entropy:
-        """32 random bytes for one event."""
+        """Draw 32 random bytes for one event."""
         return Entropy(os.urandom(ENTROPY_BYTES))
 
 
 def draw_trace_id(source: EntropySource, now: Instant) -> str:
-    """A fresh identifier of a request, by which the audit trail is searched."""
+    """Draw a fresh identifier for a request, by which the audit trail is searched."""
     return dated_id(now, source.draw())

@@ -1,4 +1,4 @@
-"""Uploaded files on disk: written whole or not at all, under names that only this room makes up.
+"""Keeps uploaded files on disk: complete or not at all, under names that only this module makes up.
 
 A name is a digest of the content under a key drawn for the upload. The content alone would give everybody
 who uploads one picture the same file, which then could never be removed while another might still refer to
@@ -47,21 +47,23 @@ class Files:
         self._limiter = trio.CapacityLimiter(_AT_A_TIME)
 
     async def keep(self, content: bytes, ending: str) -> str:
-        """Store `content`, on disk when this returns; its name. Raises `OSError`."""
+        """Store `content`; it is on disk when this returns its name. Raises `OSError`."""
         digest = hmac.digest(self._entropy_source.draw(), content, "sha256").hex()
         name = f"{digest}.{ending}"
         await self._run(partial(_write, self.folder, name, content))
         return name
 
     async def read(self, name: str) -> bytes | None:
-        """The content; None for every name that no file has. No other name reaches the disk."""
+        """Read a file's content; None for every name that no file has. No other name reaches the disk."""
         if _NAME.fullmatch(name) is None:
             return None
         return await self._run(partial(_read, self.folder / name))
 
     async def remove(self, name: str) -> None:
-        """Remove a file, if there is one of that name. A disk that keeps it is told to the log: whoever let
-        go of the file has done so in any case."""
+        """Remove a file, if there is one of that name.
+
+        A disk that keeps it is logged: whoever let go of the file has done so in any case.
+        """
         if _NAME.fullmatch(name) is None:
             return
         try:
@@ -74,7 +76,10 @@ class Files:
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
-    """Beside its place first, and flushed: no name leads to half a file, not even after a power cut."""
+    """Write a file beside its place, flush it and rename it, so that no name leads to half a file.
+
+    Not even after a power cut.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f".{name}"
     try:

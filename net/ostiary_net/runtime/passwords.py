@@ -1,4 +1,4 @@
-"""User passwords: argon2id, off the event loop, a bounded number at a time (READINGS 20)."""
+"""Hashes user passwords with argon2id, off the event loop, a bounded number at a time (READINGS 20)."""
 
 import os
 import unicodedata
@@ -21,8 +21,11 @@ _SALT_BYTES: Final = 16
 
 
 class Passwords:
-    """Hashes and verifies. Each waits for one of a few places, so that a flood of sign-ins costs the
-    flood its own time and not everybody's memory."""
+    """Hashes and verifies passwords, a few at a time.
+
+    Each call waits for one of a few places, so that a flood of sign-ins costs the flood its own time and not
+    everybody's memory.
+    """
 
     def __init__(
         self,
@@ -40,8 +43,8 @@ class Passwords:
         self._nobody: str | None = None
 
     async def hash(self, password: str) -> str:
-        """The encoded hash to keep, with a fresh salt."""
-        return await self._run_sync(partial(self._hashed, password), limiter=self._limiter)
+        """Hash a password with a fresh salt; return the encoded hash to keep."""
+        return await self._run_sync(partial(self._hash, password), limiter=self._limiter)
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
         """Whether `password` is the one that was hashed.
@@ -50,22 +53,22 @@ class Passwords:
         """
         return await self._run_sync(partial(self._matches, password_hash, password), limiter=self._limiter)
 
-    def waiting(self) -> int:
+    def count_waiting(self) -> int:
         """How many calls wait for a place."""
         return self._limiter.statistics().tasks_waiting
 
-    def _hashed(self, password: str) -> str:
+    def _hash(self, password: str) -> str:
         return self._hasher.hash(_bytes(password), salt=self._entropy_source.draw()[:_SALT_BYTES])
 
     def _matches(self, password_hash: str | None, password: str) -> bool:
         if password_hash is None:
             if self._nobody is None:
-                self._nobody = self._hashed("")
-            self._verified(self._nobody, password)
+                self._nobody = self._hash("")
+            self._verify(self._nobody, password)
             return False
-        return self._verified(password_hash, password)
+        return self._verify(password_hash, password)
 
-    def _verified(self, password_hash: str, password: str) -> bool:
+    def _verify(self, password_hash: str, password: str) -> bool:
         try:
             return self._hasher.verify(password_hash, _bytes(password))
         except (VerificationError, ValueError):  # ValueError: what is on file is no hash
@@ -73,5 +76,8 @@ class Passwords:
 
 
 def _bytes(password: str) -> bytes:
-    """Keyboards spell one character in several ways; NFKC makes them one (NIST SP 800-63B §5.1.1.2)."""
+    """The bytes of a password in NFKC, as keyboards spell one character in several ways.
+
+    NIST SP 800-63B §5.1.1.2.
+    """
     return unicodedata.normalize("NFKC", password).encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Whether the server itself stood still, and when a request that it then reads may have arrived.
+"""Notices that the server itself stood still, and says when a request read then may have arrived.
 
 A machine is suspended, a container frozen, a process stopped by a signal, an event loop held up: requests lie
 in their sockets meanwhile. A beat twice a second shows it. What is read before the sockets have been emptied
@@ -23,7 +23,7 @@ _EMPTYING_MS: Final = 2_000
 
 
 class Pauses:
-    """The pauses of one process. While `watch` does not run, none is noticed."""
+    """Remembers the pauses of one process. While `watch` does not run, none is noticed."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -34,13 +34,13 @@ class Pauses:
         """Until then, what is read has arrived just now."""
 
     async def watch(self) -> None:
-        """Beat for ever."""
+        """Beat twice a second, for ever."""
         while True:
             self.beat()
             await trio.sleep(_BEAT_SECONDS)
 
     def beat(self) -> None:
-        """The server runs."""
+        """Note that the server runs now."""
         present = self._clock.monotonic()
         if self._beat_at is not None and present - self._beat_at > _LATE_MS:
             self._still_since = self._beat_at
@@ -49,8 +49,7 @@ class Pauses:
         self._known_until = Monotonic(present + _LATE_MS if present >= self._emptied_at else 0)
 
     def arrival(self, now: Instant, monotonic: Monotonic) -> Arrival:
-        """When a request arrived that is read at `now`, which is `monotonic` on the clock that nobody
-        sets."""
+        """When a request may have arrived that is read at `now`, which is `monotonic` on the other clock."""
         if monotonic <= self._known_until or self._beat_at is None:
             return arrival_at(now)
         since = self._beat_at

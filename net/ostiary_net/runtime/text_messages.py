@@ -1,4 +1,4 @@
-"""Text messages on their way out: behind the request that asked for them, to a gateway or an outbox file.
+"""Sends text messages, behind the request that asked for them, to a gateway or an outbox file.
 
 Whoever asks for a code must not learn from the time of the answer whether the number is known. So all that
 depends on it (deciding, writing, sending) is an errand: it is put on a bounded queue, and a few tasks run
@@ -76,7 +76,7 @@ class NotDelivered(Exception):
 
 
 class Delivery(Protocol):
-    """Where messages go."""
+    """Delivers text messages to where they go."""
 
     is_local: bool
     """Whether a message is delivered on this machine, at once."""
@@ -112,7 +112,7 @@ class Gateway:
         self._pause = pause
 
     async def deliver(self, message: TextMessage) -> None:
-        """Post it until it is accepted, refused for good, or tried often enough."""
+        """Post a message until it is accepted, refused for good, or tried often enough."""
         headers = {"Idempotency-Key": self._entropy_source.draw()[:16].hex()}
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token.reveal()}"
@@ -125,7 +125,7 @@ class Gateway:
             # Only names leave this block: an error of the client may quote the request.
             try:
                 with trio.fail_after(self._attempt_seconds):
-                    status, retry_after = await self._posted(headers, content)
+                    status, retry_after = await self._post(headers, content)
             except trio.TooSlowError:
                 cause = "no answer in time"
                 continue
@@ -140,8 +140,11 @@ class Gateway:
             pause_seconds = max(pause_seconds, retry_after)
         raise NotDelivered(f"{cause}, after {_ATTEMPTS} attempts")
 
-    async def _posted(self, headers: dict[str, str], content: dict[str, str]) -> tuple[int, float]:
-        """The status, and how many seconds the gateway asks to be left alone. Its body is not read."""
+    async def _post(self, headers: dict[str, str], content: dict[str, str]) -> tuple[int, float]:
+        """Post once; the status, and how many seconds the gateway asks to be left alone.
+
+        Its body is not read.
+        """
         async with self._client.stream("POST", self._url, headers=headers, json=content) as response:
             asked = response.headers.get("Retry-After", "")
             seconds = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 0.0
@@ -152,8 +155,10 @@ class Gateway:
 async def open_gateway(
     url: str, token: Secret | None, entropy_source: EntropySource
 ) -> AsyncIterator[Gateway]:
-    """The gateway at `url`, with connections of its own. Redirects are not followed: a token goes to nobody
-    else."""
+    """Open the gateway at `url`, with connections of its own.
+
+    Redirects are not followed: a token goes to nobody else.
+    """
     async with httpx.AsyncClient(timeout=_ATTEMPT_SECONDS, follow_redirects=False) as client:
         yield Gateway(client, url, token, entropy_source)
 
@@ -173,7 +178,7 @@ class Outbox:
         self._limiter = trio.CapacityLimiter(1)
 
     async def deliver(self, message: TextMessage) -> None:
-        """Append its line."""
+        """Append the message's line to the file."""
         entry = {
             "phone": message.phone,
             "purpose": message.purpose.value,
@@ -189,7 +194,7 @@ class Outbox:
 
 
 def _append(path: Path, line: bytes) -> None:
-    """One write at the end of the file, so that lines of several processes do not mix."""
+    """Append a line in one write, so that lines of several processes do not mix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -237,7 +242,7 @@ class TextMessages:
         """Take no more errands."""
         self._enter.close()
 
-    def unfinished(self) -> int:
+    def count_unfinished(self) -> int:
         """How many errands wait or are being run."""
         return self._unfinished
 
@@ -247,7 +252,7 @@ class TextMessages:
             self._unfinished -= 1
 
     async def _run(self, errand: Errand, trace_id: str) -> None:
-        """One errand; whatever goes wrong is told to the log and to nobody else."""
+        """Run one errand; whatever goes wrong is logged, and nobody else learns of it."""
         try:
             message = await errand()
             if message is not None:
@@ -260,7 +265,7 @@ class TextMessages:
 
 @asynccontextmanager
 async def open_text_messages(delivery: Delivery) -> AsyncIterator[TextMessages]:
-    """Text messages for as long as the block runs; on leaving it, those that wait have a moment left."""
+    """Open text messages while the block runs; at its end, those that wait have a moment left."""
     messages = TextMessages(delivery)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(messages.run)
@@ -269,5 +274,5 @@ async def open_text_messages(delivery: Delivery) -> AsyncIterator[TextMessages]:
         finally:
             messages.close()
             nursery.cancel_scope.deadline = trio.current_time() + _CLOSING_SECONDS
-    if messages.unfinished():
-        _log.error("text messages not sent", cause="the server stopped", messages=messages.unfinished())
+    if messages.count_unfinished():
+        _log.error("text messages not sent", cause="the server stopped", messages=messages.count_unfinished())

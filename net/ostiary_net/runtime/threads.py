@@ -1,4 +1,4 @@
-"""Where blocking work runs: in a worker thread, or in place for a simulation.
+"""Runs blocking work: in a worker thread, or in place for a simulation.
 
 Storage and hashing block, so they are handed to a `RunSync`. `trio.to_thread.run_sync` is one. A virtual
 clock does not see threads (it would jump ahead while one works), so under `MockClock` it is `run_inline`.

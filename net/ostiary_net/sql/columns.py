@@ -1,4 +1,4 @@
-"""Records as rows: a column for each field, worked out once from the classes themselves.
+"""Records as rows: a column for each field, worked out once from the record classes.
 
 Text, numbers and digests are as they are, enumerations go by value, lists as JSON, and a named tuple (the
 epochs) as one column for each of its fields. Every SQL store uses the same columns; the schemas are
@@ -30,7 +30,7 @@ from ostiary_core.model.records import (
     User,
 )
 
-__all__ = ["ENTRIES", "TABLES", "Row", "RowCodec", "SQLValue", "Stored", "has_utf8", "translation"]
+__all__ = ["ENTRIES", "TABLES", "Row", "RowCodec", "SQLValue", "Stored", "has_utf8", "row_codec"]
 
 SQLValue = str | bytes | int | None
 Row = Sequence[SQLValue]
@@ -68,7 +68,7 @@ class RowCodec:
     """In which places the row of a second object differs from that of a first, and what it has there."""
     from_row: Callable[[Row], Any]
     from_row_at: Callable[[int], Callable[[Row], Any]]
-    """The same for rows in which the columns begin further behind."""
+    """Makes a `from_row` for rows in which the columns begin at a later place."""
 
 
 class _Column(NamedTuple):
@@ -88,8 +88,8 @@ class _Group(NamedTuple):
     make: Callable[..., Any]
 
 
-def translation(kind: type[Any]) -> RowCodec:
-    """How the objects of a dataclass lie in rows."""
+def row_codec(kind: type[Any]) -> RowCodec:
+    """Work out how the objects of a dataclass lie in rows."""
     annotations = get_type_hints(kind)
     names = tuple(field.name for field in fields(kind))
     columns: list[_Column] = []
@@ -125,7 +125,7 @@ def has_utf8(value: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def _to_json(values: tuple[str | int, ...]) -> str:
-    """Escaped to ASCII, so that any text whatever comes back as it was."""
+    """Write values as JSON, escaped to ASCII, so that any text whatever comes back as it was."""
     return json.dumps(values, separators=(",", ":"))
 
 
@@ -135,7 +135,7 @@ def _from_json(make: Callable[[Any], Any], text: str) -> tuple[Any, ...]:
 
 
 def _plain(kind: Any) -> Any:
-    """What a type is underneath: `Digest` is bytes, `Why | None` is `Why`."""
+    """The type underneath another: `Digest` is bytes, `Why | None` is `Why`."""
     if isinstance(kind, NewType):
         return _plain(kind.__supertype__)
     if get_origin(kind) in (Union, UnionType):
@@ -187,7 +187,10 @@ def _row_maker(columns: Sequence[_Column]) -> Callable[[Any], list[SQLValue]]:
 def _difference_maker(
     columns: Sequence[_Column],
 ) -> Callable[[Any, Any], tuple[tuple[int, ...], list[SQLValue]]]:
-    """Values are compared before they become SQL, so that only those that changed have to."""
+    """Make the function that tells in which columns two objects differ.
+
+    Values are compared before they become SQL, so that only those that changed have to.
+    """
     values_of = attrgetter(*(column.attribute for column in columns))
     encoders = [column.encode for column in columns]
     places = range(len(columns))
@@ -206,7 +209,7 @@ def _difference_maker(
 def _object_maker(
     kind: type[Any], names: Sequence[str], columns: Sequence[_Column], groups: Sequence[_Group], first: int
 ) -> Callable[[Row], Any]:
-    """A function written out for the class, whose columns begin at `first`:
+    """Write a function that makes an object of a row whose columns begin at `first`.
 
         made = new(kind); made.client_id = row[0]; made.enabled = decode_1(row[1]) ...
 
@@ -237,5 +240,5 @@ def _object_maker(
     return cast("Callable[[Row], Any]", known["from_row"])
 
 
-ENTRIES: Final = translation(AuditEntry)
+ENTRIES: Final = row_codec(AuditEntry)
 """The columns of the audit trail; the first is the number, which the database gives."""

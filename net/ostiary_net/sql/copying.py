@@ -1,4 +1,4 @@
-"""From a SQLite file to a PostgreSQL database: every record and every entry as it is, counted afterwards."""
+"""Copies a SQLite file to a PostgreSQL database: every record and entry as it is, counted afterwards."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -24,11 +24,11 @@ _A_BATCH: Final = 500
 
 
 class CopyError(RuntimeError):
-    """The copy was not begun, or is not whole; the text is for an operator."""
+    """The copy was not begun, or is incomplete; the text is for an operator."""
 
 
 def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int], None]) -> dict[str, int]:
-    """Copy everything; how many rows each table has. `tell` hears of each table when it is through.
+    """Copy everything; return how many rows each table has. `tell` hears of each table that is done.
 
     The target must hold nothing, or `CopyError` is raised; so it is where the counts differ afterwards.
     Nothing may write to the source meanwhile: what it writes then is not in the copy.
@@ -42,7 +42,7 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
         reading.execute("BEGIN")
         for table in RECORD_TABLES:
             layout = LAYOUTS[table]
-            rows = map(layout.translation.from_row, reading.execute(ALL_RECORDS[table]))
+            rows = map(layout.codec.from_row, reading.execute(ALL_RECORDS[table]))
             for batch in _batches(rows):
                 target.write([Insert(record) for record in batch])
             tell(layout.name, _count(reading, layout.name))

@@ -12,7 +12,9 @@ __all__ = ["read_last_used"]
 
 
 def read_last_used(client_ids: Collection[str], execute: Execute) -> dict[str, Instant]:
-    """When each of these clients was last given tokens, by one statement; without those that never were.
+    """When each of these clients was last given tokens; clients that never were are left out.
+
+    One statement reads it.
 
     For each client it goes back through the index of its entries to the first of the kinds that count.
     """

@@ -18,7 +18,7 @@ from ostiary_core.storage.listing import (
     USERS,
     Resource,
 )
-from ostiary_net.sql.columns import RowCodec, translation
+from ostiary_net.sql.columns import RowCodec, row_codec
 
 __all__ = ["SOURCES", "Source"]
 
@@ -39,7 +39,7 @@ class Source:
     item: RowCodec
 
     def expression(self, field: str) -> str:
-        """What a field is in SQL."""
+        """A field of the resource as an SQL expression."""
         return self.expressions.get(field, field)
 
 
@@ -49,7 +49,7 @@ def _source(resource: Resource[Any], tables: str, standing: str, **expressions: 
         standing=standing,
         of_the_present="?" in standing,
         expressions=expressions,
-        item=translation(resource.item),
+        item=row_codec(resource.item),
     )
 
 

@@ -1,4 +1,4 @@
-"""Steps of a schema as files of plain SQL, and whether what a database went through are steps we know."""
+"""The steps of a schema, as files of plain SQL, and the check of the steps that a database went through."""
 
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
@@ -20,7 +20,7 @@ class Migration:
 
 
 def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
-    """All steps in order: `NNNN_name.sql`, numbered from 1 without gaps."""
+    """Read all steps in order, from files named `NNNN_name.sql`, numbered from 1 without gaps."""
     steps = []
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         version, _, name = file.name.removesuffix(".sql").partition("_")
@@ -30,7 +30,7 @@ def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
 
 
 def check(applied: list[tuple[int, str]], steps: tuple[Migration, ...]) -> None:
-    """Raise `SchemaError` unless `applied` is where `steps` begin."""
+    """Raise `SchemaError` unless `applied` is the beginning of `steps`."""
     known = [(step.version, step.name) for step in steps]
     if applied == known[: len(applied)]:
         return

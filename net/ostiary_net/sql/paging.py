@@ -33,7 +33,7 @@ Execute = Callable[[str, Sequence[SQLValue]], list[Any]]
 
 
 class Dialect(Protocol):
-    """What SQL stores differ in."""
+    """The SQL in which the databases differ."""
 
     def count(self, matching: str) -> str:
         """The statement that counts all rows of `FROM … WHERE …`."""
@@ -44,17 +44,17 @@ class Dialect(Protocol):
         ...
 
     def tables(self, tables: str, *, counting: bool, reading: bool, filtered: Collection[str]) -> str:
-        """The tables of a source; for counting all of it, for reading items, or for neither.
+        """The tables of a source, for counting all of it, for reading items, or for neither.
 
         `filtered` are the fields by whose value the list is narrowed.
         """
         ...
 
     def sorted_afterwards(self, expression: str) -> str:
-        """The expression in a form that no index is followed for."""
+        """An expression to sort by, in a form that makes the database follow no index for it."""
         ...
 
-    def holds(self, text: str) -> bool:
+    def can_hold(self, text: str) -> bool:
         """Whether the store can hold this text at all."""
         ...
 
@@ -79,7 +79,7 @@ class _Question:
     now: Instant
 
     def count(self, *, limit: int | None = None) -> _Statement:
-        """How many items there are; no more than `limit`."""
+        """The statement that counts the items, up to `limit`."""
         condition, bindings = self._where(self.order, None)
         tables = self._tables(counting=self.is_whole, reading=False)
         matching = f"FROM {tables} WHERE {condition}"
@@ -90,20 +90,23 @@ class _Question:
     def items(
         self, order: _Order, after: Row | None, *, limit: int, offset: int, is_short: bool
     ) -> _Statement:
-        """The items in `order`, from the first or from the one `after` these sort values."""
+        """The statement that reads items in `order`, from the first or behind those sort values."""
         columns = [self.source.expression(column) for column in self.source.item.columns]
         # A range that leaves little is better followed by its own index and sorted afterwards.
         by_range = is_short and not self.ranged <= {order[0].field}
         return self._select(columns, order, after, limit, offset, by_range=by_range, reading=True)
 
     def sort_values(self, order: _Order, after: Row | None, *, offset: int) -> _Statement:
-        """The sort values of one item, `offset` behind."""
+        """The statement that reads the sort values of one item, `offset` behind."""
         values = [self.source.expression(sort.field) for sort in order]
         return self._select(values, order, after, 1, offset, by_range=False, reading=False)
 
     @property
     def signature(self) -> object:
-        """What makes two questions have the same total; not the present, which it outlives."""
+        """A value that is equal for two questions with the same total.
+
+        The present is not in it, as a total outlives that.
+        """
         return self.source.tables, self.source.standing, self.conditions, self.bindings
 
     def _select(
@@ -151,7 +154,7 @@ class _Question:
         return " AND ".join(conditions), bindings
 
     def _beyond(self, order: _Order, after: Row) -> tuple[str, tuple[SQLValue, ...]]:
-        """The condition that an item comes after the one with these sort values."""
+        """The SQL condition that an item comes after the one with these sort values."""
         expression = self.source.expression(order[0].field)
         comes_after = f"{expression} {'<' if order[0].descending else '>'} ?"
         if len(order) == 1:
@@ -183,7 +186,7 @@ class Pager:
         self._lock = threading.Lock()
 
     def page(self, execute: Execute, listing: Listing[T], now: Instant) -> Page[T]:
-        """The page that `listing` asks for, by statements of one transaction."""
+        """Read the page that `listing` asks for, by statements of one transaction."""
         question = self._question(listing, now)
         if question is None:
             return Page((), 0)
@@ -207,7 +210,7 @@ class Pager:
     def items_after(
         self, execute: Execute, listing: Listing[T], last: T | None, now: Instant
     ) -> tuple[T, ...]:
-        """The `page_size` items behind `last`, the first ones for None; nothing is counted for it."""
+        """Read the `page_size` items behind `last`, the first ones for None, without counting any."""
         question = self._question(listing, now)
         if question is None:
             return ()
@@ -217,7 +220,7 @@ class Pager:
         return tuple(map(question.source.item.from_row, rows))
 
     def _survey(self, execute: Execute, question: _Question) -> _Survey:
-        """What is known of the list; while a long one is counted anew, others go by what was known."""
+        """Find or count the total; while a long list is counted anew, others go by the total before."""
         with self._lock:
             known = self._surveys.get(question.signature)
             if known is not None:
@@ -226,13 +229,13 @@ class Pager:
             return known
         if known is None or known.lock.acquire(blocking=False):
             try:
-                return self._counted(execute, question)
+                return self._count_anew(execute, question)
             finally:
                 if known is not None:
                     known.lock.release()
         return known
 
-    def _counted(self, execute: Execute, question: _Question) -> _Survey:
+    def _count_anew(self, execute: Execute, question: _Question) -> _Survey:
         [[total]] = execute(*question.count(limit=STEP + 1))
         if total <= STEP:
             return _Survey(question.now, total)
@@ -247,7 +250,7 @@ class Pager:
     # --- from a listing to a question
 
     def _question(self, listing: Listing[Any], now: Instant) -> _Question | None:
-        """The listing as SQL; None where nothing can fit it."""
+        """The listing as SQL; None where no item can match it."""
         source = SOURCES[listing.resource.name]
         conditions: list[str] = []
         bindings: list[SQLValue] = []
@@ -265,7 +268,7 @@ class Pager:
             looked_into = [source.expression(name) for name in listing.resource.searched]
             conditions.append(f"({' OR '.join(self._dialect.contains(text) for text in looked_into)})")
             bindings += [fold_ascii(listing.search)] * len(looked_into)
-        if not all(self._dialect.holds(value) for value in bindings if isinstance(value, str)):
+        if not all(self._dialect.can_hold(value) for value in bindings if isinstance(value, str)):
             return None
         return _Question(
             source=source,
@@ -283,14 +286,14 @@ class Pager:
         if match is Match.CONTAINS:
             return self._dialect.contains(expression), [fold_ascii(str(value))]
         if isinstance(value, tuple):
-            possible = [str(each) for each in value if self._dialect.holds(each)]
+            possible = [str(each) for each in value if self._dialect.can_hold(each)]
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"
             return one_of if possible else "1 = 0", [*possible]
         return f"{expression} = ?", [value if isinstance(value, bool) else str(value)]
 
 
 def _mark(execute: Execute, question: _Question, survey: _Survey, order: _Order, place: int) -> Row | None:
-    """The sort values of the item before the one `place` steps into the list; walked to where unknown.
+    """The sort values of the item before the one `place` steps into the list, found by walking if need be.
 
     A list that has become too short for it since it was counted is walked as far as it goes.
     """

@@ -1,4 +1,4 @@
-"""What the sweeper asks of any SQL store: what has lapsed, and which instance sweeps."""
+"""Finds what has expired in any SQL store, and takes the lease of the instance that sweeps."""
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of tables)
 
@@ -69,7 +69,7 @@ def read_expired(
 
 
 def forget_entries(execute: Execute, before: Instant, limit: int, tables: Sequence[str] = ("audit",)) -> int:
-    """Erase up to `limit` of the oldest entries of the audit trail; how many there were.
+    """Erase up to `limit` of the oldest entries of the audit trail; return how many were erased.
 
     `tables` has it, the older entries in the first.
     """
@@ -84,7 +84,7 @@ def forget_entries(execute: Execute, before: Instant, limit: int, tables: Sequen
 
 
 def take_lease(execute: Execute, name: str, holder: str, seconds: float, now: Instant) -> bool:
-    """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
+    """Take or keep the lease `name` for so many seconds; False where another holder has it."""
     until = now + round(seconds * SECOND_MS)
     rows = execute(
         "INSERT INTO leases (name, holder, until) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"

@@ -1,4 +1,4 @@
-"""The life of one session, read from the tables of any SQL store."""
+"""Reads the history of one session from the tables of any SQL store."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ _SELECTED: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM"
 def read_session_history(
     session_id: str, fetch: Fetch, execute: Execute, entries_of_a_session: str = "audit"
 ) -> SessionHistory | None:
-    """One session with everything that happened to it, by statements of one transaction.
+    """Read one session with everything that happened to it, by statements of one transaction.
 
     `entries_of_a_session` is where the audit trail is searched by session.
     """

@@ -1,4 +1,4 @@
-"""What both stores in SQL answer alike, each over connections of its own."""
+"""The part of a store that both SQL databases share, over connections that each has of its own."""
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
 
@@ -18,7 +18,7 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.retention import Expirable, ExpiredBatch
 from ostiary_core.storage.listing import Listing, Page
-from ostiary_net.sql.columns import ENTRIES, TABLES, translation
+from ostiary_net.sql.columns import ENTRIES, TABLES, row_codec
 from ostiary_net.sql.last_uses import read_last_used
 from ostiary_net.sql.paging import Dialect, Execute, Pager
 from ostiary_net.sql.purging import forget_entries, read_expired, take_lease
@@ -29,7 +29,7 @@ __all__ = ["ALL_ENTRIES", "ALL_RECORDS", "Reading", "SQLStore"]
 T = TypeVar("T")
 
 ALL_RECORDS: Final[Mapping[Table, str]] = {
-    table: f"SELECT {', '.join(translation(stored.record).columns)} FROM {stored.name}"
+    table: f"SELECT {', '.join(row_codec(stored.record).columns)} FROM {stored.name}"
     f" ORDER BY {', '.join(stored.key)}"
     for table, stored in TABLES.items()
 }
@@ -38,13 +38,13 @@ ALL_RECORDS: Final[Mapping[Table, str]] = {
 ALL_ENTRIES: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM audit ORDER BY number"
 """What reads the audit trail, the oldest entry first."""
 
-_ROWS: Final = {table: translation(stored.record) for table, stored in TABLES.items()}
+_ROWS: Final = {table: row_codec(stored.record) for table, stored in TABLES.items()}
 _LONG_AGO: Final = Instant(0)
 """For questions that do not depend on the time."""
 
 
 class Reading(NamedTuple):
-    """What is asked in one transaction that only reads: everything is of one moment."""
+    """One transaction that only reads: everything asked in it is of one moment."""
 
     fetch: Fetch
     """As `load` asks; it may give more than it was asked for."""
@@ -53,7 +53,7 @@ class Reading(NamedTuple):
 
 
 class SQLStore(ABC):
-    """Answers over `_find` and `_change`, which begin and end transactions. Any thread may call it."""
+    """A store over `_find` and `_change`, which begin and end transactions. Any thread may call it."""
 
     _entries_of_a_session: ClassVar[str] = "audit"
     """Where the audit trail is searched by session."""
@@ -66,11 +66,11 @@ class SQLStore(ABC):
 
     @abstractmethod
     def _find(self, find: Callable[[Reading], T], now: Instant = _LONG_AGO, *, takes_long: bool = False) -> T:
-        """What `find` finds in one moment; where it `takes_long`, nobody waits for it."""
+        """Return what `find` finds in one moment; where it `takes_long`, nobody waits for it."""
 
     @abstractmethod
     def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
-        """What `change` gives back, once what it wrote is kept."""
+        """Return what `change` returns, once what it wrote is committed."""
 
     @abstractmethod
     def close(self) -> None:
@@ -89,17 +89,17 @@ class SQLStore(ABC):
         return self._find(decide, now)
 
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
-        """The items of one page; none past the last. `now` decides which sessions are running."""
+        """Read the items of one page; none past the last. `now` decides which sessions are running."""
         return self._find(lambda reading: self._pager.page(reading.execute, listing, reading.now), now)
 
     def items_after(self, listing: Listing[T], last: T | None, now: Instant) -> tuple[T, ...]:
-        """The `page_size` items behind `last`; the first ones for None."""
+        """Read the `page_size` items behind `last`; the first ones for None."""
         return self._find(
             lambda reading: self._pager.items_after(reading.execute, listing, last, reading.now), now
         )
 
     def session_history(self, session_id: str) -> SessionHistory | None:
-        """One session with everything that happened to it; None where there is no such session."""
+        """Read one session with everything that happened to it; None where there is no such session."""
         return self._find(
             lambda reading: read_session_history(
                 session_id, reading.fetch, reading.execute, self._entries_of_a_session
@@ -107,7 +107,7 @@ class SQLStore(ABC):
         )
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
-        """When each of these clients was last given tokens; without those that never were."""
+        """When each of these clients was last given tokens; clients that never were are left out."""
         return self._find(lambda reading: read_last_used(client_ids, reading.execute))
 
     def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
@@ -122,23 +122,23 @@ class SQLStore(ABC):
         return [str(session_id) for (session_id,) in rows]
 
     def records(self, table: Table) -> tuple[Record, ...]:
-        """Everything in one table, in the order of its key, for whoever inspects the store as a whole."""
+        """Read everything in one table, in the order of its key, to inspect the store as a whole."""
         rows = self._find(lambda reading: reading.execute(ALL_RECORDS[table], ()), takes_long=True)
         return tuple(map(_ROWS[table].from_row, rows))
 
     def audit(self) -> tuple[AuditEntry, ...]:
-        """The whole audit trail, the oldest first."""
+        """Read the whole audit trail, the oldest entry first."""
         rows = self._find(lambda reading: reading.execute(ALL_ENTRIES, ()), takes_long=True)
         return tuple(map(ENTRIES.from_row, rows))
 
     def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        """Find up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         return self._find(
             lambda reading: read_expired(reading.execute, lapses, after, reading.now, self.policy, limit), now
         )
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+        """Erase up to `limit` of the oldest entries of the audit trail; return how many were erased."""
 
         def forget(execute: Execute, at: Instant) -> int:
             before = Instant(at - older_than_seconds * SECOND_MS)
@@ -147,7 +147,7 @@ class SQLStore(ABC):
         return self._change(forget, now)
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
+        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
         return self._change(lambda execute, at: take_lease(execute, name, holder, seconds, at), now)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Loading records and writing changes over one connection, inside whatever transaction it is in."""
+"""Loads records and writes changes over one SQLite connection, in the transaction it is in."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,7 @@ __all__ = ["fetch", "fetch_with_all", "write"]
 
 
 def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """The records of `table` under `identifiers`, those that there are, in one statement.
+    """Fetch the records of `table` under `identifiers`, as far as they exist, in one statement.
 
     Lists longer than the longest statement takes are read in several.
     """
@@ -27,7 +27,10 @@ def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any
 
 
 def fetch_with_all(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """The same with what tokens lead to before them: one statement in place of five."""
+    """Fetch records, and by tokens all that these lead to: one statement in place of five.
+
+    What a token leads to comes before it.
+    """
     joined = WITH_ALL.get(table)
     if joined is None:
         return fetch(connection, table, identifiers)
@@ -50,13 +53,13 @@ def _rows(
     connection: apsw.Connection, selects: Mapping[int, str], identifiers: Collection[Any]
 ) -> list[tuple[Any, ...]]:
     try:
-        return _selected(connection, selects, identifiers)
+        return _select(connection, selects, identifiers)
     except UnicodeEncodeError:
         # Half a surrogate pair has no UTF-8, so it cannot be in the file: whoever asks for it finds nothing.
-        return _selected(connection, selects, [each for each in identifiers if has_utf8(each)])
+        return _select(connection, selects, [each for each in identifiers if has_utf8(each)])
 
 
-def _selected(
+def _select(
     connection: apsw.Connection, selects: Mapping[int, str], identifiers: Collection[Any]
 ) -> list[tuple[Any, ...]]:
     keys = list(identifiers)
@@ -86,10 +89,10 @@ def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:
         match change:
             case Insert(after):
                 layout = LAYOUTS[after.table]
-                inserted[layout].append(layout.translation.to_row(after))
+                inserted[layout].append(layout.codec.to_row(after))
             case Update(before, after):
                 layout = LAYOUTS[after.table]
-                changed, values = layout.translation.difference(before, after)
+                changed, values = layout.codec.difference(before, after)
                 updated[layout, changed].append([*values, *layout.to_key(before), before.revision])
             case Delete(before):
                 layout = LAYOUTS[before.table]
@@ -109,6 +112,9 @@ def write(connection: apsw.Connection, changes: Iterable[Change]) -> None:
 
 
 def _check_all_written(connection: apsw.Connection, layout: Layout, before: int, expected: int) -> None:
-    """Each row goes by its key, so it was written once or not at all, and the sum tells whether all were."""
+    """Raise `LostRace` unless as many rows were written as expected.
+
+    Each row goes by its key, so it was written once or not at all.
+    """
     if connection.total_changes() - before != expected:
         raise LostRace(f"a record of {layout.name} is not at the revision it was read at")

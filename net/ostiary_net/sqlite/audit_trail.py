@@ -1,4 +1,4 @@
-"""The audit trail in the file: entries are kept as they come, and filed many at a time.
+"""The audit trail in the file: entries are kept without indexes first, and indexed many at a time.
 
 Six indexes lead to an entry, and adding it to each of them was half of the pages that a rotation wrote. So
 an entry goes to a table without indexes first, and the turn with which there are enough of them moves them
@@ -39,7 +39,9 @@ _FILE: Final = (
 
 
 def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> bool:
-    """Add entries in order; whether it is time to file what there is, in the same transaction.
+    """Add entries in order; whether it is time to index what is pending, in the same transaction.
+
+    Numbers tell, which rise by one with each entry whichever process keeps it.
 
     Numbers tell, which rise by one with each entry whichever process keeps it.
     """
@@ -51,6 +53,6 @@ def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> bool:
 
 
 def index_pending(connection: apsw.Connection) -> None:
-    """Move all entries to where they are indexed."""
+    """Move all pending entries to the table that has indexes."""
     for statement in _FILE:
         connection.execute(statement)

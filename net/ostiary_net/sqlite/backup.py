@@ -1,4 +1,4 @@
-"""A copy of the database file that is whole, made while a server goes on writing to it."""
+"""Makes a complete copy of the database file while a server goes on writing to it."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _PAGES_A_STEP: Final = 1_000
 
 
 class BackupError(RuntimeError):
-    """A copy could not be made, or is not whole; the text is for an operator."""
+    """A copy could not be made, or is incomplete; the text is for an operator."""
 
 
 def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = None) -> int:
@@ -48,7 +48,7 @@ def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = 
     except FileExistsError as error:
         raise BackupError(f"{target} is there already; name another file, or move it away") from error
     except (OSError, apsw.Error) as error:
-        raise BackupError(f"{source} could not be copied to {target}: {_words(error)}") from error
+        raise BackupError(f"{source} could not be copied to {target}: {_describe(error)}") from error
     finally:
         for end in ("", "-wal", "-shm", "-journal", ".lock"):
             with suppress(FileNotFoundError):
@@ -58,7 +58,9 @@ def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = 
 
 
 def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None = None) -> int:
-    """Make a database out of a backup, where there is none, once `finish` is done with it; its size in bytes.
+    """Make a database out of a backup, where there is none; return its size in bytes.
+
+    `finish` is done with the database before it gets its name.
 
     Raises `BackupError`, `SchemaError`, and what `finish` raises.
     """
@@ -70,8 +72,8 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
     return back_up(backup, database, finish)
 
 
-def _words(error: OSError | apsw.Error) -> str:
-    """What went wrong. Of a step of a copy, SQLite keeps the kind and no text."""
+def _describe(error: OSError | apsw.Error) -> str:
+    """Say in words what went wrong. Of a step of a copy, SQLite keeps the kind of error and no text."""
     if isinstance(error, apsw.FullError):
         return "the disk is full"
     if isinstance(error, apsw.Error) and str(error) == "not an error":
@@ -90,7 +92,7 @@ def _copy(source: Path, target: Path) -> None:
                 copying.step(_PAGES_A_STEP)
         finally:
             copying.close(force=True)  # what a step raised it would raise once more
-        _fold(writing)
+        _merge_log(writing)
         found = [str(line) for (line,) in writing.execute("PRAGMA integrity_check")]
         if found != ["ok"]:
             raise BackupError(f"the copy is not whole: {found[0]}")
@@ -103,13 +105,13 @@ def _copy(source: Path, target: Path) -> None:
 def _leave_one_file(path: Path) -> None:
     connection = connect(path)
     try:
-        _fold(connection)
+        _merge_log(connection)
     finally:
         connection.close(force=True)
 
 
-def _fold(connection: apsw.Connection) -> None:
-    """One file, with nothing beside it."""
+def _merge_log(connection: apsw.Connection) -> None:
+    """Put all of a database into one file, with no log beside it."""
     connection.execute("PRAGMA journal_mode = DELETE").fetchall()
 
 

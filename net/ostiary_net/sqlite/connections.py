@@ -1,4 +1,4 @@
-"""Connections to one database file: a writer, and readers that a writer's flush never holds up."""
+"""Connections to one database file: a writer, and readers that the writer's flushes never hold up."""
 
 import os
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ is not in memory the system reads the surroundings too, which a file larger than
 
 # FULL: with NORMAL the last commits would be lost with the power, an acknowledged revocation among them.
 # secure_delete: an erased salt is overwritten in its page and not merely unlinked (READINGS 1).
-# wal_autocheckpoint: the log is folded beside the turns (`write_ahead.py`).
+# wal_autocheckpoint: the log is checkpointed beside the turns (`write_ahead.py`).
 # fullfsync: macOS flushes the disk's own cache only when asked for by this name.
 # cache_size: a commit after which SQLite had to put sibling pages in order goes through all it keeps.
 # Measured with 4 MB in place of 32: 4 % off client credentials, 8 % off a refresh.
@@ -54,7 +54,7 @@ _READER_SETTINGS: Final = f"""
 
 
 class StoreClosed(RuntimeError):
-    """A call to a store that was closed."""
+    """A store was called after it was closed."""
 
     def __init__(self) -> None:
         super().__init__("the store is closed; open another one on the same file")
@@ -85,17 +85,20 @@ def refuse_unwritable(path: Path) -> None:
 
 
 def connect(path: Path) -> apsw.Connection:
-    """A connection that may write. It changes nothing yet, so that a strange file can be left as it is."""
+    """Open a connection that may write.
+
+    It changes nothing yet, so that a strange file can be left as it is.
+    """
     return _connect(path, apsw.SQLITE_OPEN_READWRITE)
 
 
 def make_writer(connection: apsw.Connection) -> None:
-    """Make a connection ready for turns that write, in write-ahead mode. Hold the writer lock for this."""
+    """Make a connection ready for turns, in write-ahead mode. Hold the writer lock for this."""
     _execute_all(connection, _WRITER_SETTINGS)
 
 
 def connect_writer(path: Path) -> apsw.Connection:
-    """A connection for turns that write, or for what they wrote, on a file that was prepared before."""
+    """Open a connection that writes, in turns or checkpoints, on a file that was prepared before."""
     connection = connect(path)
     try:
         make_writer(connection)
@@ -106,7 +109,10 @@ def connect_writer(path: Path) -> apsw.Connection:
 
 
 def connect_reader(path: Path) -> apsw.Connection:
-    """A connection that cannot write. It needs the writer's to be open, which keeps the log in place."""
+    """Open a connection that cannot write.
+
+    It needs the writer's to be open, which keeps the log in place.
+    """
     connection = _connect(path, apsw.SQLITE_OPEN_READONLY)
     try:
         _execute_all(connection, _READER_SETTINGS)
@@ -117,7 +123,7 @@ def connect_reader(path: Path) -> apsw.Connection:
 
 
 def set_patience(connection: apsw.Connection, *, waits: bool) -> None:
-    """Whether a connection waits for programs that do not know the writer lock."""
+    """Set whether a connection waits for programs that do not know the writer lock."""
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS if waits else 0)
 
 
@@ -138,7 +144,7 @@ def _execute_all(connection: apsw.Connection, statements: str) -> None:
 
 
 class ReaderPool:
-    """As many read-only connections as there are callers at a time, a few of which are kept."""
+    """A pool of read-only connections: as many as there are callers at a time, a few of them kept."""
 
     def __init__(self, path: Path, kept: int = 4) -> None:
         self._path = path
@@ -149,7 +155,7 @@ class ReaderPool:
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
-        """A connection in a read transaction: everything read through it is of one moment."""
+        """Lend a connection in a read transaction: everything read through it is of one moment."""
         connection = self._take()
         try:
             connection.execute("BEGIN")
@@ -173,7 +179,7 @@ class ReaderPool:
             return connect_reader(self._path)
 
     def close(self) -> None:
-        """Close what is idle now, and the others when they come back."""
+        """Close the connections that are idle now, and the others when they come back."""
         self._closed = True
         while self._idle:
             self._idle.pop().close(force=True)

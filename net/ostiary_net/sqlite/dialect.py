@@ -1,4 +1,4 @@
-"""How SQLite is told to list: which index to follow, and how to compare text."""
+"""What SQLite needs in statements that list: which index to follow, and how to compare text."""
 
 import re
 from collections.abc import Collection
@@ -16,7 +16,7 @@ _NARROWED: Final = {"session_id": OF_A_SESSION, "user_id": OF_A_USER}
 
 
 class SQLiteDialect:
-    """No statistics are kept, so a plan never changes of itself; where SQLite would guess, it is told."""
+    """SQLite's statements that list; it has no statistics, so it is told where it would guess."""
 
     def tables(self, tables: str, *, counting: bool, reading: bool, filtered: Collection[str]) -> str:
         if tables == "audit":
@@ -35,5 +35,5 @@ class SQLiteDialect:
     def sorted_afterwards(self, expression: str) -> str:
         return f"+{expression}"
 
-    def holds(self, text: str) -> bool:
+    def can_hold(self, text: str) -> bool:
         return has_utf8(text)

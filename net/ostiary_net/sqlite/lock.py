@@ -17,7 +17,7 @@ class WriterLock:
     """An exclusive lock on a file beside the database, freed by the kernel when its holder dies.
 
     Each object has a lock of its own, also within one process; one object is for one thread at a time.
-    QueuedEvent has no limit of its own: a holder that lives is one that is committing.
+    Waiting has no limit of its own: a holder that lives is one that is committing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -28,7 +28,7 @@ class WriterLock:
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def take_at_once(self) -> bool:
-        """Whether it could be had without waiting."""
+        """Take the lock if nobody has it; False where somebody does."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -36,9 +36,9 @@ class WriterLock:
         return True
 
     def let_go(self) -> None:
-        """Wake whoever waits for it."""
+        """Let go of the lock, and wake whoever waits for it."""
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Let go of the file. The lock file itself stays: another process may be waiting on it."""
+        """Close the lock file. It stays on the disk, as another process may be waiting on it."""
         os.close(self._file)

@@ -1,4 +1,4 @@
-"""The statements that read and write each table, made from the columns of its records."""
+"""Makes the SQLite statements that read and write each table, from the columns of its records."""
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 import apsw
 
 from ostiary_core.model.records import Record, Table
-from ostiary_net.sql.columns import TABLES, Row, RowCodec, SQLValue, Stored, translation
+from ostiary_net.sql.columns import TABLES, Row, RowCodec, SQLValue, Stored, row_codec
 
 __all__ = [
     "LAYOUTS",
@@ -36,11 +36,11 @@ more; one for each row costs its way through apsw and lets go of the interpreter
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """How the records of one class lie in their table: the statements and the translation."""
+    """How the records of one class lie in their table: the statements and the codec."""
 
     name: str
     key: tuple[str, ...]
-    translation: RowCodec
+    codec: RowCodec
     inserts: Mapping[int, str]
     """Add as many rows as the number says (`WRITE_SIZES`)."""
     deletes: Mapping[int, str]
@@ -48,7 +48,9 @@ class Layout:
     to_key: Callable[[Record], Sequence[SQLValue]]
 
     def update(self, changed: tuple[int, ...]) -> str:
-        """Sets the columns at these places; the key and the revision that was read come behind their values.
+        """The statement that sets the columns at these places, for a row of a key and a revision.
+
+        The key and the revision that was read are bound behind the values.
 
         SQLite rewrites every index that a column of the statement is in, changed or not, so a statement that
         names them all costs a rotation nine indexes in place of two. Raises ValueError where none is named.
@@ -60,18 +62,18 @@ class Layout:
 def _update(layout: Layout, changed: tuple[int, ...]) -> str:
     if not changed:
         raise ValueError(f"an update of {layout.name} must change a column: leave it out of the changes")
-    values = ", ".join(f"{layout.translation.columns[place]} = ?" for place in changed)
+    values = ", ".join(f"{layout.codec.columns[place]} = ?" for place in changed)
     key = " AND ".join(f"{part} = ?" for part in layout.key)
     return f"UPDATE {layout.name} SET {values} WHERE {key} AND revision = ?"
 
 
 def _layout(stored: Stored) -> Layout:
-    made = translation(stored.record)
+    made = row_codec(stored.record)
     name, key, columns = stored.name, stored.key, made.columns
     return Layout(
         name=name,
         key=key,
-        translation=made,
+        codec=made,
         # A key that is taken must show as a lost race: as no row written, like a revision that moved on.
         inserts={
             size: f"{insert} ON CONFLICT DO NOTHING" for size, insert in insertions(name, columns).items()
@@ -84,7 +86,7 @@ def _layout(stored: Stored) -> Layout:
 
 
 def insertions(name: str, columns: Sequence[str]) -> Mapping[int, str]:
-    """Statements that add as many rows as the number says (`WRITE_SIZES`).
+    """The statements that add rows, by the number of rows that each adds (`WRITE_SIZES`).
 
     OR FAIL: to take back a statement of several rows alone, SQLite would first copy each page it touches,
     and here the whole turn is rolled back. Measured, a token: 1.5 us, without it 3.6, one a statement 2.3.
@@ -99,7 +101,10 @@ def insertions(name: str, columns: Sequence[str]) -> Mapping[int, str]:
 def execute_on(
     connection: apsw.Connection, statements: Mapping[int, str], rows: Sequence[Row], *behind: SQLValue
 ) -> None:
-    """Execute on all rows the statements that take so many of them, the largest first, with `behind` last."""
+    """Execute on all rows the statements that take several of them, the largest first.
+
+    `behind` is bound behind the rows.
+    """
     start = 0
     for size, statement in statements.items():
         while len(rows) - start >= size:
@@ -108,7 +113,7 @@ def execute_on(
 
 
 def _one_of(key: tuple[str, ...], size: int) -> str:
-    """The condition that a key is one of `size` values."""
+    """The SQL condition that a key is one of `size` values."""
     if len(key) == 1:
         return f"{key[0]} IN ({', '.join('?' * size)})"
     place = f"({', '.join('?' * len(key))})"
@@ -126,7 +131,7 @@ LAYOUTS: Final[Mapping[Table, Layout]] = {table: _layout(stored) for table, stor
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """How records are found by identifiers."""
+    """The statements that find records by identifiers, and what makes a record of a row."""
 
     selects: Mapping[int, str]
     """Reads those under as many identifiers as the number says; only `SELECT_SIZES`, so that a connection
@@ -135,7 +140,7 @@ class Lookup:
 
 
 def _lookup(stored: Stored, key: tuple[str, ...]) -> Lookup:
-    made = translation(stored.record)
+    made = row_codec(stored.record)
     selection = f"SELECT {', '.join(made.columns)} FROM {stored.name}"
     return Lookup({size: f"{selection} WHERE {_one_of(key, size)}" for size in SELECT_SIZES}, made.from_row)
 
@@ -149,17 +154,17 @@ LOOKUPS: Final[Mapping[Table, Lookup]] = {
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Records of one table with those they lead to, in one statement."""
+    """The statements that find records of one table together with those they lead to."""
 
     selects: Mapping[int, str]
     client: tuple[int, Callable[[Row], Any]]
     """The place of its key in a row, NULL where there is none, and what makes the record of a row."""
     parts: tuple[tuple[int, Callable[[Row], Any]], ...]
-    """The same for the other tables; what others lead to comes first."""
+    """Key place and record maker for each of the other tables; what others lead to comes first."""
 
 
-def _with_all(first_table: Table) -> Joined:
-    """Refresh tokens, or sessions by their access tokens, with all that these lead to."""
+def _join_all(first_table: Table) -> Joined:
+    """The statements for refresh tokens, or sessions by access token, with all that these lead to."""
     aliases = {Table.SESSION: "s", Table.CONSENT: "n", Table.USER: "u", Table.CLIENT: "c"}
     found, digest = "sessions s", "s.access_digest"
     if first_table is Table.REFRESH_TOKEN:
@@ -168,7 +173,7 @@ def _with_all(first_table: Table) -> Joined:
     listed: list[str] = []
     parts: list[tuple[int, Callable[[Row], Any]]] = []
     for table, alias in aliases.items():
-        made = LAYOUTS[table].translation
+        made = LAYOUTS[table].codec
         first = len(listed)
         key = first + made.columns.index(LAYOUTS[table].key[0])
         parts.append((key, made.from_row_at(first)))
@@ -186,5 +191,5 @@ def _with_all(first_table: Table) -> Joined:
     )
 
 
-WITH_ALL: Final = {table: _with_all(table) for table in (Table.ACCESS_TOKEN, Table.REFRESH_TOKEN)}
+WITH_ALL: Final = {table: _join_all(table) for table in (Table.ACCESS_TOKEN, Table.REFRESH_TOKEN)}
 """By tokens: session, consent, user and client, which every event needs that has a token in it."""

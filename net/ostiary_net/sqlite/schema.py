@@ -1,4 +1,4 @@
-"""The shape of the database file, brought up to date step by step.
+"""Brings the schema of the database file up to date step by step.
 
 Each step is a file of plain SQL in `migrations/`, numbered from 1 without gaps and never edited once
 published. `schema_migrations` says which were applied; all that are missing are applied in one transaction,
@@ -35,35 +35,37 @@ _VERSION_TABLE = """
 
 
 def known_migrations() -> tuple[Migration, ...]:
-    """All steps in order."""
+    """All steps of the schema that this release knows, in order."""
     return read_migrations(files("ostiary_net.sqlite").joinpath("migrations"))
 
 
 def examine(connection: apsw.Connection, steps: tuple[Migration, ...] | None = None) -> None:
-    """Look, without touching it, whether the file is one to work with.
+    """Raise `SchemaError` unless the file is one to work with; it is not touched.
+
+    Others are files of a newer Ostiary or of another program.
 
     Raises `SchemaError` for a file of a newer Ostiary or of another program.
     """
-    check(_applied(connection), known_migrations() if steps is None else steps)
+    check(_read_applied(connection), known_migrations() if steps is None else steps)
 
 
 def is_current(connection: apsw.Connection) -> bool:
     """Whether the file has been through all steps that this release knows, and maybe through newer ones."""
     known = [(step.version, step.name) for step in known_migrations()]
-    return _applied(connection)[: len(known)] == known
+    return _read_applied(connection)[: len(known)] == known
 
 
 def bring_up_to_date(
     connection: apsw.Connection, now: Instant, steps: tuple[Migration, ...] | None = None
 ) -> None:
-    """Apply the steps that are missing, all or none. Hold the writer lock for this.
+    """Apply the steps of the schema that are missing, all or none. Hold the writer lock for this.
 
     Raises `SchemaError` for a file of a newer Ostiary or of another program, which stays as it is.
     """
     steps = known_migrations() if steps is None else steps
     connection.execute("BEGIN IMMEDIATE")
     try:
-        applied = _applied(connection)
+        applied = _read_applied(connection)
         check(applied, steps)
         missing = steps[len(applied) :]
         if not applied:
@@ -82,8 +84,8 @@ def bring_up_to_date(
         raise
 
 
-def _applied(connection: apsw.Connection) -> list[tuple[int, str]]:
-    """The steps the file has been through; none for a fresh one."""
+def _read_applied(connection: apsw.Connection) -> list[tuple[int, str]]:
+    """The steps of the schema that the file has been through; none for a fresh one."""
     try:
         application_id = connection.pragma("application_id")
         tables = connection.execute("SELECT name FROM sqlite_schema").fetchall()

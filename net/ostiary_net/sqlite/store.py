@@ -64,7 +64,7 @@ class SQLiteStore(SQLStore):
         self._writer = Writer(self.path)
         self._readers = ReaderPool(self.path)
         try:
-            self._writer.open(partial(_prepared, now=(clock or SystemClock()).now()))
+            self._writer.open(partial(_prepare, now=(clock or SystemClock()).now()))
         except BaseException:
             self.close()
             raise
@@ -78,30 +78,30 @@ class SQLiteStore(SQLStore):
         return turn.decisions
 
     def begin_turn(self) -> BegunTurn:
-        """Wait until nobody else writes, for a turn whose events may be named then. In any thread."""
+        """Wait until nobody else writes, and begin a turn, whose events are named later. In any thread."""
         return BegunTurn(self._writer.begin(), self._writer, self.policy)
 
     def begin_turn_at_once(self) -> BegunTurn | None:
-        """The same where nobody has to be waited for; else None, and nothing is done."""
+        """Begin a turn if nobody has to be waited for; else return None and do nothing."""
         connection = self._writer.begin_at_once()
         return None if connection is None else BegunTurn(connection, self._writer, self.policy)
 
     @property
     def needs_checkpoint(self) -> bool:
-        """Whether it is time to `checkpoint`."""
+        """Whether the write-ahead log is long enough for a `checkpoint`."""
         return self._writer.log.is_long
 
     def checkpoint(self) -> None:
-        """Put what turns wrote ahead into its place, while they go on. Raises what SQLite does."""
+        """Move the write-ahead log into the file while turns go on. Raises what SQLite does."""
         self._writer.checkpoint()
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> list[Record]:
-        """The records of `table` under `identifiers`, those that there are."""
+        """Fetch the records of `table` under `identifiers`, as far as they exist."""
         with self._readers.snapshot() as connection:
             return fetch(connection, table, identifiers)
 
     def write(self, changes: Sequence[Change]) -> None:
-        """Make all changes, or raise `LostRace` and make none: for moving records, past all rules."""
+        """Make all changes, or raise `LostRace` and make none: for copying records, past all rules."""
         with self._writer.transaction() as connection:
             write(connection, changes)
             connection.execute("COMMIT")
@@ -114,16 +114,16 @@ class SQLiteStore(SQLStore):
         takes_long: bool = False,
     ) -> T:
         with self._readers.snapshot() as connection:
-            return find(Reading(partial(fetch_with_all, connection), _executed_by(connection), now))
+            return find(Reading(partial(fetch_with_all, connection), _executor_on(connection), now))
 
     def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
         with self._writer.transaction() as connection:
-            result = change(_executed_by(connection), now)
+            result = change(_executor_on(connection), now)
             connection.execute("COMMIT")
         return result
 
     def present(self, now: Instant) -> Instant:
-        """What time it is for its turns: what it is told."""
+        """The time for turns: the one that the caller hands in."""
         return now
 
     def check_ready(self) -> None:
@@ -137,17 +137,17 @@ class SQLiteStore(SQLStore):
 
     def close(self) -> None:
         """Close the file once the running turn is through. Later calls raise `StoreClosed`."""
-        # The writer goes last: the last connection to close folds the log into the file.
+        # The writer goes last: the last connection to close moves the log into the file.
         self._readers.close()
         self._writer.close()
 
 
-def _prepared(connection: apsw.Connection, now: Instant) -> None:
-    """The file as the release needs it; one of another program is looked at and left."""
+def _prepare(connection: apsw.Connection, now: Instant) -> None:
+    """Bring the file to this release; a file of another program is left as it is."""
     examine(connection)
     make_writer(connection)
     bring_up_to_date(connection, now)
 
 
-def _executed_by(connection: apsw.Connection) -> Execute:
+def _executor_on(connection: apsw.Connection) -> Execute:
     return lambda statement, bindings: connection.execute(statement, bindings).fetchall()

@@ -1,4 +1,6 @@
-"""One turn that writes: begun, then decided and written, then committed; each step wherever suits the caller.
+"""One turn that writes, in three steps: begin it, decide and write, commit.
+
+Each step is done wherever it suits the caller.
 
 To begin may mean to wait for other writers, to commit means to wait for the disk: both are for a thread. In
 between nothing is waited for, so that is for the event loop.
@@ -21,11 +23,11 @@ from ostiary_net.sqlite.access import fetch_with_all, write
 from ostiary_net.sqlite.audit_trail import index_pending, keep
 from ostiary_net.sqlite.writer import Writer
 
-__all__ = ["BegunTurn", "OpenTurn", "loaded"]
+__all__ = ["BegunTurn", "OpenTurn", "load_snapshot"]
 
 
 class _Step:
-    """Has the writer, and nobody else does, until it hands it on or lets it go."""
+    """A step of a turn: nobody else has the writer, until the step hands it on or lets it go."""
 
     __slots__ = ("_writer",)
 
@@ -37,14 +39,14 @@ class _Step:
         return writer
 
     def abandon(self) -> None:
-        """Keep nothing that was not committed, and let the next one begin; no more than once."""
+        """Keep nothing that was not committed, and let the next turn begin; a second call does nothing."""
         writer = self._hand_on()
         if writer is not None:
             writer.abandon()
 
 
 class BegunTurn(_Step):
-    """A turn whose events may be named now."""
+    """A turn that has begun, and whose events may be named now."""
 
     __slots__ = ("_connection", "_policy")
 
@@ -64,7 +66,7 @@ class BegunTurn(_Step):
         if writer is None:
             raise RuntimeError("this turn was opened or abandoned before")
         try:
-            snapshot = loaded(self._connection, events)
+            snapshot = load_snapshot(self._connection, events)
             decisions = take_turn(events, snapshot, now, self._policy)
             changes = net_changes(decisions)
             entries = audit_entries(decisions, origins, now)
@@ -80,28 +82,28 @@ class BegunTurn(_Step):
 
 
 class OpenTurn(_Step):
-    """A turn that is decided and written, and neither committed nor given up yet."""
+    """A turn that is decided and written, but neither committed nor given up yet."""
 
     __slots__ = ("_files", "decisions")
 
     def __init__(self, decisions: list[Decision], writer: Writer, *, files: bool) -> None:
-        """`files` is whether it is its part to file the entries of the audit trail."""
+        """Keep the writer; `files` is whether the commit is to index the pending audit entries."""
         super().__init__(writer)
         self.decisions = decisions
         self._files = files
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to do: it was ended, or there was nothing to keep."""
+        """Whether nothing is left to do: the turn was ended, or there was nothing to keep."""
         return self._writer is None
 
     def commit(self) -> None:
-        """Have it on disk; raising, keep nothing of it. In any thread."""
+        """Commit the turn to disk, in any thread; raising, keep nothing of it."""
         writer = self._hand_on()
         if writer is not None:
             writer.commit(index_pending if self._files else None)
 
 
-def loaded(connection: apsw.Connection, events: Iterable[Event]) -> Snapshot:
-    """What `events` need, read over a connection in a transaction."""
+def load_snapshot(connection: apsw.Connection, events: Iterable[Event]) -> Snapshot:
+    """Load the records that `events` need, over a connection in a transaction."""
     return load((keys(event) for event in events), partial(fetch_with_all, connection))

@@ -1,9 +1,9 @@
-"""The write-ahead log of a file: how long it has become, and how it is folded into the file beside the turns.
+"""The write-ahead log of a file: how long it has become, and its checkpoints beside the turns.
 
-SQLite on its own folds the log within the commit that made it long, and everybody waits: twenty milliseconds
-for 16 MB. Here another connection folds it while turns go on, and only what these wrote meanwhile is folded
-in between two of them. So the log may be long, and the longer it is the fewer pages go into the file: one
-that many turns wrote goes there once (docs/decisions/0024-the-log-is-folded-beside-the-turns.md).
+SQLite on its own makes a checkpoint within the commit that made it long, and everybody waits: twenty
+milliseconds for 16 MB. Here another connection does it while turns go on, and only what these wrote meanwhile
+is moved between two of them. So the log may be long, and the longer it is the fewer pages go into the file:
+one that many turns wrote goes there once (docs/decisions/0024-the-log-is-folded-beside-the-turns.md).
 """
 
 import threading
@@ -19,15 +19,15 @@ from ostiary_net.sqlite.connections import connect_writer
 __all__ = ["WriteAheadLog"]
 
 _LONG: Final = 15_000
-"""Pages, 60 MB: when it is time to fold it."""
+"""Pages, 60 MB: when it is time for a checkpoint."""
 _LONGEST: Final = 20_000
-"""When it is folded within a commit, as nobody does it beside."""
+"""When a commit makes the checkpoint, as nobody does it beside the turns."""
 _LOOK_AFTER: Final = 1_000
 """So many written pages, it is asked how long it is: other processes write to it too."""
 _FEW: Final = 200
 """Pages that may be left for when no turn goes on."""
 _MOST_PASSES: Final = 6
-"""Beside turns; each folds what was written during the one before."""
+"""Beside turns; each moves what was written during the one before."""
 
 
 class WriteAheadLog:
@@ -36,7 +36,7 @@ class WriteAheadLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._one_at_a_time = threading.Lock()
-        self._folder: apsw.Connection | None = None
+        self._connection: apsw.Connection | None = None
         self._closed = False
         self._written = 0
         self._pages = 0
@@ -44,11 +44,11 @@ class WriteAheadLog:
 
     @property
     def is_long(self) -> bool:
-        """Whether it is time to `fold` it."""
+        """Whether the log is long enough for a `checkpoint`."""
         return self._pages >= self._due_at
 
-    def look(self, writer: apsw.Connection) -> None:
-        """How long it is after a commit, as far as this process wrote enough to ask."""
+    def measure(self, writer: apsw.Connection) -> None:
+        """Measure the log after a commit, unless this process wrote little since it last did."""
         written, _ = writer.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
         if 0 <= written - self._written < _LOOK_AFTER:
             return
@@ -57,53 +57,54 @@ class WriteAheadLog:
         if self._pages < _LONG:
             self._due_at = _LONG
         if self._pages >= _LONGEST:
-            with suppress(apsw.BusyError):  # somebody folds it
-                _fold(writer)
+            with suppress(apsw.BusyError):  # somebody else makes one
+                _checkpoint(writer)
 
-    def fold(self, alone: Callable[[], AbstractContextManager[None]]) -> None:
-        """Fold it beside all turns, and the rest of it within `alone`, which keeps them away. In any thread.
+    def checkpoint(self, alone: Callable[[], AbstractContextManager[None]]) -> None:
+        """Move the log into the file beside all turns, and its end while `alone` keeps them away.
 
-        Nothing is done where somebody else does it. Raises `apsw.Error`; then it stays as long as it is.
+        In any thread. Nothing is done where somebody else does it. Raises `apsw.Error`; then the log stays as
+        long as it is.
         """
         if not self._one_at_a_time.acquire(blocking=False):
             return
         try:
             if self._closed:
                 return
-            folder = self._connected()
-            with suppress(apsw.BusyError):  # another process folds it
+            connection = self._open_connection()
+            with suppress(apsw.BusyError):  # another process makes one
                 for _ in range(_MOST_PASSES):
-                    folded = _fold(folder)
-                    if _length(folder) - folded <= _FEW:
+                    moved = _checkpoint(connection)
+                    if _length(connection) - moved <= _FEW:
                         break
                 with alone():
-                    _fold(folder)
+                    _checkpoint(connection)
         finally:
             # The next commit begins it anew, unless somebody still reads what was in it.
             self._due_at = self._pages + _LOOK_AFTER
             self._one_at_a_time.release()
 
     def close(self) -> None:
-        """Once it is not being folded."""
+        """Close the connection for checkpoints, once none is running."""
         with self._one_at_a_time:
             self._closed = True
-            if self._folder is not None:
-                self._folder.close(force=True)
-                self._folder = None
+            if self._connection is not None:
+                self._connection.close(force=True)
+                self._connection = None
 
-    def _connected(self) -> apsw.Connection:
-        if self._folder is None:
-            self._folder = connect_writer(self._path)
-        return self._folder
+    def _open_connection(self) -> apsw.Connection:
+        if self._connection is None:
+            self._connection = connect_writer(self._path)
+        return self._connection
 
 
 def _length(connection: apsw.Connection) -> int:
-    """Pages in the log."""
+    """The number of pages in the log."""
     pages, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
     return pages
 
 
-def _fold(connection: apsw.Connection) -> int:
-    """Write into the file what no reader needs from the log any more; how many of its pages are there now."""
-    _, folded = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-    return folded
+def _checkpoint(connection: apsw.Connection) -> int:
+    """Move into the file what no reader needs from the log any more; return how many pages are moved."""
+    _, moved = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    return moved

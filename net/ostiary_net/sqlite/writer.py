@@ -1,4 +1,4 @@
-"""The one connection of a store that writes, and who has it: one turn at a time, in this process and others.
+"""The one connection that writes: one turn at a time has it, in this process and in others.
 
 A turn may begin in one thread and be committed in another: the event loop decides and writes, a worker thread
 waits for the disk.
@@ -19,7 +19,7 @@ __all__ = ["Writer"]
 
 
 class Writer:
-    """A connection in write-ahead mode. Between beginning and `commit` or `abandon` nobody else has it."""
+    """A connection in write-ahead mode; from `begin` to `commit` or `abandon` nobody else has it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class Writer:
         self._version = -1
 
     def open(self, prepare: Callable[[apsw.Connection], None]) -> None:
-        """Connect to the file and have it prepared, alone with it."""
+        """Connect to the file and have it prepared, while nobody else writes to it."""
         with self._one_turn_at_a_time:
             self._lock.take()
             try:
@@ -41,14 +41,14 @@ class Writer:
                 self._lock.let_go()
 
     def begin(self) -> apsw.Connection:
-        """Wait until nobody else writes, and begin. Raises `StoreClosed`."""
+        """Wait until nobody else writes, and begin a transaction. Raises `StoreClosed`."""
         self._one_turn_at_a_time.acquire()
         try:
             if self._closed:
                 raise StoreClosed
             self._lock.take()
             try:
-                connection = self._connected()
+                connection = self._open_connection()
                 connection.execute("BEGIN IMMEDIATE")
                 self._version = _version(connection)
             except BaseException:
@@ -61,10 +61,10 @@ class Writer:
         return connection
 
     def begin_at_once(self) -> apsw.Connection | None:
-        """The same where nobody has to be waited for; else None. Raises `StoreClosed`.
+        """Begin a transaction if nobody has to be waited for; else return None. Raises `StoreClosed`.
 
-        Nor where another process wrote since this one did: one that never waits would always be quicker than
-        those that do, and they would never have a turn.
+        None also where another process wrote since this one did: one that never waits would always be quicker
+        than those that do, and they would never have a turn.
         """
         if not self._one_turn_at_a_time.acquire(blocking=False):
             return None
@@ -74,7 +74,7 @@ class Writer:
                 raise StoreClosed
             if self._connection is not None and self._lock.take_at_once():
                 try:
-                    begun = self._begun_at_once(self._connection)
+                    begun = self._begin_if_unchanged(self._connection)
                 finally:
                     if begun is None:
                         self._roll_back()
@@ -84,7 +84,7 @@ class Writer:
                 self._one_turn_at_a_time.release()
         return begun
 
-    def _begun_at_once(self, connection: apsw.Connection) -> apsw.Connection | None:
+    def _begin_if_unchanged(self, connection: apsw.Connection) -> apsw.Connection | None:
         set_patience(connection, waits=False)
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -95,9 +95,9 @@ class Writer:
         return connection if _version(connection) == self._version else None
 
     def commit(self, finish: Callable[[apsw.Connection], None] | None = None) -> None:
-        """Keep what was written since it began, and what `finish` writes; raising, keep nothing."""
+        """Commit what was written since `begin`, and what `finish` writes; raising, keep nothing."""
         try:
-            connection = self._connected()
+            connection = self._open_connection()
             if finish is not None:
                 finish(connection)
             connection.execute("COMMIT")
@@ -105,23 +105,23 @@ class Writer:
             self.abandon()
 
     def abandon(self) -> None:
-        """Keep nothing that was not committed, and let the next one have the connection."""
+        """Roll back what was not committed, and let the next turn have the connection."""
         try:
             self._roll_back()
             if self._connection is not None:
                 with suppress(apsw.Error):  # what was committed is kept, whatever becomes of the log
-                    self.log.look(self._connection)
+                    self.log.measure(self._connection)
         finally:
             self._lock.let_go()
             self._one_turn_at_a_time.release()
 
     def checkpoint(self) -> None:
-        """Fold the log into the file while turns go on, but for its end. Raises `apsw.Error`."""
-        self.log.fold(self._alone)
+        """Move the log into the file, most of it while turns go on. Raises `apsw.Error`."""
+        self.log.checkpoint(self._keep_others_away)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Nobody else writes meanwhile."""
+    def _keep_others_away(self) -> Iterator[None]:
+        """Keep everybody else from writing while the block runs."""
         with self._one_turn_at_a_time:
             if self._closed:
                 raise StoreClosed
@@ -133,7 +133,7 @@ class Writer:
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
-        """The connection in a transaction that the block ends; raising, nothing of it is kept."""
+        """Lend the connection in a transaction; what the block does not commit is rolled back."""
         connection = self.begin()
         try:
             yield connection
@@ -141,7 +141,7 @@ class Writer:
             self.abandon()
 
     def close(self) -> None:
-        """Close once the running turn is through."""
+        """Close the connection once the running turn is over."""
         self.log.close()
         with self._one_turn_at_a_time:
             if self._closed:
@@ -152,14 +152,14 @@ class Writer:
                 self._connection = None
             self._lock.close()
 
-    def _connected(self) -> apsw.Connection:
-        """The connection, made again if it had to be given up."""
+    def _open_connection(self) -> apsw.Connection:
+        """The connection; a new one where the last had to be given up."""
         if self._connection is None:
             self._connection = connect_writer(self._path)
         return self._connection
 
     def _roll_back(self) -> None:
-        """A connection that cannot even do that is given up, which rolls back as well."""
+        """Roll back; a connection that cannot even do that is closed, which rolls back as well."""
         connection = self._connection
         if connection is None:
             return
@@ -172,7 +172,7 @@ class Writer:
 
 
 def _version(connection: apsw.Connection) -> int:
-    """A number that another one follows when another connection has written."""
+    """A number of SQLite's that is another one when another connection has written."""
     version = connection.execute("PRAGMA data_version").get
     assert isinstance(version, int)
     return version

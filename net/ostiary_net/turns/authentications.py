@@ -1,4 +1,4 @@
-"""What a process remembers of the secrets that clients presented: which were wrong, and when which was right.
+"""Remembers when each client secret was last right and how often a wrong one came, and writes it down.
 
 When a secret was last right, and how often one of a client was wrong, is written down now and then, beside
 all requests: not with each of them, as an introspection must not wait for a disk; and not read from the audit
@@ -25,10 +25,10 @@ __all__ = ["Authentications", "keep_uses", "keep_uses_once"]
 
 _log = structlog.get_logger("ostiary")
 
-Asking = TokenServiceEvent | ProfileRequested
+OperationEvent = TokenServiceEvent | ProfileRequested
 """What the four operations ask; user-info has no client's secret in it."""
 
-Noted = ClientSecretUsed | WrongSecretsCounted
+UseEvent = ClientSecretUsed | WrongSecretsCounted
 """What is written down of them."""
 
 _AT_ONCE: Final = 100
@@ -36,13 +36,16 @@ _AT_ONCE: Final = 100
 
 
 class Authentications:
-    """The authentications of one process, by registered clients: no stranger fills its memory."""
+    """Remembers the authentications of one process, by registered client.
+
+    So no stranger fills its memory.
+    """
 
     def __init__(self) -> None:
         self._uses: dict[tuple[str, Digest], Instant] = {}
         self._wrong: dict[str, tuple[int, Instant]] = {}
 
-    def note(self, event: Asking, decision: Decision, now: Instant) -> None:
+    def note(self, event: OperationEvent, decision: Decision, now: Instant) -> None:
         """Remember whether the secret of a request was right; once for each decision."""
         if isinstance(event, ProfileRequested):
             return
@@ -53,9 +56,11 @@ class Authentications:
             times, _ = self._wrong.get(credentials.client_id, (0, now))
             self._wrong[credentials.client_id] = times + 1, now
 
-    def take_events(self) -> list[Noted]:
-        """What there is to write down since this was asked before: the last use of every secret that was
-        right, and how often a wrong one of each client came."""
+    def take_events(self) -> list[UseEvent]:
+        """Take the events to write down: last uses of right secrets, and counts of wrong ones.
+
+        Each is given once: what was taken before is not in them.
+        """
         uses, self._uses = self._uses, {}
         wrong, self._wrong = self._wrong, {}
         return [
@@ -71,7 +76,10 @@ class Authentications:
 
 
 async def keep_uses(authentications: Authentications, turns: Turns, every_seconds: float) -> None:
-    """Write them down for ever. What fails is lost: the next use tells more."""
+    """Write down for ever, every so many seconds, what `authentications` remembers.
+
+    What fails is lost: the next use tells more.
+    """
     while True:
         await trio.sleep(every_seconds)
         try:
@@ -81,22 +89,22 @@ async def keep_uses(authentications: Authentications, turns: Turns, every_second
 
 
 async def keep_uses_once(authentications: Authentications, turns: Turns) -> None:
-    """Write down what there is, some at a time. Raises `TurnFailed`."""
+    """Write down what `authentications` remembers, some events at a time. Raises `TurnFailed`."""
     events = authentications.take_events()
     for start in range(0, len(events), _AT_ONCE):
         await _keep(events[start : start + _AT_ONCE], turns)
 
 
-async def _keep(events: Iterable[Noted], turns: Turns) -> None:
+async def _keep(events: Iterable[UseEvent], turns: Turns) -> None:
     failures: list[TurnFailed] = []
     async with trio.open_nursery() as nursery:
         for event in events:
-            nursery.start_soon(partial(_told, turns, event, failures))
+            nursery.start_soon(partial(_keep_one, turns, event, failures))
     if failures:
         raise failures[0]
 
 
-async def _told(turns: Turns, event: Noted, failures: list[TurnFailed]) -> None:
+async def _keep_one(turns: Turns, event: UseEvent, failures: list[TurnFailed]) -> None:
     try:
         await turns.decide(event)
     except TurnFailed as failure:

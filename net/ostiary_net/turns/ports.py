@@ -27,12 +27,14 @@ somebody still waits for: so it is asked when the turn has begun, and before eac
 
 
 class CommitUnknown(RuntimeError):
-    """Nobody can know whether a turn was kept: the store was asked to commit and gave no answer. The cause is
-    chained."""
+    """Nobody can know whether a turn was kept: the store was asked to commit and gave no answer.
+
+    The cause is chained.
+    """
 
 
 class ReadingStore(Store, ListingStore, Protocol):
-    """A store that decides events which change nothing, and gives lists, beside the turns that write."""
+    """A store that decides read-only events, and gives lists, beside the turns that write."""
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`."""
@@ -41,66 +43,71 @@ class ReadingStore(Store, ListingStore, Protocol):
 
 @runtime_checkable
 class ChoosingStore(ReadingStore, Protocol):
-    """A store that may stand still before a turn has begun, and asks then who is still waiting."""
+    """A store that asks for the events of a turn only once the turn has begun.
+
+    Before that it may have to wait, and meanwhile some who sent events may have gone.
+    """
 
     def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
-        """As `turn`, of the events that are chosen once it has begun; none for no events.
+        """Decide the events that are chosen once the turn has begun; no decisions for no events.
 
-        Raises `CommitUnknown` besides.
+        Raises what `turn` raises, and `CommitUnknown`.
         """
         ...
 
 
 class OpenTurn(Protocol):
-    """A turn that is decided and written, and not on disk yet."""
+    """A turn that is decided and written, but not on disk yet."""
 
     decisions: list[Decision]
 
     @property
     def is_over(self) -> bool:
-        """Whether there was nothing to keep."""
+        """Whether the turn is over already, because there was nothing to keep."""
         ...
 
     def commit(self) -> None:
-        """Have it on disk; raising, keep nothing of it. In any thread."""
+        """Commit the turn to disk, in any thread; raising, keep nothing of it."""
         ...
 
     def abandon(self) -> None:
-        """Keep nothing of it, unless it was committed."""
+        """Keep nothing of the turn, unless it was committed."""
         ...
 
 
 class BegunTurn(Protocol):
-    """A turn that nobody can take from whoever has it, before its events are known."""
+    """A turn that has begun, so that nobody else writes, and whose events are not known yet."""
 
     def open(self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()) -> OpenTurn:
-        """Decide and write; raising, keep nothing."""
+        """Decide `events` and write what they change; raising, keep nothing."""
         ...
 
     def abandon(self) -> None:
-        """Let the next one have it, unless it was opened."""
+        """End the turn and let the next one begin, unless this one was opened."""
         ...
 
 
 @runtime_checkable
 class InPlaceStore(ReadingStore, Protocol):
-    """A store that can be asked where the event loop runs: no writer holds a reader up, the pages that are
-    read most are in memory, and a turn waits for others only before it begins, for the disk only when it is
-    committed."""
+    """A store that may be called in the event loop, as only few of its steps wait.
+
+    No writer holds a reader up, the pages that are read most are in memory, and a turn waits for others only
+    before it begins, for the disk only when it is committed.
+    """
 
     def begin_turn(self) -> BegunTurn:
-        """Wait until nobody else writes. In any thread."""
+        """Wait until nobody else writes, and begin a turn; in any thread."""
         ...
 
     def begin_turn_at_once(self) -> BegunTurn | None:
-        """The same where nobody has to be waited for; else None, and nothing is done."""
+        """Begin a turn if nobody has to be waited for; else return None and do nothing."""
         ...
 
     @property
     def needs_checkpoint(self) -> bool:
-        """Whether it is time to `checkpoint`; asked after every turn."""
+        """Whether the write-ahead log is long enough for a `checkpoint`; asked after every turn."""
         ...
 
     def checkpoint(self) -> None:
-        """Put what turns wrote ahead into its place, while they go on. In any thread."""
+        """Move the write-ahead log into the database file while turns go on; in any thread."""
         ...

@@ -47,14 +47,17 @@ _UNUSED: Final = Entropy(b"")
 
 
 def fault_in(error: BaseException) -> BaseException:
-    """What went wrong, where nurseries have wrapped the one error there was."""
+    """The one error inside the exception groups that nurseries have wrapped around it."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         [error] = error.exceptions
     return error
 
 
 def where_raised(error: BaseException) -> list[str]:
-    """The last frames of an error, innermost first. Its own text is left out: it may quote a client."""
+    """The last frames of an error's traceback, innermost first, without the error's text.
+
+    The text is left out because it may quote a client.
+    """
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames)]
 
@@ -75,76 +78,76 @@ class Service:
     pauses: Pauses | None = None
 
     def entropy(self) -> Entropy:
-        """32 bytes for one event."""
+        """Draw 32 random bytes for one event."""
         return self.entropy_source.draw()
 
     def trace_id(self) -> str:
-        """A fresh identifier of a request: its door draws it, once, and hands it on."""
+        """Draw a fresh identifier for a request; its door draws it once, and hands it on."""
         return draw_trace_id(self.entropy_source, self.clock.now())
 
     def origin(self, headers: Fields, source: str, trace_id: str) -> Origin:
-        """Where a request came from, and what log, audit trail and answer have it under."""
+        """Where a request came from, and the trace id that log, audit trail and answer have it under."""
         return Origin(trace_id=trace_id, source=source, user_agent=user_agent_of(headers))
 
     def arrival(self) -> Arrival:
-        """When a request arrived that is read now (READINGS 46)."""
+        """When a request that is read now arrived (READINGS 46)."""
         return self._arrival_at(self.clock.now(), self.clock.monotonic())
 
     def _arrival_at(self, now: Instant, monotonic: Monotonic) -> Arrival:
         return arrival_at(now) if self.pauses is None else self.pauses.arrival(now, monotonic)
 
     def seconds_to_wait(self, operation: Operation, source: str) -> int:
-        """0 where the source is within its limit, against which this request counts."""
+        """Count a request against the limit of its source; 0 while the source is within it."""
         seconds = self.endpoint.rate_windows.admit(operation, source, self.clock.monotonic())
         if seconds:
-            self.metrics.rate_limited(operation)
+            self.metrics.count_rate_limited(operation)
         return seconds
 
     async def decide(self, event: Event, origin: Origin) -> Decision:
-        """The decision, durable; its facts are in the audit trail, in the log and in the metrics.
+        """Decide an event durably; its facts are in the audit trail, in the log and in the metrics.
 
         Raises `TurnFailed` when the turn could not be taken; the log then holds the trace id.
         """
         try:
             decision = await self.turns.decide(event, origin)
         except TurnFailed as failure_:
-            self._failed(event, origin, failure_)
+            self._note_failure(event, origin, failure_)
             raise
-        self._decided(event, origin, decision)
+        self._note_decision(event, origin, decision)
         return decision
 
-    def _decided(self, event: Event, origin: Origin, decision: Decision) -> None:
+    def _note_decision(self, event: Event, origin: Origin, decision: Decision) -> None:
         try:
-            self.metrics.decided(event, decision, self.clock.now)
+            self.metrics.count_decision(event, decision, self.clock.now)
             if self.tracing is not None:
-                self.tracing.decided(origin, event, decision)
+                self.tracing.note_decision(origin, event, decision)
         except Exception as error:
             note_fault(error)
 
-    def _failed(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
-        observe(self.metrics.failed, event)
+    def _note_failure(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
+        observe(self.metrics.count_failure, event)
         if self.tracing is not None:
-            observe(self.tracing.failed, origin, event)
-        observe(_tell_failure, "turn failed", failure_, origin, type(event).__name__)
+            observe(self.tracing.note_failure, origin, event)
+        observe(_log_failure, "turn failed", failure_, origin, type(event).__name__)
 
     async def look(self, question: Question[T], origin: Origin) -> T:
-        """What a question finds in the lists. Raises `TurnFailed`, which the log then knows of."""
+        """Answer a question from the store's lists. Raises `TurnFailed`, after logging it."""
         try:
             return await self.turns.look(question)
         except TurnFailed as failure_:
-            _tell_failure("looking failed", failure_, origin, "a list")
+            _log_failure("looking failed", failure_, origin, "a list")
             raise
 
     async def look_through(self, question: Question[T], origin: Origin) -> T:
-        """The same for a question that reads whole lists. Raises `TurnFailed`, as `look` does."""
+        """Answer a question that reads whole lists. Raises `TurnFailed`, after logging it."""
         try:
             return await self.turns.look_through(question)
         except TurnFailed as failure_:
-            _tell_failure("looking failed", failure_, origin, "a whole list")
+            _log_failure("looking failed", failure_, origin, "a whole list")
             raise
 
     async def answer(self, request: Request, trace_id: str) -> Answer:
-        """The answer to a request for one of the four operations, whole."""
+        """Answer a request for one of the four operations, of which the body is complete."""
         pending = self.receive(request, trace_id)
         if isinstance(pending, Answer):
             return pending
@@ -157,7 +160,7 @@ class Service:
         return self.finish(pending, decision)
 
     def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
-        """What has to be decided for a request, or the answer to one for which there is nothing to decide."""
+        """Read a request: what is to be decided for it, or its answer where nothing is to be decided."""
         now, monotonic = self.clock.now(), self.clock.monotonic()
         pending = self.endpoint.receive(
             request,
@@ -172,34 +175,34 @@ class Service:
         return pending
 
     def _note_refusal(self, request: Request, answer: Answer, trace_id: str) -> None:
-        """Whoever quotes the trace id of an answer is understood; the log has no others ("Errors")."""
+        """Log a refusal that needs no turn, so that the log knows the trace id in its answer ("Errors")."""
         operation = PATHS.get(request.path)
         if operation is None:
             log_refusal(Why.NOT_SIGNED_IN, trace_id, request.source)
         elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
-            self.metrics.rate_limited(operation)
+            self.metrics.count_rate_limited(operation)
             log_refusal(Why.TOO_MANY_REQUESTS, trace_id, request.source)
 
-    def submit(self, pending: PendingRequest, told: Resolve, has_left: HasLeft | None) -> QueuedEvent:
-        """Have a request decided, for whoever has no task to wait in. Raises `TurnFailed`."""
+    def submit(self, pending: PendingRequest, resolve: Resolve, has_left: HasLeft | None) -> QueuedEvent:
+        """Have a request decided, for a caller that has no task to wait in. Raises `TurnFailed`."""
         return self.turns.submit(
-            pending.event, pending.origin, told, has_left, may_be_stale=pending.may_be_stale
+            pending.event, pending.origin, resolve, has_left, may_be_stale=pending.may_be_stale
         )
 
     def finish(self, pending: PendingRequest, decision: Decision) -> Answer:
-        """The answer once the decision is kept; whether its secret was right is remembered."""
-        self._decided(pending.event, pending.origin, decision)
+        """The answer to a request whose decision is kept; notes whether its client secret was right."""
+        self._note_decision(pending.event, pending.origin, decision)
         self.authentications.note(pending.event, decision, pending.arrival.latest)
         return pending.answer(decision)
 
     def fail(self, pending: PendingRequest, failure_: TurnFailed) -> Answer:
-        """The answer where the turn could not be taken; the log then holds the trace id."""
-        self._failed(pending.event, pending.origin, failure_)
+        """The answer to a request whose turn could not be taken; the log then holds the trace id."""
+        self._note_failure(pending.event, pending.origin, failure_)
         return pending.failure()
 
 
-def _tell_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:
-    """The log's line of what could not be done, found by the trace id that the client is given."""
+def _log_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:
+    """Log what could not be done, under the trace id that the client is given."""
     cause = failure_.__cause__ or failure_
     unknown = {}
     if isinstance(cause, CommitUnknown):

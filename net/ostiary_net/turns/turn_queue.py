@@ -1,4 +1,4 @@
-"""The queue in front of a store: whatever waits while one turn is being committed makes up the next.
+"""The queue in front of a store: events that wait while one turn is committed make up the next.
 
 So a flush of the disk is shared by everybody who is waiting for one, and nobody waits for company: an event
 that finds the store idle is a turn of its own.
@@ -34,7 +34,7 @@ __all__ = [
     "Resolve",
     "TurnFailed",
     "TurnQueue",
-    "failed",
+    "make_failure",
 ]
 
 MOST_EVENTS_A_TURN: Final = 256
@@ -54,23 +54,25 @@ again for each of them."""
 
 
 class TurnFailed(RuntimeError):
-    """The turn an event was in could not be taken, and nothing of it is known to be kept. The cause is
-    chained."""
+    """The turn of an event could not be taken, and nothing of it is known to be kept.
+
+    The cause is chained.
+    """
 
     def __init__(self) -> None:
         super().__init__("the turn could not be taken; nothing of it is known to be kept")
 
 
 class QueuedEvent:
-    """An event, and who is told its decision; nobody once they have gone."""
+    """An event in a queue, and the caller who is told its decision, unless the caller has gone."""
 
-    __slots__ = ("_asks_after", "_has_left", "_told", "event", "origin", "since")
+    __slots__ = ("_asks_after", "_has_left", "_resolve", "event", "origin", "since")
 
     def __init__(
         self,
         event: Event,
         origin: Origin | None,
-        told: "Resolve",
+        resolve: "Resolve",
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
@@ -78,19 +80,19 @@ class QueuedEvent:
         self.event = event
         self.origin = origin
         self.since = since = trio.current_time()
-        self._told: Resolve | None = told
+        self._resolve: Resolve | None = resolve
         self._has_left = has_left
         self._asks_after = since - 1.0 if may_be_stale else since + _BELIEVED_SECONDS
         """Until then the sender is not asked after."""
 
     @property
     def is_answered(self) -> bool:
-        """Whether nobody waits any more."""
-        return self._told is None
+        """Whether nobody waits for the decision any more."""
+        return self._resolve is None
 
     def is_wanted(self, now: float) -> bool:
-        """Whether anybody still waits at `now`, by the clock of `since`. Any thread may ask."""
-        if self._told is None:
+        """Whether the caller still waits at `now`, by the clock of `since`; any thread may ask."""
+        if self._resolve is None:
             return False
         if now <= self._asks_after:
             return True
@@ -98,14 +100,14 @@ class QueuedEvent:
         return not has_waited_too_long and (self._has_left is None or not self._has_left())
 
     def leave(self) -> None:
-        """Nobody waits any more. What has begun is decided and kept all the same."""
-        self._told = None
+        """Wait no longer; an event whose turn has begun is decided and kept all the same."""
+        self._resolve = None
 
     def resolve(self, result: outcome.Outcome[Decision]) -> None:
-        """This is what became of it."""
-        told, self._told = self._told, None
-        if told is not None:
-            told(result)
+        """Tell the caller what became of the event, unless the caller has gone."""
+        resolve, self._resolve = self._resolve, None
+        if resolve is not None:
+            resolve(result)
 
 
 Resolve = Callable[[outcome.Outcome[Decision]], None]
@@ -121,14 +123,14 @@ class TurnQueue:
         take_turn: TakeTurn,
         metrics: Metrics,
         tracing: Tracing | None,
-        telling: RequestLog,
+        request_log: RequestLog,
         most_events: int,
     ) -> None:
         self._name = name
         self._take_turn = take_turn
         self._metrics = metrics
         self._tracing = tracing
-        self._telling = telling
+        self._request_log = request_log
         self._most_events = most_events
         self._waiting: deque[QueuedEvent] = deque()
         self._arrived = trio.Event()
@@ -147,16 +149,19 @@ class TurnQueue:
         self,
         event: Event,
         origin: Origin | None,
-        told: Resolve,
+        resolve: Resolve,
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
     ) -> QueuedEvent:
-        """`has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`,
-        as it was found in a socket after the server had stood still."""
+        """Put an event into the queue; the caller is told its decision, or `TurnFailed`.
+
+        `has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`, as
+        it was found in a socket after the server had stood still.
+        """
         if self._closed:
             raise TurnFailed
-        waiting = QueuedEvent(event, origin, told, has_left, may_be_stale=may_be_stale)
+        waiting = QueuedEvent(event, origin, resolve, has_left, may_be_stale=may_be_stale)
         self._waiting.append(waiting)
         self._arrived.set()
         if self._watched is not None:
@@ -164,21 +169,21 @@ class TurnQueue:
         return waiting
 
     async def run(self) -> None:
-        """Take turns until closed and empty, and let nobody wait for too long."""
+        """Take turns until the queue is closed and empty, and let nobody wait for too long."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._release_overdue)
             await self._drain()
             nursery.cancel_scope.cancel()
 
     async def _drain(self) -> None:
-        """Take turns until closed and empty; whatever ends this lets nobody wait on."""
+        """Take turns until the queue is closed and empty; whatever ends this lets nobody wait on."""
         try:
             while self._waiting or not self._closed:
                 if not self._waiting:
                     self._arrived = trio.Event()
                     await self._arrived.wait()
                     continue
-                await self._turn()
+                await self._take_next_turn()
                 # Those who were answered go on first: what they ask next shares the next turn.
                 await trio.lowlevel.checkpoint()
         finally:
@@ -195,7 +200,7 @@ class TurnQueue:
         self._arrived.set()
 
     async def _release_overdue(self) -> None:
-        """Tell those who have waited for too long that they need not wait on."""
+        """Fail the events of callers who have waited for too long."""
         while True:
             oldest = next((one for one in (*self._batch, *self._waiting) if not one.is_answered), None)
             if oldest is None:
@@ -211,8 +216,7 @@ class TurnQueue:
             )
 
     def _choose(self) -> tuple[list[Event], list[Origin | None]]:
-        """Those that make up the turn, without whoever nobody waits for any more; asked again, the rest of
-        them.
+        """Choose the waiting events that make up the turn; called again, drop those no longer wanted.
 
         A store may ask in its own thread, while nobody else touches the batch.
         """
@@ -228,8 +232,8 @@ class TurnQueue:
         self._batch = wanted
         return [one.event for one in wanted], [one.origin for one in wanted]
 
-    async def _turn(self) -> None:
-        """Take one turn of those that wait."""
+    async def _take_next_turn(self) -> None:
+        """Take one turn with the events that wait."""
         if self._suspects and self._clock.current_time() > self._suspected_until:
             self._give_up([self._waiting.popleft() for _ in range(self._suspects)], self._suspicion)
             self._suspects = 0
@@ -252,9 +256,9 @@ class TurnQueue:
         self._batch = []
 
     def _fail(self, cause: Exception, began_at: float) -> None:
-        """Of a turn that failed, take each event alone, so that only the one at fault is told so.
+        """Take each event of a failed turn alone, so that only the one at fault fails.
 
-        Not where it may be kept all the same, nor where the store made it wait.
+        Not where the turn may be kept all the same, nor where the store made it wait.
         """
         until = began_at + _ALONE_SECONDS
         if len(self._batch) < 2 or isinstance(cause, CommitUnknown) or self._clock.current_time() > until:
@@ -264,23 +268,23 @@ class TurnQueue:
         self._suspects, self._suspected_until, self._suspicion = len(self._batch), until, cause
 
     def _answer(self, decisions: Sequence[Decision], seconds: float) -> None:
-        """Count, tell the log, and then whoever waits: what is kept is answered, whatever observes it."""
+        """Count a kept turn, log it, and then answer its callers, whatever the observers do."""
         origins = [waiting.origin for waiting in self._batch]
-        observe(self._metrics.turn_taken, self._name, len(decisions), seconds)
+        observe(self._metrics.count_turn, self._name, len(decisions), seconds)
         if self._tracing is not None:
-            observe(self._tracing.turn_taken, self._name, origins, seconds)
-        observe(self._telling.told, origins, decisions)
+            observe(self._tracing.note_turn, self._name, origins, seconds)
+        observe(self._request_log.log_decisions, origins, decisions)
         for waiting, decision in zip(self._batch, decisions, strict=True):
             waiting.resolve(outcome.Value(decision))
 
     @staticmethod
     def _give_up(events: Iterable[QueuedEvent], cause: Exception | None = None) -> None:
         for waiting in events:
-            waiting.resolve(outcome.Error(failed(cause)))
+            waiting.resolve(outcome.Error(make_failure(cause)))
 
 
-def failed(cause: Exception | None) -> TurnFailed:
-    """One exception for each waiting task: a shared one would collect the tracebacks of all."""
+def make_failure(cause: Exception | None) -> TurnFailed:
+    """Make a `TurnFailed` for one waiting task: a shared one would collect the tracebacks of all."""
     failure = TurnFailed()
     failure.__cause__ = cause
     return failure

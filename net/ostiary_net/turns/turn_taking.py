@@ -1,4 +1,4 @@
-"""How a turn is taken: whole, in a thread; or in steps, of which only those that wait are a thread's."""
+"""Two ways to take a turn: whole in a thread, or in steps, of which only those that wait need a thread."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -11,34 +11,36 @@ from ostiary_net.runtime.clock import Clock
 from ostiary_net.runtime.threads import RunSync
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown, InPlaceStore
 
-__all__ = ["TakeTurn", "in_steps", "whole"]
+__all__ = ["TakeTurn", "take_turns_in_steps", "take_whole_turns"]
 
 TakeTurn = Callable[[ChooseEvents], Awaitable[list[Decision]]]
 """Gives the decisions of the events that were chosen last, which are kept; none for no events. Raising, it
 kept nothing, unless it raises `CommitUnknown`."""
 
 
-def whole(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> TakeTurn:
-    """Turns that a store takes from their beginning to their end."""
+def take_whole_turns(take: Callable[[ChooseEvents], list[Decision]], run_sync: RunSync) -> TakeTurn:
+    """A function that takes each turn from beginning to end in a thread, by calling `take`."""
     limiter = trio.CapacityLimiter(1)
 
-    async def taken(choose_events: ChooseEvents) -> list[Decision]:
+    async def take_turn(choose_events: ChooseEvents) -> list[Decision]:
         events, _ = choose_events()
         if not events:
             return []
         return await run_sync(partial(take, choose_events), limiter=limiter)
 
-    return taken
+    return take_turn
 
 
-def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync, committed: Callable[[], None]) -> TakeTurn:
-    """Turns that are decided here: a thread waits for other writers, if there are any, and for the disk.
+def take_turns_in_steps(
+    store: InPlaceStore, clock: Clock, run_sync: RunSync, note_commit: Callable[[], None]
+) -> TakeTurn:
+    """A function that takes turns in the event loop; a thread waits for other writers and the disk.
 
-    Whoever comes while others are waited for is part of the turn. `committed` is called after each that was.
+    Whoever comes while others are waited for is part of the turn. `note_commit` is called after each commit.
     """
     limiter = trio.CapacityLimiter(1)
 
-    async def taken(choose_events: ChooseEvents) -> list[Decision]:
+    async def take_turn(choose_events: ChooseEvents) -> list[Decision]:
         begun = store.begin_turn_at_once()
         if begun is None:
             begun = await run_sync(store.begin_turn, limiter=limiter)
@@ -55,9 +57,9 @@ def in_steps(store: InPlaceStore, clock: Clock, run_sync: RunSync, committed: Ca
                     await run_sync(turn.commit, limiter=limiter)
                 except Exception as error:
                     raise CommitUnknown("the disk did not say that it was kept") from error
-                observe(committed)
+                observe(note_commit)
         finally:
             turn.abandon()
         return turn.decisions
 
-    return taken
+    return take_turn

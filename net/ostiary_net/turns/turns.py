@@ -1,4 +1,4 @@
-"""Events decided against a store, durably, by whoever asks: one queue for those that write, one for reading.
+"""Decides events against a store, durably: one queue for events that write, one for those that read.
 
 Events that only read have a queue of their own, because they never wait behind a flush. Lists are looked at
 beside both.
@@ -32,9 +32,9 @@ from ostiary_net.turns.turn_queue import (
     Resolve,
     TurnFailed,
     TurnQueue,
-    failed,
+    make_failure,
 )
-from ostiary_net.turns.turn_taking import in_steps, whole
+from ostiary_net.turns.turn_taking import take_turns_in_steps, take_whole_turns
 from ostiary_net.upkeep.checkpointing import Checkpointing
 
 __all__ = ["Question", "TurnFailed", "Turns", "open_turns"]
@@ -67,29 +67,29 @@ class Turns:
         tracing: Tracing | None = None,
         in_place: InPlaceStore | None = None,
     ) -> None:
-        telling = RequestLog()
+        request_log = RequestLog()
         decide = partial(_take_turn, store, clock)
         read = partial(_read, store, clock)
         self._beside: list[Callable[[], Awaitable[object]]] = []
-        take_turn = whole(decide, run_sync)
+        take_turn = take_whole_turns(decide, run_sync)
         if in_place is not None:
-            folding = Checkpointing(in_place, run_sync)
-            self._beside.append(folding.run)
-            take_turn = in_steps(in_place, clock, run_sync, folding.look)
+            checkpointing = Checkpointing(in_place, run_sync)
+            self._beside.append(checkpointing.run)
+            take_turn = take_turns_in_steps(in_place, clock, run_sync, checkpointing.note_commit)
         self._writing = TurnQueue(
             "write",
             take_turn,
             metrics,
             tracing,
-            telling,
+            request_log,
             _MOST_WRITTEN_IN_PLACE if in_place else MOST_EVENTS_A_TURN,
         )
         self._reading = TurnQueue(
             "read",
-            whole(read, run_inline if in_place else run_sync),
+            take_whole_turns(read, run_inline if in_place else run_sync),
             metrics,
             tracing,
-            telling,
+            request_log,
             _MOST_READ_IN_PLACE if in_place else MOST_EVENTS_A_TURN,
         )
         self._store = store
@@ -101,7 +101,7 @@ class Turns:
     async def decide(
         self, event: Event, origin: Origin | None = None, *, may_be_stale: bool = False
     ) -> Decision:
-        """The decision on `event`, on disk when this returns, its facts kept with `origin` and in the log.
+        """Decide `event`; it is on disk when this returns, its facts kept with `origin` and logged.
 
         Raises `TurnFailed`, after `LONGEST_WAIT_SECONDS` at the latest.
         """
@@ -121,43 +121,45 @@ class Turns:
         self,
         event: Event,
         origin: Origin | None,
-        told: Resolve,
+        resolve: Resolve,
         has_left: HasLeft | None = None,
         *,
         may_be_stale: bool = False,
     ) -> QueuedEvent:
-        """The same for whoever has no task to wait in: `told` is called with what becomes of it.
+        """Have an event decided, for a caller that has no task to wait in.
 
         `has_left` and `may_be_stale` are those of `TurnQueue.submit`. Raises `TurnFailed` where no more
         events are taken.
         """
         queue = self._reading if isinstance(event, READ_ONLY) else self._writing
-        return queue.submit(event, origin, told, has_left, may_be_stale=may_be_stale)
+        return queue.submit(event, origin, resolve, has_left, may_be_stale=may_be_stale)
 
     async def page(self, listing: Listing[T]) -> Page[T]:
-        """One page of a list, as it stands now; beside all turns. Raises `TurnFailed`."""
+        """Read one page of a list as it stands now, beside all turns. Raises `TurnFailed`."""
         return await self.look(lambda store, now: store.page(listing, now))
 
     async def session_history(self, session_id: str) -> SessionHistory | None:
-        """All there is to tell about a session, None where there is none. Raises `TurnFailed`."""
+        """Read everything about a session, None where there is none. Raises `TurnFailed`."""
         return await self.look(lambda store, now: store.session_history(session_id))
 
     async def look(self, question: Question[T]) -> T:
-        """What a question finds in the store's lists; beside all turns. Raises `TurnFailed`."""
-        return await self._looked(question, self._lookers)
+        """Answer a question from the store's lists, beside all turns. Raises `TurnFailed`."""
+        return await self._ask(question, self._lookers)
 
     async def look_through(self, question: Question[T]) -> T:
-        """The same for a question that reads whole lists and takes its time: one at once, and those who
-        only look at a page do not wait for it. Raises `TurnFailed`."""
-        return await self._looked(question, self._reader_of_whole_lists)
+        """Answer a question that reads whole lists, one such question at a time. Raises `TurnFailed`.
 
-    async def _looked(self, question: Question[T], limiter: trio.CapacityLimiter) -> T:
+        Those who only look at a page do not wait for it.
+        """
+        return await self._ask(question, self._reader_of_whole_lists)
+
+    async def _ask(self, question: Question[T], limiter: trio.CapacityLimiter) -> T:
         try:
             return await self._run_sync(lambda: question(self._store, self._clock.now()), limiter=limiter)
         except Exception as cause:
-            raise failed(cause) from cause
+            raise make_failure(cause) from cause
 
-    def waiting(self) -> dict[str, int]:
+    def count_waiting(self) -> dict[str, int]:
         """How many events wait for their turn in each queue."""
         return {"write": len(self._writing), "read": len(self._reading)}
 
@@ -178,7 +180,7 @@ class Turns:
 
 
 def _take_turn(store: Store, clock: Clock, choose_events: ChooseEvents) -> list[Decision]:
-    """One turn, taken again while another instance is quicker."""
+    """Take one turn, and take it again while another instance is quicker."""
     return retry_lost_races(partial(_take_once, store, clock, choose_events))
 
 
@@ -202,7 +204,7 @@ async def open_turns(
     metrics: Metrics | None = None,
     tracing: Tracing | None = None,
 ) -> AsyncIterator[Turns]:
-    """Turns on `store` for as long as the block runs; on leaving it, what waits is decided first.
+    """Open turns on `store` for as long as the block runs; at its end, waiting events are decided first.
 
     `run_sync` is where the store works: a worker thread unless a simulation says otherwise. An `InPlaceStore`
     answers reading turns sooner than a thread could be asked: measured, a way there and back costs as much as

@@ -1,1 +1,4 @@
-"""What is done beside all requests: forgetting, and checkpoints of the log. Nobody waits for it."""
+"""Work that is done beside all requests: forgetting, and checkpoints of the log.
+
+Nobody waits for it.
+"""

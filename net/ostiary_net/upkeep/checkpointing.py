@@ -1,4 +1,4 @@
-"""Beside the turns: the log that they write ahead is folded whenever it has become long."""
+"""Moves the write-ahead log into the database file, beside the turns, whenever it has become long."""
 
 from typing import Final, Never
 
@@ -13,12 +13,12 @@ __all__ = ["Checkpointing"]
 _log = structlog.get_logger("ostiary")
 
 _LEAST_SECONDS: Final = 0.05
-"""Between two foldings: one that could not be finished, as somebody reads what is in the log, is not tried
+"""Between two checkpoints: one that could not be finished, as somebody reads what is in the log, is not tried
 again at once."""
 
 
 class Checkpointing:
-    """Has the log of a store folded by a thread of its own."""
+    """Has a thread of its own make the checkpoints of a store."""
 
     def __init__(self, store: InPlaceStore, run_sync: RunSync) -> None:
         self._store = store
@@ -26,13 +26,13 @@ class Checkpointing:
         self._limiter = trio.CapacityLimiter(1)
         self._is_due = trio.Event()
 
-    def look(self) -> None:
-        """After a turn: whether it is time."""
+    def note_commit(self) -> None:
+        """Look after a turn whether it is time for a checkpoint."""
         if self._store.needs_checkpoint:
             self._is_due.set()
 
     async def run(self) -> Never:
-        """Until cancelled. What fails is tried again when the log is longer still."""
+        """Make checkpoints until cancelled. One that fails is tried again when the log is longer still."""
         while True:
             await self._is_due.wait()
             try:

@@ -1,5 +1,8 @@
-"""The sweeper: forgets what a rotation was derived with, once no retry may ask for it (READINGS 1), and
-clears away what has lapsed, so that a store under a constant load stays as large as it is (`lapsing`)."""
+"""The sweeper: erases salts after their grace (READINGS 1), and purges what has expired.
+
+So no rotation can be derived again once no retry may ask for it, and a store under a constant load stays as
+large as it is (`retention`).
+"""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,7 +25,7 @@ from ostiary_net.runtime.clock import Clock
 from ostiary_net.runtime.threads import RunSync
 from ostiary_net.turns.turns import Turns
 
-__all__ = ["ClearedStore", "Purge", "SweptStore", "sweep", "sweep_once"]
+__all__ = ["Purge", "PurgeableStore", "SweepableStore", "sweep", "sweep_once"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -38,20 +41,20 @@ _ENTRIES: Final = "audit entries"
 _LEASE: Final = "sweeper"
 
 
-class SweptStore(Protocol):
-    """What the sweeper asks a store."""
+class SweepableStore(Protocol):
+    """What the sweeper asks of a store."""
 
     policy: Policy
 
     def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> Sequence[str]:
-        """Sessions that still have a salt though no retry may ask for it, the oldest first."""
+        """Find sessions that still have a salt though no retry may ask for it, the oldest first."""
         ...
 
 
 async def sweep(
-    turns: Turns, store: SweptStore, clock: Clock, every_seconds: float, run_sync: RunSync | None = None
+    turns: Turns, store: SweepableStore, clock: Clock, every_seconds: float, run_sync: RunSync | None = None
 ) -> None:
-    """Sweep for ever; a failure is told to the log and tried again next time."""
+    """Sweep for ever; a failure is logged, and tried again next time."""
     while True:
         await trio.sleep(every_seconds)
         try:
@@ -60,8 +63,10 @@ async def sweep(
             _log.error("sweep failed", cause=type(error.__cause__ or error).__name__)
 
 
-async def sweep_once(turns: Turns, store: SweptStore, clock: Clock, run_sync: RunSync | None = None) -> int:
-    """Erase every salt that is due, batch by batch; the number of sessions. Raises `TurnFailed`."""
+async def sweep_once(
+    turns: Turns, store: SweepableStore, clock: Clock, run_sync: RunSync | None = None
+) -> int:
+    """Erase every salt that is due, batch by batch; return the number of sessions. Raises `TurnFailed`."""
     thread: Any = trio.to_thread.run_sync
     limiter = trio.CapacityLimiter(1)
     swept = 0
@@ -70,53 +75,53 @@ async def sweep_once(turns: Turns, store: SweptStore, clock: Clock, run_sync: Ru
             partial(store.sessions_past_grace, clock.now(), store.policy.salt_seconds, _SESSIONS_A_BATCH),
             limiter=limiter,
         )
-        erased = await _changed(turns, [GraceLapsed(session_id=session_id) for session_id in due])
+        erased = await _decide_each(turns, [GraceLapsed(session_id=session_id) for session_id in due])
         swept += erased
         # A store whose clock is behind the one that found them erases none yet: they wait for the next time.
         if len(due) < _SESSIONS_A_BATCH or not erased:
             return swept
 
 
-async def _changed(turns: Turns, events: Sequence[GraceLapsed | RecordLapsed]) -> int:
-    """Have the rules decide about each, in as few turns as there may be; how many changed something.
+async def _decide_each(turns: Turns, events: Sequence[GraceLapsed | RecordLapsed]) -> int:
+    """Have the rules decide about each event, in few turns; return how many changed something.
 
     Raises `TurnFailed` once all are through.
     """
-    told: list[outcome.Outcome[Decision]] = []
-    all_told = trio.Event()
+    results: list[outcome.Outcome[Decision]] = []
+    all_resolved = trio.Event()
 
-    def tell(result: outcome.Outcome[Decision]) -> None:
-        told.append(result)
-        if len(told) == len(events):
-            all_told.set()
+    def resolve(result: outcome.Outcome[Decision]) -> None:
+        results.append(result)
+        if len(results) == len(events):
+            all_resolved.set()
 
     # Without a task for each: measured, a quarter of all that an erased salt costs.
-    waiting = [turns.submit(event, None, tell) for event in events]
+    waiting = [turns.submit(event, None, resolve) for event in events]
     try:
         if waiting:
-            await all_told.wait()
+            await all_resolved.wait()
     finally:
         for each in waiting:
             each.leave()
-    return sum(bool(result.unwrap().changes) for result in told)
+    return sum(bool(result.unwrap().changes) for result in results)
 
 
 # --- what has lapsed
 
 
-class ClearedStore(SweptStore, Protocol):
-    """What is asked of a store to clear away what has lapsed."""
+class PurgeableStore(SweepableStore, Protocol):
+    """What the purge asks of a store."""
 
     def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
+        """Find up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         ...
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""
+        """Erase up to `limit` of the oldest entries of the audit trail; return how many were erased."""
         ...
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
-        """Whether `holder` may do what is called `name` for so many seconds: nobody else does."""
+        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
         ...
 
 
@@ -125,8 +130,10 @@ _Batch = Callable[[], Awaitable[tuple[int, bool]]]
 
 
 class Purge:
-    """Clears away what has lapsed, in small batches, each of which is followed by a rest as long as itself:
-    so it never has more than half of a store that others wait for.
+    """Purges what has expired, in small batches.
+
+    Each batch is followed by a rest as long as itself: so it never has more than half of a store that others
+    wait for.
 
     The rules decide about every record once more, in the turn that deletes it; what is found by then to be
     needed stays.
@@ -135,7 +142,7 @@ class Purge:
     def __init__(
         self,
         turns: Turns,
-        store: ClearedStore,
+        store: PurgeableStore,
         clock: Clock,
         *,
         audit_seconds: int = 0,
@@ -153,13 +160,13 @@ class Purge:
         self._limiter = trio.CapacityLimiter(1)
         self._tokens_after = b""
 
-    async def once(self) -> dict[str, int]:
-        """Once through everything; what was cleared away. Raises `TurnFailed`, or what the store raises."""
+    async def purge_once(self) -> dict[str, int]:
+        """Purge everything once; return what was purged. Raises `TurnFailed`, or what the store raises."""
         self._tokens_after = b""
-        return await self._cleared(math.inf, share_of_tokens=1.0)
+        return await self._purge_kinds(math.inf, share_of_tokens=1.0)
 
     async def run(self, holder: str, every_seconds: float) -> None:
-        """Clear for ever, on one instance at a time; a failure is told to the log and tried again.
+        """Purge for ever, on one instance at a time; a failure is logged, and tried again.
 
         Anywhere among the tokens is as good a place to begin; at the first of them, the last would never be
         reached by instances that are replaced every day.
@@ -173,18 +180,18 @@ class Purge:
                 take = partial(self._store.take_lease, _LEASE, holder, 2 * every_seconds, self._clock.now())
                 if await self._run_sync(take, limiter=self._limiter):
                     share = every_seconds / _ALL_TOKENS_SECONDS
-                    await self._cleared(began + every_seconds, share_of_tokens=share)
+                    await self._purge_kinds(began + every_seconds, share_of_tokens=share)
             except Exception as error:
                 _log.error("clearing failed", cause=type(error.__cause__ or error).__name__)
             rest_seconds = max(0.0, began + every_seconds - trio.current_time())
 
-    async def _cleared(self, until: float, *, share_of_tokens: float) -> dict[str, int]:
-        """What there is of each kind, for half of the time; for the rest of it, a share of all tokens."""
+    async def _purge_kinds(self, until: float, *, share_of_tokens: float) -> dict[str, int]:
+        """Purge all kinds for half of the time, and for the rest of it a share of all tokens."""
         kinds = [lapses for lapses in Expirable if lapses is not Expirable.TOKENS]
-        batches: dict[str, _Batch] = {lapses.value: partial(self._some, lapses) for lapses in kinds}
+        batches: dict[str, _Batch] = {lapses.value: partial(self._purge_some, lapses) for lapses in kinds}
         cleared = dict.fromkeys((*batches, Expirable.TOKENS.value, _ENTRIES), 0)
         if self._audit_seconds:
-            batches[_ENTRIES] = self._some_entries
+            batches[_ENTRIES] = self._purge_entries
         for what in cleared:
             self._count(what, 0)
         half = (trio.current_time() + until) / 2
@@ -200,20 +207,20 @@ class Purge:
                     await self._rest(began)
             if trio.current_time() >= half:
                 break
-        cleared[Expirable.TOKENS.value] = await self._some_tokens(until, share_of_tokens)
+        cleared[Expirable.TOKENS.value] = await self._purge_tokens(until, share_of_tokens)
         return cleared
 
     def _count(self, what: str, number: int) -> None:
-        """At once, as a later batch may fail."""
-        self._metrics.swept(what.replace(" ", "_"), number)
+        """Count what was purged, at once, as a later batch may fail."""
+        self._metrics.count_swept(what.replace(" ", "_"), number)
 
-    async def _some(self, lapses: Expirable) -> tuple[int, bool]:
-        """One batch of a kind; how many went, and whether there are no more."""
-        found = await self._found(lapses, b"", _RECORDS_A_BATCH)
-        gone = await self._let_go(lapses, found.identifiers)
+    async def _purge_some(self, lapses: Expirable) -> tuple[int, bool]:
+        """Purge one batch of a kind; return how many went, and whether there are no more."""
+        found = await self._find(lapses, b"", _RECORDS_A_BATCH)
+        gone = await self._delete(lapses, found.identifiers)
         return gone, not gone or len(found.identifiers) < _RECORDS_A_BATCH
 
-    async def _some_tokens(self, until: float, share: float) -> int:
+    async def _purge_tokens(self, until: float, share: float) -> int:
         """Go on through the tokens, for one batch at least and for this share of them all at most.
 
         Digests are spread evenly, so how far one has come among them is how many of them one has seen.
@@ -221,10 +228,10 @@ class Purge:
         gone, begin = 0, _place(self._tokens_after)
         while True:
             began = trio.current_time()
-            found = await self._found(Expirable.TOKENS, self._tokens_after, _TOKENS_A_BATCH)
+            found = await self._find(Expirable.TOKENS, self._tokens_after, _TOKENS_A_BATCH)
             for start in range(0, len(found.identifiers), _RECORDS_A_BATCH):
                 batch = found.identifiers[start : start + _RECORDS_A_BATCH]
-                number = await self._let_go(Expirable.TOKENS, batch)
+                number = await self._delete(Expirable.TOKENS, batch)
                 self._count(Expirable.TOKENS.value, number)
                 gone += number
                 await self._rest(began)
@@ -236,18 +243,18 @@ class Purge:
                 return gone
             await self._rest(began)
 
-    async def _some_entries(self) -> tuple[int, bool]:
-        """One batch of the audit trail."""
+    async def _purge_entries(self) -> tuple[int, bool]:
+        """Purge one batch of the audit trail; return how many went, and whether there are no more."""
         forget = partial(self._store.forget_entries, self._clock.now(), self._audit_seconds, _RECORDS_A_BATCH)
         number = await self._run_sync(forget, limiter=self._limiter)
         return number, number < _RECORDS_A_BATCH
 
-    async def _found(self, lapses: Expirable, after: bytes, limit: int) -> ExpiredBatch:
+    async def _find(self, lapses: Expirable, after: bytes, limit: int) -> ExpiredBatch:
         find = partial(self._store.expired, lapses, after, self._clock.now(), limit)
         return await self._run_sync(find, limiter=self._limiter)
 
-    async def _let_go(self, lapses: Expirable, identifiers: Sequence[Any]) -> int:
-        return await _changed(
+    async def _delete(self, lapses: Expirable, identifiers: Sequence[Any]) -> int:
+        return await _decide_each(
             self._turns, [RecordLapsed(key=Key(lapses.table, each)) for each in identifiers]
         )
 
@@ -256,7 +263,7 @@ class Purge:
 
 
 def _place(digest: bytes) -> float:
-    """How far a digest is among all there may be, from 0 to 1.
+    """The place of a digest among all there may be, from 0 to 1.
 
     >>> _place(b""), _place(bytes.fromhex("c0") + bytes(31))
     (0.0, 0.75)

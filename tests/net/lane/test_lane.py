@@ -314,8 +314,8 @@ def slow_down(door: Opened) -> trio.Event:
         await release.wait()
         submit(event, origin, waiting.resolve)
 
-    def wait(event: Event, origin: Origin | None, told: Resolve, *_: object, **__: object) -> QueuedEvent:
-        waiting = QueuedEvent(event, origin, told)
+    def wait(event: Event, origin: Origin | None, resolve: Resolve, *_: object, **__: object) -> QueuedEvent:
+        waiting = QueuedEvent(event, origin, resolve)
         door.nursery.start_soon(submit_later, event, origin, waiting)
         return waiting
 

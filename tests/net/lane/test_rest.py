@@ -90,7 +90,7 @@ class Recorder:
     def end(self) -> None:
         self.told.append(("end",))
 
-    def decided(self, origin: Origin, event: Event, decision: Decision) -> None:
+    def note_decision(self, origin: Origin, event: Event, decision: Decision) -> None:
         self.told.append((type(event).__name__,))
 
 

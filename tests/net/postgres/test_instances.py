@@ -138,7 +138,7 @@ def test_the_time_of_a_turn_is_the_databases_whatever_the_instance_says(address:
 def test_a_commit_waits_for_the_disk_whatever_the_servers_default(address: str) -> None:
     with (
         PostgreSQLStore(address + "%20-c%20synchronous_commit%3Doff") as store,
-        store._connections.taken() as connection,
+        store._connections.lend() as connection,
     ):
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
 
@@ -167,7 +167,7 @@ def test_however_many_were_killed_while_idle_the_next_turn_is_taken_at_once(addr
     with PostgreSQLStore(f"{address}&application_name=killable", keeps_time=False) as store:
         with ExitStack() as stack:
             for _ in range(8):
-                stack.enter_context(store._connections.taken())
+                stack.enter_context(store._connections.lend())
         killed(address)
         began = time.monotonic()
         store.turn([asks.user("alice")], START)
@@ -237,7 +237,7 @@ def test_a_store_recovers_by_itself_when_the_database_comes_back(address: str) -
 def test_a_machine_that_is_gone_is_not_waited_for_longer_than_this(
     address: str, named: str, waited_ms: int
 ) -> None:
-    with PostgreSQLStore(address + named) as store, store._connections.taken() as connection:
+    with PostgreSQLStore(address + named) as store, store._connections.lend() as connection:
         found = connection.info.get_parameters()
     assert found["tcp_user_timeout"] == str(waited_ms)
     assert (found["keepalives"], found["keepalives_idle"], found["keepalives_interval"]) == ("1", "5", "5")

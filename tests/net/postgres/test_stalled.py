@@ -72,7 +72,7 @@ def test_connections_that_reach_a_standby_are_given_up_and_the_turn_is_taken_ove
     cluster: Cluster,
 ) -> None:
     with PostgreSQLStore(cluster.address, most_connections=2) as store:
-        with store._connections.taken() as one, store._connections.taken() as other:
+        with store._connections.lend() as one, store._connections.lend() as other:
             for connection in (one, other):
                 connection.execute("SET default_transaction_read_only = on")
         [decision] = store.turn([registered("written")], START)

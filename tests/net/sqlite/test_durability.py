@@ -202,7 +202,7 @@ def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
                     raise StatementFailed
                 return True
 
-            writer = store._writer._connected()
+            writer = store._writer._open_connection()
             writer.exec_trace = failing
             try:
                 take(store, turn, START)

@@ -23,7 +23,7 @@ from ostiary_core.model.decision import (
 )
 from ostiary_core.model.records import Role, Table
 from ostiary_core.model.secret import digest_of
-from ostiary_net.sql.columns import TABLES, translation
+from ostiary_net.sql.columns import TABLES, row_codec
 from ostiary_net.sqlite import SchemaError, SQLiteStore
 from ostiary_net.sqlite.audit_trail import PARTS
 from ostiary_net.sqlite.schema import Migration, bring_up_to_date, examine, known_migrations
@@ -59,7 +59,7 @@ def test_every_file_of_the_store_is_its_owners_alone(path: Path) -> None:
 
 def test_every_setting_of_the_connections_took_effect(path: Path) -> None:
     with SQLiteStore(path) as store:
-        writer = store._writer._connected()
+        writer = store._writer._open_connection()
         assert writer.pragma("journal_mode") == "wal"
         full, fast = 2, 2
         assert writer.pragma("synchronous") == full
@@ -122,7 +122,7 @@ def declared(kind: type[Any]) -> dict[str, tuple[str, bool]]:
     """The columns that a class asks for: their type and whether they may be NULL."""
     columns: dict[str, tuple[str, bool]] = {}
     hints = get_type_hints(kind)
-    names = iter(translation(kind).columns)
+    names = iter(row_codec(kind).columns)
     for field in fields(kind):
         members = get_args(hints[field.name])
         optional = NoneType in members
@@ -146,9 +146,11 @@ def test_the_schema_has_the_columns_of_the_class(
     path: Path, name: str, kind: type[Any], key: tuple[str, ...]
 ) -> None:
     with SQLiteStore(path) as store:
-        rows: list[Any] = store._writer._connected().execute(f"PRAGMA table_info({name})").fetchall()
+        rows: list[Any] = store._writer._open_connection().execute(f"PRAGMA table_info({name})").fetchall()
         [[strict]] = (
-            store._writer._connected().execute("SELECT strict FROM pragma_table_list(?)", (name,)).fetchall()
+            store._writer._open_connection()
+            .execute("SELECT strict FROM pragma_table_list(?)", (name,))
+            .fetchall()
         )
     assert {row[1]: (row[2], not row[3]) for row in rows} == declared(kind)
     assert tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5]) == key

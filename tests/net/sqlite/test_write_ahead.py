@@ -101,8 +101,8 @@ class Folds:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made = threading.Semaphore(0)
-        self._fold = write_ahead._fold
-        monkeypatch.setattr(write_ahead, "_fold", self)
+        self._fold = write_ahead._checkpoint
+        monkeypatch.setattr(write_ahead, "_checkpoint", self)
 
     def __call__(self, connection: apsw.Connection) -> int:
         try:
@@ -227,7 +227,7 @@ def test_what_was_acknowledged_survives_a_power_cut_while_folding(tmp_path: Path
         store.close()
     with SQLiteStore(after / "ostiary.db") as survived:
         assert kept(survived) == names
-        assert survived._writer._connected().pragma("integrity_check") == "ok"
+        assert survived._writer._open_connection().pragma("integrity_check") == "ok"
 
 
 # --- the server's

@@ -167,11 +167,11 @@ async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_th
             with trio.fail_after(10):
                 succeeded(await served.api().call("POST", "/api/auth/sms-code", body))
         assert served.records() == before
-        assert messages.unfinished() == 2
+        assert messages.count_unfinished() == 2
         async with trio.open_nursery() as nursery:
             nursery.start_soon(messages.run)
             await wait_all_tasks_blocked()
-            assert messages.unfinished() == 1
+            assert messages.count_unfinished() == 1
             nursery.cancel_scope.cancel()
     assert len(served.records()[Table.TEXT_CODE]) == len(before[Table.TEXT_CODE]) + 1
 

@@ -198,7 +198,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     }
     metrics = Metrics()
     for name in ("turns_waiting", "hashes_waiting", "text_messages_unfinished", "connections_open"):
-        metrics.gauge(f"ostiary_{name}", "", list)
+        metrics.add_gauge(f"ostiary_{name}", "", list)
     there = set(re.findall(r"# TYPE (\S+)", metrics.exposition()))
     there |= {f"{name}_bucket" for name in there}
     assert asked

@@ -38,7 +38,7 @@ def sweep(printer: Printer) -> None:
             desk.clock,
             audit_seconds=desk.settings.retention_audit_days * DAY_SECONDS,
         )
-        return {"salts": salts, **await clearing.once()}
+        return {"salts": salts, **await clearing.purge_once()}
 
     cleared = run(work)
     printer.record({_camel(what): number for what, number in cleared.items()}, _LABELS)
