@@ -108,25 +108,21 @@ def _has_lapsed(record: Record, snapshot: Snapshot, now: Instant, policy: Policy
 
 def find_expired(
     records: Iterable[Record],
-    lapses: Expirable,
+    kind: Expirable,
     sessions: Collection[str],
     now: Instant,
     policy: Policy,
     limit: int,
 ) -> ExpiredBatch:
-    """Up to `limit` of the `records` that the rules may let go of at `now`, of one kind.
-
-    For a store that can do no more than list its records; `sessions` are the identifiers of all sessions that
-    there are. Each identifier is for a `RecordLapsed`, which looks at the record again.
-    """
-    found = [record.key.id for record in records if _is_one(record, lapses, sessions, now, policy)]
+    """Find expired records of one kind among `records`; `sessions` are the identifiers that exist."""
+    found = [record.key.id for record in records if _is_expired(record, kind, sessions, now, policy)]
     return ExpiredBatch(tuple(found[:limit]))
 
 
-def _is_one(
-    record: Record, lapses: Expirable, sessions: Collection[str], now: Instant, policy: Policy
+def _is_expired(
+    record: Record, kind: Expirable, sessions: Collection[str], now: Instant, policy: Policy
 ) -> bool:
-    match lapses, record:
+    match kind, record:
         case Expirable.CODES, AuthorizationCode(session_id=None, issued_at=issued_at):
             return now >= later(issued_at, policy.code_seconds)
         case Expirable.USED_CODES, AuthorizationCode(session_id=str(), issued_at=issued_at):

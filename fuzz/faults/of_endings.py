@@ -118,14 +118,14 @@ def any_secret() -> AbstractContextManager[Any]:
 
 
 def third_party_signed_in(original: Original) -> Original:
-    def person(caller: Any, snapshot: Any, now: Any) -> Any:
+    def find_person(caller: Any, snapshot: Any, now: Any) -> Any:
         held = snapshot.session_by_access_token(caller.access_token.digest)
         of_third_party = held is not None and held.user_id is not None and held.kind is not SessionKind.LOGIN
         if of_third_party and session.state_of(held, snapshot, now) is session.SessionState.ACTIVE:
             return authentication.Person(snapshot.user(held.user_id), held)
         return original(caller, snapshot, now)
 
-    return person
+    return find_person
 
 
 def disabled_signs_in(original: Original) -> Original:
@@ -273,7 +273,7 @@ FAULTS: Final = (
     Fault(
         "third-party-signed-in",
         "a third party's token opens the backend",
-        wrapped("authentication", "person", third_party_signed_in),
+        wrapped("authentication", "find_person", third_party_signed_in),
     ),
     Fault(
         "disabled-user-signs-in",

@@ -247,9 +247,9 @@ def _make_expired_records(here: Backend, store: MemoryStore) -> None:
     here.ask(here.redemption(used), TokensIssued)
     here.code(alice)
     here.wait(40 * 24 * 60 * 60)
-    for lapses in Expirable:
-        for identifier in store.expired(lapses, b"", here.now, 100).identifiers:
-            here.ask(e.RecordLapsed(key=Key(lapses.table, identifier)), Done)
+    for kind_of_record in Expirable:
+        for identifier in store.expired(kind_of_record, b"", here.now, 100).identifiers:
+            here.ask(e.RecordLapsed(key=Key(kind_of_record.table, identifier)), Done)
     here.wait(1)
 
 

@@ -76,12 +76,12 @@ def backtest(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = 
     unlike: dict[str, None] = {}
     refreshes = 0
     for entry in in_order:
-        was, would = first.take(entry), second.take(entry)
+        was, would = first.run(entry), second.run(entry)
         session_id = entry.session_id
         if was is None or would is None or session_id is None:
             continue
         refreshes += 1
-        if not _is_as_told(was, entry):
+        if not _is_as_recorded(was, entry):
             unlike[session_id] = None
         elif was.is_issued is not would.is_issued and session_id not in differences:
             differences[session_id] = _difference(entry, was, would)
@@ -99,7 +99,7 @@ def backtest(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = 
     )
 
 
-def _is_as_told(was: Outcome, entry: AuditEntry) -> bool:
+def _is_as_recorded(was: Outcome, entry: AuditEntry) -> bool:
     if entry.kind is FactKind.SESSION_ENDED:
         return was.why is entry.why
     return was.kind is entry.kind

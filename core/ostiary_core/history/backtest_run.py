@@ -105,14 +105,14 @@ class BacktestRun:
     def __post_init__(self) -> None:
         self._store = MemoryStore(self.rules.policy)
 
-    def take(self, entry: AuditEntry) -> Outcome | None:
+    def run(self, entry: AuditEntry) -> Outcome | None:
         """Do what an entry tells of; return the outcome if it presented a refresh token."""
         match entry.kind:
             case FactKind.SESSION_STARTED:
                 self._start(entry)
             case FactKind.PAIR_ROTATED:
                 self._start(entry)  # where the trail begins in the middle of it
-                self._bring_along(entry)
+                self._move_to_new_epoch(entry)
                 return self._present(entry, 0)
             case FactKind.PAIR_REPEATED:
                 return self._present(entry, 1)
@@ -121,11 +121,11 @@ class BacktestRun:
             case FactKind.SESSION_ENDED:
                 self._end(entry)
             case FactKind.USER_SESSIONS_ENDED if entry.user_id is not None:
-                self._next_epoch(Key(Table.USER, entry.user_id), entry.why)
+                self._end_epoch(Key(Table.USER, entry.user_id), entry.why)
             case FactKind.CLIENT_DISABLED | FactKind.CLIENT_DELETED if entry.client_id is not None:
-                self._next_epoch(Key(Table.CLIENT, entry.client_id))
+                self._end_epoch(Key(Table.CLIENT, entry.client_id))
             case FactKind.CONSENT_WITHDRAWN if entry.user_id is not None and entry.client_id is not None:
-                self._next_epoch(Key(Table.CONSENT, (entry.user_id, entry.client_id)))
+                self._end_epoch(Key(Table.CONSENT, (entry.user_id, entry.client_id)))
             case _:
                 pass
         return None
@@ -205,7 +205,7 @@ class BacktestRun:
             changes, _ = machine.end(session, entry.why or Why.SESSION_FORCED_OUT, entry.at)
             self._store.write(changes)
 
-    def _bring_along(self, entry: AuditEntry) -> None:
+    def _move_to_new_epoch(self, entry: AuditEntry) -> None:
         """Move to the new epoch a login session that survived the ending of its user's other sessions.
 
         The change was made in it. The trail names it only by a rotation afterwards.
@@ -219,7 +219,7 @@ class BacktestRun:
             brought = revised(session, epochs=session.epochs._replace(user=user.epoch))
             self._store.write([Update(session, brought)])
 
-    def _next_epoch(self, key: Key, why: Why | None = None) -> None:
+    def _end_epoch(self, key: Key, why: Why | None = None) -> None:
         """End a user, client or consent by its next epoch; nothing happens to one without sessions here."""
         for record in self._store.fetch(key.table, [key.id]):
             if isinstance(record, User | Client):

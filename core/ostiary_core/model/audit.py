@@ -63,12 +63,14 @@ def audit_entries(
     `origins` has one for each decision, None where there was no request; or none at all. Any other number of
     them raises `ValueError`.
     """
-    told = list(decisions)
-    if origins and len(origins) != len(told):
-        raise ValueError(f"{len(told)} decisions with {len(origins)} origins: give one for each, or none")
+    all_decisions = list(decisions)
+    if origins and len(origins) != len(all_decisions):
+        raise ValueError(
+            f"{len(all_decisions)} decisions with {len(origins)} origins: give one for each, or none"
+        )
     return [
         _entry(fact, origins[place] if origins else None, now)
-        for place, decision in enumerate(told)
+        for place, decision in enumerate(all_decisions)
         for fact in decision.facts
         if fact.kind not in NOT_KEPT
     ]

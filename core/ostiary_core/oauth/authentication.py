@@ -22,12 +22,12 @@ __all__ = [
     "authenticate_for_grant",
     "check_permission",
     "exceeds",
+    "find_person",
     "find_person_free_to_act",
     "find_roles",
     "is_authenticated",
     "is_super_administrator",
     "permissions_of",
-    "person",
     "roles_of",
 ]
 
@@ -93,7 +93,7 @@ class Person:
     session: Session
 
 
-def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
+def find_person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     """Return the user of a login session's access token; third-party tokens are not accepted here."""
     session = snapshot.session_by_access_token(caller.access_token.digest)
     if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
@@ -106,7 +106,7 @@ def person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
 
 def find_person_free_to_act(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     """Return the signed-in user, unless a forced password change comes first."""
-    who = person(caller, snapshot, now)
+    who = find_person(caller, snapshot, now)
     is_held_up = isinstance(who, Person) and who.user.must_change_password
     return Why.PASSWORD_MUST_CHANGE if is_held_up else who
 

@@ -51,9 +51,9 @@ from ostiary_core.oauth import session
 from ostiary_core.oauth.authentication import (
     Person,
     check_permission,
+    find_person,
     find_person_free_to_act,
     permissions_of,
-    person,
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user, epochs_now
@@ -82,7 +82,7 @@ def password_on_file(event: PasswordHashRequested, snapshot: Snapshot, now: Inst
             user = _find_user(username, snapshot)
             return Decision(PasswordOnFile(None if user is None else user.password_hash))
         case SignedIn() as caller:
-            who = person(caller, snapshot, now)
+            who = find_person(caller, snapshot, now)
             return refused(who) if isinstance(who, Why) else Decision(PasswordOnFile(who.user.password_hash))
 
 
@@ -148,7 +148,7 @@ def refresh_login(event: LoginRefreshed, snapshot: Snapshot, now: Instant, polic
 
 def sign_out(event: SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
     """End the login session that the token belongs to."""
-    who = person(event.caller, snapshot, now)
+    who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     changes, fact = session.end(who.session, Why.SIGNED_OUT, now)
@@ -180,7 +180,7 @@ def show_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> D
     if isinstance(event.caller, Operator):
         everything = tuple(permission.value for permission in Permission)
         return Decision(AccountKnown(user=None, roles=(), permissions=everything, session_id=None))
-    who = person(event.caller, snapshot, now)
+    who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     return Decision(
@@ -198,7 +198,7 @@ def show_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> D
 
 def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Set a new password for a user who entered the current one."""
-    who = person(event.caller, snapshot, now)
+    who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
     wrong = refuse_wrong_password(event, who, now, policy)
