@@ -27,7 +27,7 @@ from authlib.integrations.requests_client import OAuth2Session
 
 from ostiary_core import Secret
 from ostiary_core.model.records import Session, Table
-from ostiary_net.front_door.listening import listening
+from ostiary_net.front_door.listening import open_listeners
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sqlite import SQLiteStore
@@ -106,7 +106,7 @@ def launched(way: str, folder: Path, address: str | None) -> Server:
         "BIND": "127.0.0.1:0",
     }
     out, err = (folder / "out").open("wb"), (folder / "err").open("wb")
-    with out, err, listening("127.0.0.1:0") as [listener]:
+    with out, err, open_listeners("127.0.0.1:0") as [listener]:
         if way != "hypercorn":
             argv, fds = ["-m", "ostiary_web", "serve"], []
         else:

@@ -124,7 +124,7 @@ class _IdleWatch:
     """Ends a connection that has been idle for too long, or that a stopping server waits for in vain.
 
     `restart` and `stop` are what Hypercorn calls when a connection becomes idle and when a request came;
-    neither waits for anything, so who is not Hypercorn says `idle` and `busy`.
+    neither waits for anything, so who is not Hypercorn says `mark_idle` and `mark_busy`.
     """
 
     def __init__(self, connection: GuardedConnection, first_seconds: float) -> None:
@@ -132,17 +132,17 @@ class _IdleWatch:
         self._seconds = first_seconds
         self._deadline = math.inf
         self._timer = trio.CancelScope()
-        self._over = False
+        self._is_over = False
 
     async def restart(self, task_group: object, action: object) -> None:
         """Note that the connection is idle; Hypercorn calls it."""
-        self.idle()
+        self.mark_idle()
 
     async def stop(self) -> None:
         """Note that the connection is busy; Hypercorn calls it."""
-        self.busy()
+        self.mark_busy()
 
-    def idle(self) -> None:
+    def mark_idle(self) -> None:
         """Note that the connection is idle from now on."""
         self._deadline = deadline = trio.current_time() + self._seconds
         # A timer that goes off too early looks at the deadline and goes on; to put it off with every request
@@ -150,24 +150,24 @@ class _IdleWatch:
         if deadline < self._timer.deadline:
             self._timer.deadline = deadline
         self._seconds = self._connection.config.keep_alive_timeout
-        self._connection.connections.rest(self._connection)
+        self._connection.connections.mark_idle(self._connection)
 
-    def busy(self) -> None:
+    def mark_busy(self) -> None:
         """Note that the connection is busy from now on."""
         self._deadline = math.inf
-        self._connection.connections.work(self._connection)
+        self._connection.connections.mark_busy(self._connection)
 
     async def run(self) -> None:
         """Watch the connection until it is over."""
         connection = self._connection
         terminated = connection.context.terminated
-        while not self._over and not terminated.is_set() and self._deadline > trio.current_time():
+        while not self._is_over and not terminated.is_set() and self._deadline > trio.current_time():
             with trio.CancelScope(deadline=self._deadline) as self._timer:
                 await terminated.wait()
         woken = trio.current_time()
         if terminated.is_set():
-            await self._last_requests()
-        if self._over:
+            await self._await_last_requests()
+        if self._is_over:
             return
         if self._deadline < math.inf:
             await connection.close_idle()
@@ -176,17 +176,17 @@ class _IdleWatch:
         # Hypercorn would wait for that without limit.
         with trio.CancelScope(shield=True) as self._timer:
             await trio.sleep_until(woken + connection.config.graceful_timeout)
-        if not self._over:
+        if not self._is_over:
             connection.abort()
 
-    async def _last_requests(self) -> None:
+    async def _await_last_requests(self) -> None:
         """Wait for a request that is on its way. It makes the connection busy, and its answer ends it."""
         parting = trio.current_time() + self._connection.parting_seconds
-        while not self._over and trio.current_time() < min(parting, self._deadline):
+        while not self._is_over and trio.current_time() < min(parting, self._deadline):
             with trio.CancelScope(deadline=min(parting, self._deadline)) as self._timer:
                 await trio.sleep_forever()
 
     def end(self) -> None:
         """Stop watching, as the connection is over."""
-        self._over = True
+        self._is_over = True
         self._timer.cancel()

@@ -3,13 +3,13 @@
 import resource
 from typing import Final, Protocol
 
-__all__ = ["Connections", "Open", "raise_file_limit"]
+__all__ = ["Connections", "OpenConnection", "raise_file_limit"]
 
 _FILES_FOR_OTHER_THINGS: Final = 128
 """The store, listening sockets, logs, and what the interpreter opens."""
 
 
-class Open(Protocol):
+class OpenConnection(Protocol):
     """An open connection, as far as counting needs it."""
 
     def abort(self) -> None:
@@ -27,18 +27,18 @@ class Connections:
     def __init__(self, most: int) -> None:
         self._wanted = most
         self._most: int | None = None
-        self._open: set[Open] = set()
-        self._idle: dict[Open, None] = {}
+        self._open: set[OpenConnection] = set()
+        self._idle: dict[OpenConnection, None] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
     @property
-    def open(self) -> frozenset[Open]:
+    def open(self) -> frozenset[OpenConnection]:
         """The connections that are open now."""
         return frozenset(self._open)
 
-    def admit(self, connection: Open) -> bool:
+    def admit(self, connection: OpenConnection) -> bool:
         """Give a connection a place; False where there is none."""
         if self._most is None:  # not earlier: the limit on open files may be raised at the start
             self._most = _within_file_limit(self._wanted)
@@ -51,17 +51,17 @@ class Connections:
         self._open.add(connection)
         return True
 
-    def leave(self, connection: Open) -> None:
+    def leave(self, connection: OpenConnection) -> None:
         """Free the place of a connection that is closed, or about to be."""
         self._open.discard(connection)
         self._idle.pop(connection, None)
 
-    def rest(self, connection: Open) -> None:
+    def mark_idle(self, connection: OpenConnection) -> None:
         """Note that a connection has nothing to do from now on."""
         if connection in self._open:
             self._idle[connection] = None
 
-    def work(self, connection: Open) -> None:
+    def mark_busy(self, connection: OpenConnection) -> None:
         """Note that a connection has a request to answer."""
         self._idle.pop(connection, None)
 

@@ -52,15 +52,15 @@ class Guard:
         if scope["type"] == "http":
             scope["ostiary.trace_id"] = self.draw_trace_id()
             if self.tracing is None:
-                await self._exchange(scope, receive, send)
+                await self._serve_request(scope, receive, send)
             else:
-                await self._traced(self.tracing, scope, receive, send)
+                await self._serve_traced(self.tracing, scope, receive, send)
         elif scope["type"] == "lifespan":
-            await self._live(scope, receive, send)
+            await self._serve_lifespan(scope, receive, send)
         else:
             await send({"type": "websocket.close"})
 
-    async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
         traced = tracing.begin_request(scope["ostiary.trace_id"], scope["method"], scope["headers"])
 
         async def note_status(message: Message) -> None:
@@ -69,44 +69,44 @@ class Guard:
             await send(message)
 
         try:
-            await self._exchange(scope, receive, note_status)
+            await self._serve_request(scope, receive, note_status)
         finally:
             traced.end()
 
-    async def _exchange(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = read_head(scope, self.rules)
-        exchange = _Exchange(self, scope, receive, send, head)
+        context = _RequestContext(self, scope, receive, send, head)
         if head.status:
-            await exchange.refuse(head.status)
-        elif await exchange.gather():
-            answered = self.shortcut(scope) if self.shortcut and exchange.is_whole else None
+            await context.refuse(head.status)
+        elif await context.gather():
+            answer_request = self.shortcut(scope) if self.shortcut and context.is_whole else None
             try:
-                with exchange.limit:
-                    if answered is None:
-                        await self.app(scope, exchange.receive, exchange.send)
+                with context.limit:
+                    if answer_request is None:
+                        await self.app(scope, context.receive, context.send)
                     else:
-                        await exchange.answer(await answered(exchange.body))
-                if exchange.limit.cancelled_caught:
-                    await exchange.fail(trio.TooSlowError())
+                        await context.answer(await answer_request(context.body))
+                if context.limit.cancelled_caught:
+                    await context.fail(trio.TooSlowError())
             except Exception as error:
-                await exchange.fail(error)
+                await context.fail(error)
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the lifespan; an application that cannot open all it needs is not started.
 
         Servers would go on without what it could not open.
         """
-        asked = started = False
+        has_asked = has_started = False
 
-        async def note_asked() -> Message:
-            nonlocal asked
+        async def note_receive() -> Message:
+            nonlocal has_asked
             message = await receive()
-            asked = True
+            has_asked = True
             return message
 
         async def note_start(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "lifespan.startup.complete"
+            nonlocal has_started
+            has_started = has_started or message["type"] == "lifespan.startup.complete"
             await send(message)
 
         try:
@@ -116,24 +116,24 @@ class Guard:
             await send({"type": "lifespan.startup.failed", "message": message})
             return
         try:
-            await self.app(scope, note_asked, note_start)
+            await self.app(scope, note_receive, note_start)
         except Exception as error:
             where = where_raised(error)
-            if isinstance(error, CannotStart) and not started:
+            if isinstance(error, CannotStart) and not has_started:
                 self.failure = str(error)
-                await self._do_not_start(self.failure, asked, receive, send)
+                await self._do_not_start(self.failure, has_asked, receive, send)
                 return
-            if started:
+            if has_started:
                 _log.critical("the application ended", cause=type(error).__name__, where=where)
                 self.failure = "the application ended by itself; the log says why"
                 self.broken.set()
                 raise
             _log.critical("the application could not start", cause=repr(error), where=where)
             self.failure = f"the application could not start: {error}"
-            await self._do_not_start(str(error), asked, receive, send)
+            await self._do_not_start(str(error), has_asked, receive, send)
 
-    async def _do_not_start(self, message: str, asked: bool, receive: Receive, send: Send) -> None:
-        if not asked:
+    async def _do_not_start(self, message: str, has_asked: bool, receive: Receive, send: Send) -> None:
+        if not has_asked:
             await receive()  # Hypercorn minds if it is told before it asked
         await send({"type": "lifespan.startup.failed", "message": message})
 
@@ -147,7 +147,7 @@ def _draw_trace_id() -> str:
     return SystemEntropy().draw()[:16].hex()
 
 
-class _Exchange:
+class _RequestContext:
     """One request and its answer, between the server and the application."""
 
     def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send, head: Head) -> None:
@@ -160,8 +160,8 @@ class _Exchange:
         self._received_bytes = 0
         self._gathered: list[bytes] | None = [] if head.has_body else None
         self._whole = trio.Event()
-        self._answering = False
-        self._over = False
+        self._is_answering = False
+        self._is_over = False
         self.limit = trio.CancelScope()
         """Of the time in which the application must begin to answer."""
         if not head.has_body:
@@ -173,11 +173,11 @@ class _Exchange:
             return True
         with trio.move_on_after(self._rules.patience_seconds):
             while not self._whole.is_set():
-                message = await self._next()
+                message = await self._receive_piece()
                 if message["type"] == _DISCONNECT:
                     return False
                 self._gathered.append(message.get("body", b""))
-        return not self._over
+        return not self._is_over
 
     @property
     def is_whole(self) -> bool:
@@ -198,7 +198,7 @@ class _Exchange:
 
     async def receive(self) -> Message:
         """Give the application its next message: first what was gathered, then what comes."""
-        if self._over:
+        if self._is_over:
             return {"type": _DISCONNECT}
         if self._gathered is not None:
             body, self._gathered = b"".join(self._gathered), None
@@ -206,19 +206,19 @@ class _Exchange:
         if self._whole.is_set():
             return await self._receive()
         with trio.move_on_at(self._body_deadline):
-            return await self._next()
+            return await self._receive_piece()
         await self.refuse(408)
         return {"type": _DISCONNECT}
 
     async def send(self, message: Message) -> None:
         """Send what the application answers; nothing once the request was refused."""
-        if self._over:
+        if self._is_over:
             return
         if message["type"] == "http.response.start":
-            self._answering = True
+            self._is_answering = True
             self.limit.deadline = math.inf
             if not self._whole.is_set() or self._is_stopping():
-                message = self._closing(message)
+                message = self._mark_last(message)
             await self._send(message)
         elif message["type"] == "http.response.body" and not message.get("more_body", False):
             await self._finish(message)
@@ -227,11 +227,11 @@ class _Exchange:
 
     async def refuse(self, status: int) -> None:
         """Refuse the request in the documented form, as the last answer on its connection."""
-        if self._answering or self._over:
-            self._over = True
+        if self._is_answering or self._is_over:
+            self._is_over = True
             return
-        self._answering = True
-        self._over = True
+        self._is_answering = True
+        self._is_over = True
         trace_id = self._scope["ostiary.trace_id"]
         _log.info(
             "refused at the door", trace_id=trace_id, source=self._scope["ostiary.source"], status=status
@@ -239,7 +239,7 @@ class _Exchange:
         fields, body = self._rules.refusal(status, self._scope, trace_id)
         start = {"type": "http.response.start", "status": status, "headers": fields}
         with trio.CancelScope(shield=True):  # what is given up here is the request, not the answer
-            await self._send(self._closing(start))
+            await self._send(self._mark_last(start))
             await self._finish_early({"type": "http.response.body", "body": body})
 
     async def fail(self, error: Exception) -> None:
@@ -248,7 +248,7 @@ class _Exchange:
         _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
         await self.refuse(500)
 
-    async def _next(self) -> Message:
+    async def _receive_piece(self) -> Message:
         """Receive the next piece of the body, and count its bytes."""
         message = await self._receive()
         if message["type"] == "http.request":
@@ -263,10 +263,10 @@ class _Exchange:
     def _note_whole(self) -> None:
         """Note that the whole request is here: the application's time to answer begins."""
         self._whole.set()
-        if not self._answering:
+        if not self._is_answering:
             self.limit.deadline = trio.current_time() + self._rules.answer_seconds(self._scope["path"])
 
-    def _closing(self, start: Message) -> Message:
+    def _mark_last(self, start: Message) -> Message:
         """An answer's start that says it is the last on its connection. HTTP/2 has no such field."""
         if self._scope["http_version"] in ("2", "3"):
             return start

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from ostiary_net.front_door.rules import DoorRules, Fields, Scope
-from ostiary_net.front_door.source import forwarded, is_trusted, source_of
+from ostiary_net.front_door.source import is_trusted, nearest_entry, source_of
 
 __all__ = ["Head", "is_host", "read_head"]
 
@@ -121,10 +121,10 @@ def _absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
 def _believe_proxy(scope: Scope) -> int:
     """Take scheme and host from what the nearest proxy says that the client used."""
     fields: Fields = scope["headers"]
-    scheme = forwarded(value for name, value in fields if name == b"x-forwarded-proto")
+    scheme = nearest_entry(value for name, value in fields if name == b"x-forwarded-proto")
     if scheme is not None and scheme.lower() in (b"http", b"https"):
         scope["scheme"] = scheme.lower().decode("ascii")
-    host = forwarded(value for name, value in fields if name == b"x-forwarded-host")
+    host = nearest_entry(value for name, value in fields if name == b"x-forwarded-host")
     if host is not None:
         if not is_host(host):
             return 400

@@ -16,10 +16,10 @@ from hypercorn.typing import AppWrapper, ConnectionState, TaskGroup, WorkerConte
 
 from ostiary_net.front_door.connection import guard_of
 
-__all__ = ["LateProtocol", "open_protocol"]
+__all__ = ["LazyProtocol", "open_protocol"]
 
 
-class LateProtocol(ProtocolWrapper):
+class LazyProtocol(ProtocolWrapper):
     """Makes Hypercorn's protocol for HTTP/1.1 with the first bytes, and is that protocol from then on."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -40,7 +40,7 @@ class LateProtocol(ProtocolWrapper):
         brought: int = getattr(self.protocol, "keep_alive_requests", 0)
         return brought
 
-    def count(self) -> None:
+    def count_request(self) -> None:
         """Count a request that Hypercorn did not see."""
         if self._arguments is not None:
             self._requests_before += 1
@@ -75,5 +75,5 @@ def open_protocol(
 ) -> ProtocolWrapper:
     """Make the protocol for a connection of Hypercorn's server."""
     is_http_2 = alpn_protocol == "h2"  # where the server speaks first
-    wanted = ProtocolWrapper if guard_of(app) is None or is_http_2 else LateProtocol
+    wanted = ProtocolWrapper if guard_of(app) is None or is_http_2 else LazyProtocol
     return wanted(app, config, context, task_group, state, ssl, client, server, send, alpn_protocol)

@@ -37,11 +37,11 @@ class Lifeline:
         self._end.close()
 
     def tell(self) -> None:
-        """Tell the supervisor that this worker serves. Of a supervisor that has gone, `heard` tells."""
+        """Tell the supervisor that this worker serves. Of a supervisor that has gone, `hear` tells."""
         with suppress(ConnectionError):
             self._end.send(_SERVES)
 
-    async def heard(self) -> bool:
+    async def hear(self) -> bool:
         """Wait for the other end to say something. False when it has gone."""
         await trio.lowlevel.wait_readable(self._end)
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-__all__ = ["AddressError", "address_of", "listening"]
+__all__ = ["AddressError", "address_of", "open_listeners"]
 
 _BACKLOG: Final = 1_024
 _SOCKET_MODE: Final = 0o660
@@ -19,7 +19,7 @@ class AddressError(OSError):
 
 
 @contextmanager
-def listening(bind: str) -> Iterator[list[socket.socket]]:
+def open_listeners(bind: str) -> Iterator[list[socket.socket]]:
     """Open sockets that listen on `bind` for as long as the block runs.
 
     `bind` is `HOST:PORT`, `[IPv6]:PORT`, `unix:PATH`, or `fd://N` for a socket that the starting process
@@ -59,7 +59,7 @@ def _identity(bind: str) -> tuple[int, int] | None:
 def address_of(listener: socket.socket) -> str:
     """The address at which a browser on this machine finds a listener.
 
-    >>> with listening("127.0.0.1:0") as [listener]:
+    >>> with open_listeners("127.0.0.1:0") as [listener]:
     ...     address_of(listener).rpartition(":")[0]
     'http://127.0.0.1'
     """

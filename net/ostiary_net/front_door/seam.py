@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import structlog
 
-__all__ = ["EXPECTED", "HYPERCORN", "install_seam", "surprises"]
+__all__ = ["EXPECTED", "HYPERCORN", "find_surprises", "install_seam"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -58,7 +58,7 @@ def install_seam() -> bool:
     Applications without a guard are served as before. Doing it twice does no more. False where Hypercorn is
     not as expected, which the log then says.
     """
-    unexpected = surprises()
+    unexpected = find_surprises()
     if unexpected:
         _log.warning("hypercorn is not as expected; some limits of the front door are off", found=unexpected)
         return False
@@ -72,7 +72,7 @@ def install_seam() -> bool:
     return True
 
 
-def surprises() -> list[str]:
+def find_surprises() -> list[str]:
     """What differs from the Hypercorn that the subclasses were written for."""
     found = version("hypercorn")
     if not found.startswith(HYPERCORN):

@@ -26,7 +26,7 @@ from hypercorn.utils import LifespanFailureError, LifespanTimeoutError
 from ostiary_net.front_door.connections import raise_file_limit
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline
-from ostiary_net.front_door.listening import AddressError, address_of, listening
+from ostiary_net.front_door.listening import AddressError, address_of, open_listeners
 from ostiary_net.front_door.seam import install_seam
 
 __all__ = [
@@ -101,7 +101,7 @@ async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
     failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         await nursery.start(heed_signals, stop)
-        nursery.start_soon(_cancel_a_start, nursery.cancel_scope, stop, trio.Event())
+        nursery.start_soon(_cancel_start, nursery.cancel_scope, stop, trio.Event())
         try:
             await work()
         except Exception as error:
@@ -115,7 +115,7 @@ async def serve_until(
     stop: trio.Event, app: Guard, *, bind: str, graceful_seconds: float, started: Started
 ) -> None:
     """Serve on `bind` until `stop` is set, or until the application breaks, which raises `ServerFailed`."""
-    with listening(bind) as listeners:
+    with open_listeners(bind) as listeners:
         await serve_on(listeners, stop, app, graceful_seconds=graceful_seconds, started=started)
 
 
@@ -142,14 +142,14 @@ async def serve_on(
     config = _config(app, graceful_seconds)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_stop_when_broken, app, stop)
-        nursery.start_soon(_cancel_a_start, nursery.cancel_scope, stop, serving)
+        nursery.start_soon(_cancel_start, nursery.cancel_scope, stop, serving)
         try:
             await worker_serve(
                 ASGIWrapper(cast(Any, app)),
                 config,
                 sockets=Sockets(secure_sockets=[], insecure_sockets=listeners, quic_sockets=[]),
                 shutdown_trigger=partial(_wait_for_stop, stop, app, listeners, letting_in_seconds),
-                task_status=_Started(tell),
+                task_status=_StartStatus(tell),
             )
         except* (LifespanFailureError, LifespanTimeoutError) as group:
             failures = _leaves(group)
@@ -160,7 +160,7 @@ async def serve_on(
         raise ServerFailed(str(failures[0]))
 
 
-class _Started:
+class _StartStatus:
     """Trio's `task_status`, for a function that is not started in a nursery."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
@@ -211,7 +211,7 @@ async def _stop_when_broken(app: Guard, stop: trio.Event) -> None:
     stop.set()
 
 
-async def _cancel_a_start(start: trio.CancelScope, stop: trio.Event, serving: trio.Event) -> None:
+async def _cancel_start(start: trio.CancelScope, stop: trio.Event, serving: trio.Event) -> None:
     """Cancel a start that is still under way when `stop` is set.
 
     Hypercorn looks whether it is to stop only once the application has started, which may wait for its
@@ -223,7 +223,7 @@ async def _cancel_a_start(start: trio.CancelScope, stop: trio.Event, serving: tr
 
 
 async def _stop_without_parent(lifeline: Lifeline, stop: trio.Event) -> None:
-    while await lifeline.heard():
+    while await lifeline.hear():
         pass
     stop.set()
 

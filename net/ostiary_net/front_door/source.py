@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ostiary_net.front_door.rules import Network
 
-__all__ = ["LOCAL", "forwarded", "is_trusted", "source_of"]
+__all__ = ["LOCAL", "is_trusted", "nearest_entry", "source_of"]
 
 LOCAL = "local"
 """The source of a request over a Unix socket of which nothing better is known."""
@@ -56,7 +56,7 @@ def source_of(peer: str | None, forwarded_for: Sequence[bytes], trusted: Sequenc
     return source
 
 
-def forwarded(values: Iterable[bytes]) -> bytes | None:
+def nearest_entry(values: Iterable[bytes]) -> bytes | None:
     """The nearest proxy's entry in an `X-Forwarded-*` field that is a list; None where it wrote none."""
     return next(_from_the_right(values), None)
 

@@ -19,7 +19,7 @@ import structlog
 import trio
 
 from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline
-from ostiary_net.front_door.listening import AddressError, address_of, listening
+from ostiary_net.front_door.listening import AddressError, address_of, open_listeners
 from ostiary_net.front_door.serving import HARD_END_SECONDS, STOPPING
 
 __all__ = ["supervise"]
@@ -53,7 +53,7 @@ def supervise(
     `examine` is called while the address is held and before there are workers; what it raises ends it.
     """
     try:
-        with listening(bind) as listeners:
+        with open_listeners(bind) as listeners:
             # One socket a worker's address names; a host name with several addresses is served on its first.
             for spare in listeners[1:]:
                 spare.close()
@@ -145,7 +145,7 @@ class _Supervisor:
         return code
 
     async def _listen(self, lifeline: Lifeline) -> None:
-        if await lifeline.heard() and not self._ever_served:
+        if await lifeline.hear() and not self._ever_served:
             self._ever_served = True
             self._started([address_of(self._listener)])
 

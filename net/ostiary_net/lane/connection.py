@@ -28,7 +28,7 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import Request
 from ostiary_net.front_door.connection import GuardedConnection
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.late import LateProtocol
+from ostiary_net.front_door.late import LazyProtocol
 from ostiary_net.front_door.sockets import receive_some, send_at_once
 from ostiary_net.lane.deadline import SharedDeadline
 from ostiary_net.lane.exchange import LaneExchange
@@ -74,7 +74,7 @@ class LaneConnection(GuardedConnection):
         super().__init__(app, config, context, state, stream, guard)
         self._lane = lane
         self._has_left = make_has_left(stream)
-        self._late: LateProtocol
+        self._lazy_protocol: LazyProtocol
         self._parser: RequestParser
         self._reader: SocketReader | None = None
         # A worker that ends after so many requests counts in the task, where Hypercorn's timeouts are too.
@@ -89,16 +89,16 @@ class LaneConnection(GuardedConnection):
         self._held: list[bytes] = []
         self._unsent = b""
         """For the task to write."""
-        self._unmarked = 0
+        self._unmarked_requests = 0
         self._is_timed = False
         self._is_late = False
         """Whether the rest of a request did not come soon."""
-        self._handed_over = True
-        self._ended = False
-        self._said_farewell = False
+        self._is_handed_over = True
+        self._has_ended = False
+        self._has_said_close = False
 
     async def _read_data(self) -> None:
-        while not self._ended:
+        while not self._has_ended:
             try:
                 data = b""
                 if not self._is_at_rest():
@@ -111,43 +111,43 @@ class LaneConnection(GuardedConnection):
             except (trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError):
                 break
             if data:
-                self._handed_over = True
+                self._is_handed_over = True
                 await self.protocol.handle(RawData(data))
-        if self._ended:
+        if self._has_ended:
             await self.protocol.handle(RawData(b""))
         await self.protocol.handle(Closed())
 
     async def _receive(self) -> bytes:
-        """Read the next bytes; none, with `_ended` set, where the client sends no more."""
+        """Read the next bytes; none, with `_has_ended` set, where the client sends no more."""
         if self.config.read_timeout:
             with trio.fail_after(self.config.read_timeout):
                 data = await receive_some(self.stream)
         else:
             data = await receive_some(self.stream)
-        self._ended = not data
+        self._has_ended = not data
         return data
 
     def _is_at_rest(self) -> bool:
         """Whether h11 waits for a request of which it has seen nothing yet."""
-        if not self._handed_over:
+        if not self._is_handed_over:
             return True
-        if not isinstance(self.protocol, LateProtocol):
+        if not isinstance(self.protocol, LazyProtocol):
             return False  # HTTP/2
-        self._late = self.protocol
-        if self._late.is_silent:
-            self._parser = RequestParser(self._lane.heads, self._late.client)
-            self._handed_over = False
+        self._lazy_protocol = self.protocol
+        if self._lazy_protocol.is_silent:
+            self._parser = RequestParser(self._lane.heads, self._lazy_protocol.client)
+            self._is_handed_over = False
             return True
-        protocol = self._late.protocol
+        protocol = self._lazy_protocol.protocol
         if not isinstance(protocol, H11Protocol) or not isinstance(protocol.connection, h11.Connection):
             return False
         connection = protocol.connection
-        self._handed_over = (
+        self._is_handed_over = (
             connection.our_state is not h11.IDLE
             or connection.their_state is not h11.IDLE
             or connection.trailing_data != (b"", False)
         )
-        return not self._handed_over
+        return not self._is_handed_over
 
     async def _answer_plain_requests(self, data: bytes) -> bytes:
         """Answer plain requests, `data` first, until other bytes come; return those, or none."""
@@ -164,9 +164,9 @@ class LaneConnection(GuardedConnection):
                 self._reading = None
             else:
                 await self._wait(need)
-            for _ in range(self._unmarked):
+            for _ in range(self._unmarked_requests):
                 await self.context.mark_request()
-            self._unmarked = 0
+            self._unmarked_requests = 0
         self._is_late = False
         return self._parser.take_unread()
 
@@ -175,7 +175,9 @@ class LaneConnection(GuardedConnection):
         parser = self._parser
         while self._exchange is None and not self._unsent:
             # The last request that a connection may bring is Hypercorn's, which then says `close`.
-            is_last = parser.has_unread and self._late.requests + 1 >= self.config.keep_alive_max_requests
+            is_last = (
+                parser.has_unread and self._lazy_protocol.requests + 1 >= self.config.keep_alive_max_requests
+            )
             event = Need.HANDOVER if is_last else parser.next_event()
             if isinstance(event, Request):
                 self._end_timing()
@@ -183,11 +185,11 @@ class LaneConnection(GuardedConnection):
                 continue
             if not self._send_held():
                 break
-            if event is Need.HANDOVER or self._ended or self._is_late:
+            if event is Need.HANDOVER or self._has_ended or self._is_late:
                 self._end_timing()
                 return Need.HANDOVER
             if parser.has_head:
-                self._watch.busy()  # a request has begun, and a stop lets it finish
+                self._watch.mark_busy()  # a request has begun, and a stop lets it finish
             if parser.has_unread and not self._is_timed:
                 self._is_timed = True
                 self._lane.deadline.begin(self._expire)
@@ -195,7 +197,7 @@ class LaneConnection(GuardedConnection):
         return None
 
     def _begin(self, request: Request) -> None:
-        self._watch.busy()
+        self._watch.mark_busy()
         exchange = LaneExchange(self._lane.service, request, self._deliver)
         answer = exchange.begin(self._has_left)
         if answer is None:
@@ -205,11 +207,11 @@ class LaneConnection(GuardedConnection):
 
     def _hold(self, answer: Answer) -> None:
         """Hold an answer back, to send it with those to the requests behind it that are there already."""
-        self._late.count()
-        self._unmarked += self.context.max_requests is not None
-        self._said_farewell = self.context.terminated.is_set()
-        self._held.append(self._lane.writer.write(answer, is_last=self._said_farewell))
-        if self._said_farewell or sum(map(len, self._held)) > _MOST_HELD_BYTES:
+        self._lazy_protocol.count_request()
+        self._unmarked_requests += self.context.max_requests is not None
+        self._has_said_close = self.context.terminated.is_set()
+        self._held.append(self._lane.writer.write(answer, is_last=self._has_said_close))
+        if self._has_said_close or sum(map(len, self._held)) > _MOST_HELD_BYTES:
             self._send_held()
 
     def _send_held(self) -> bool:
@@ -224,9 +226,9 @@ class LaneConnection(GuardedConnection):
 
     def _note_sent(self) -> None:
         """Note that the connection is idle again, or over. Raises `ClosedResourceError`."""
-        if self._said_farewell:
+        if self._has_said_close:
             raise trio.ClosedResourceError("the server stops")
-        self._watch.idle()
+        self._watch.mark_idle()
 
     # --- what happens while the connection's task waits
 
@@ -237,7 +239,7 @@ class LaneConnection(GuardedConnection):
 
     def receive(self, data: bytes) -> None:
         """Take the next bytes from the reader; none where the client sends no more."""
-        self._ended = not data
+        self._has_ended = not data
         self._parser.feed(data)
         self._go_on()
 

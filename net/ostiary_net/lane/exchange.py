@@ -47,7 +47,7 @@ class LaneExchange:
         except TurnFailed as failure:
             return self._end(service.fail(self._pending, failure))
         except Exception as error:
-            return self._end(self._refuse(error))
+            return self._end(self._answer_fault(error))
         return None
 
     def leave(self) -> None:
@@ -63,10 +63,10 @@ class LaneExchange:
         except TurnFailed as failure:
             answer = self._service.fail(self._pending, failure)
         except Exception as error:
-            answer = self._refuse(error)
+            answer = self._answer_fault(error)
         self._deliver(self._end(answer))
 
-    def _refuse(self, error: Exception) -> Answer:
+    def _answer_fault(self, error: Exception) -> Answer:
         """Log an error that must not happen, and return the 500 that answers it."""
         where = where_raised(error)
         _log.error("unexpected error", trace_id=self._trace_id, cause=type(error).__name__, where=where)

@@ -11,11 +11,11 @@ import structlog
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.turns.service import Service
 
-__all__ = ["KEPT", "open_lane"]
+__all__ = ["EXPECTED_ATTRIBUTES", "open_lane"]
 
 _log = structlog.get_logger("ostiary")
 
-KEPT: Final = {
+EXPECTED_ATTRIBUTES: Final = {
     "hypercorn.protocol:ProtocolWrapper": ("protocol", "ssl", "client"),
     "hypercorn.protocol.h11:H11Protocol": ("connection", "keep_alive_requests"),
     "hypercorn.trio.worker_context:WorkerContext": ("max_requests", "terminated"),
@@ -39,7 +39,10 @@ def open_lane(guard: Guard, service: Service) -> bool:
     False where Hypercorn is not as expected, which the log then says: the plain door serves everything.
     """
     missing = [
-        f"{name}.{kept}" for name, all_kept in KEPT.items() for kept in all_kept if not _keeps(name, kept)
+        f"{name}.{attribute}"
+        for name, attributes in EXPECTED_ATTRIBUTES.items()
+        for attribute in attributes
+        if not _has_attribute(name, attribute)
     ]
     if missing:
         _log.warning("hypercorn is not as expected; the token lane stays closed", missing=missing)
@@ -75,7 +78,7 @@ def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
     return open_connection
 
 
-def _keeps(name: str, attribute: str) -> bool:
+def _has_attribute(name: str, attribute: str) -> bool:
     """Whether objects of a class get an attribute of this name when they are made."""
     module, _, class_name = name.partition(":")
     try:

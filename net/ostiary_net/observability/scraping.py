@@ -15,7 +15,7 @@ import h11
 import trio
 
 from ostiary_net.front_door.lifeline import WORKER
-from ostiary_net.front_door.listening import AddressError, listening
+from ostiary_net.front_door.listening import AddressError, open_listeners
 from ostiary_net.observability.metrics import CONTENT_TYPE, Metrics
 
 __all__ = ["metrics_listeners", "serve_metrics"]
@@ -36,7 +36,7 @@ def metrics_listeners(
     number = int(port) and int(port) + int(environment.get(WORKER, "0"))
     if number > 65_535:
         raise AddressError(f"cannot listen on {host}:{number}: there is no such port")
-    with listening(f"{host}:{number}") as listeners:
+    with open_listeners(f"{host}:{number}") as listeners:
         yield listeners
 
 

@@ -262,9 +262,9 @@ async def test_a_place_is_counted_once_whatever_happens_to_it() -> None:
     connections, first, second = Connections(1), RawKey(), RawKey()
     assert connections.admit(first)
     assert not connections.admit(second)
-    connections.rest(first)
+    connections.mark_idle(first)
     assert connections.admit(second)
     assert first.aborted
-    connections.rest(first)
+    connections.mark_idle(first)
     connections.leave(first)
     assert len(connections) == 1

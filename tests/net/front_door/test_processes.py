@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ostiary_net.front_door.lifeline import VARIABLE, Lifeline
-from ostiary_net.front_door.listening import AddressError, address_of, listening
+from ostiary_net.front_door.listening import AddressError, address_of, open_listeners
 
 ROOT = Path(__file__).parents[3]
 GET = b"GET / HTTP/1.1\r\nHost: door\r\nConnection: close\r\n\r\n"
@@ -53,7 +53,7 @@ def test_a_signal_ends_a_server_with_0(start: Start, kind: str, how: signal.Sign
 
 
 def test_a_worker_that_serves_once_its_parent_has_gone_ends_without_a_word() -> None:
-    with listening("127.0.0.1:0") as [listener]:
+    with open_listeners("127.0.0.1:0") as [listener]:
         ours, its = socket.socketpair()
         ours.close()
         worker = subprocess.run(
@@ -73,7 +73,7 @@ async def test_a_parent_that_has_gone_is_told_nothing_and_heard_of() -> None:
     ours.close()
     with Lifeline(its) as lifeline:
         lifeline.tell()
-        assert not await lifeline.heard()
+        assert not await lifeline.hear()
 
 
 def test_a_server_that_does_not_come_to_its_end_ends_itself(start: Start) -> None:
@@ -91,7 +91,7 @@ def test_a_server_that_cannot_start_says_why(start: Start) -> None:
 
 
 def test_an_address_in_use_is_said_in_one_line(start: Start) -> None:
-    with listening("127.0.0.1:0") as [taken]:
+    with open_listeners("127.0.0.1:0") as [taken]:
         bind = f"127.0.0.1:{taken.getsockname()[1]}"
         for how in ("serve", "supervise"):
             server = start(how, bind)
@@ -153,7 +153,7 @@ def test_a_supervisor_whose_workers_cannot_start_gives_up(start: Start) -> None:
 
 
 def test_plain_hypercorn_is_free_of_the_faults() -> None:
-    with listening("127.0.0.1:0") as [listener]:
+    with open_listeners("127.0.0.1:0") as [listener]:
         os.set_inheritable(listener.fileno(), True)
         port = listener.getsockname()[1]
         argv = ["--worker-class", "trio", "--bind", f"fd://{listener.fileno()}", "--workers", "0"]
@@ -189,14 +189,14 @@ def test_plain_hypercorn_is_free_of_the_faults() -> None:
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "127.0.0.1:x", "fd://0", "fd://x", "unix:/no/such/folder/s"])
 def test_an_address_that_is_none_is_refused(bind: str) -> None:
-    with pytest.raises(AddressError, match="cannot listen on"), listening(bind):
+    with pytest.raises(AddressError, match="cannot listen on"), open_listeners(bind):
         pass
 
 
 def test_a_unix_socket_is_made_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "door"
     for _ in range(2):
-        with listening(f"unix:{path}") as [listener]:
+        with open_listeners(f"unix:{path}") as [listener]:
             assert address_of(listener) == f"unix:{path}"
     assert not path.exists()
 

@@ -11,7 +11,7 @@ from hypercorn.trio import serve as hypercorn_serve
 from ostiary_net.front_door import seam
 from ostiary_net.front_door.guard import guard
 from ostiary_net.front_door.rules import DoorRules
-from ostiary_net.front_door.seam import EXPECTED, install_seam, surprises
+from ostiary_net.front_door.seam import EXPECTED, find_surprises, install_seam
 from ostiary_net.front_door.serving import ServerFailed, serve_until
 from tests.net.front_door.conftest import OpenDoor, Peer, Way, bare_app
 
@@ -31,7 +31,7 @@ def stock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_hypercorn_installed_is_the_one_that_was_read() -> None:
-    assert surprises() == []
+    assert find_surprises() == []
 
 
 @pytest.mark.usefixtures("stock")
@@ -50,7 +50,7 @@ def test_whatever_hypercorn_changes_is_noticed_and_then_nothing_is_replaced(
 
 def test_another_version_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seam, "version", lambda name: "0.19.0")
-    assert surprises() == ["version 0.19.0"]
+    assert find_surprises() == ["version 0.19.0"]
 
 
 def test_doing_it_twice_does_no_more() -> None:

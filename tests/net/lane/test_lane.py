@@ -397,11 +397,11 @@ def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(ope
     assert asked == ["/api/oauth2/introspect"]
 
 
-@pytest.mark.parametrize("name", opening.KEPT)
+@pytest.mark.parametrize("name", opening.EXPECTED_ATTRIBUTES)
 def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
     opened: Door, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(opening.KEPT, name, ("something_else",))
+    monkeypatch.setitem(opening.EXPECTED_ATTRIBUTES, name, ("something_else",))
 
     async def main() -> bool:
         async with opened(lane=False) as door:

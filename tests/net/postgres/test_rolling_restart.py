@@ -18,7 +18,7 @@ import trio
 
 from fuzz.crashes.line import Line, Lost
 from fuzz.crashes.server import ADMIN_PASSWORD, Server
-from ostiary_net.front_door.listening import listening
+from ostiary_net.front_door.listening import open_listeners
 from tests.net.postgres.authorizing import Desk, Pair
 from tests.net.postgres.cluster import Cluster, running_cluster
 
@@ -123,7 +123,7 @@ async def test_a_rolling_restart_of_four_instances_under_load_loses_no_request(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ExitStack() as stack:
-        [listener] = stack.enter_context(listening("127.0.0.1:0"))
+        [listener] = stack.enter_context(open_listeners("127.0.0.1:0"))
         descriptor = os.dup(listener.fileno())
         stack.callback(os.close, descriptor)
 

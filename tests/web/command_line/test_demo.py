@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ostiary_net.front_door.listening import AddressError, listening
+from ostiary_net.front_door.listening import AddressError, open_listeners
 
 PATIENCE_SECONDS = 60
 
@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 60
 def has_ipv6() -> bool:
     """Whether this machine has the loopback address of IPv6."""
     try:
-        with listening("[::1]:0"):
+        with open_listeners("[::1]:0"):
             return True
     except AddressError:
         return False
@@ -86,7 +86,7 @@ def test_the_shop_is_for_this_machine_as_well() -> None:
 
 def test_a_unix_socket_is_refused_as_no_browser_opens_one_and_left_to_whoever_has_it(tmp_path: Path) -> None:
     path = tmp_path / "door"
-    with listening(f"unix:{path}"):
+    with open_listeners(f"unix:{path}"):
         with started(bind=f"unix:{path}") as process:
             assert "no browser opens a Unix socket" in refusal(process)
         assert path.exists()
@@ -103,12 +103,12 @@ def test_every_address_of_the_loopback_is_served(bind: str) -> None:
 
 def test_a_socket_that_is_handed_over_is_judged_by_its_own_address() -> None:
     with (
-        listening("127.0.0.1:0") as [local],
+        open_listeners("127.0.0.1:0") as [local],
         started(bind=f"fd://{local.fileno()}", inherited=local) as process,
     ):
         assert httpx.get(address_served(process) + "/readyz").status_code == 200
     with (
-        listening("0.0.0.0:0") as [open_to_all],
+        open_listeners("0.0.0.0:0") as [open_to_all],
         started(bind=f"fd://{open_to_all.fileno()}", inherited=open_to_all) as process,
     ):
         assert "passwords are known to everybody" in refusal(process)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from ostiary_net.front_door.listening import listening
+from ostiary_net.front_door.listening import open_listeners
 from tests.web.command_line.machine import Machine
 
 PATIENCE_SECONDS = 60
@@ -46,7 +46,7 @@ def test_no_request_is_lost_while_one_process_follows_another(tmp_path: Path) ->
     answered: list[int] = []
     lost: list[str] = []
     over = threading.Event()
-    with listening("127.0.0.1:0") as [listener]:
+    with open_listeners("127.0.0.1:0") as [listener]:
         port = listener.getsockname()[1]
         descriptor = os.dup(listener.fileno())
         os.set_inheritable(descriptor, True)

@@ -17,7 +17,7 @@ import httpx
 import trio
 
 from ostiary_net.front_door import AddressError, guard
-from ostiary_net.front_door.listening import address_of, listening
+from ostiary_net.front_door.listening import address_of, open_listeners
 from ostiary_net.front_door.serving import heed_signals, serve_on
 from ostiary_web.app import Backing
 from ostiary_web.database import SQLiteFile
@@ -62,7 +62,7 @@ def _listening_here(bind: str) -> Iterator[list[socket.socket]]:
     """As `listening`, for this machine alone; what a name or a descriptor stands for, its sockets tell."""
     if bind.startswith("unix:"):  # not opened first: that would take the place of a server that has it
         raise _refused(bind, "no browser opens a Unix socket")
-    with listening(bind) as listeners:
+    with open_listeners(bind) as listeners:
         if not all(map(_is_loopback, listeners)):
             why = "the demonstration's passwords are known to everybody, and others would reach it there"
             raise _refused(bind, why)
