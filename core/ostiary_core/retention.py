@@ -114,7 +114,11 @@ def find_expired(
     policy: Policy,
     limit: int,
 ) -> ExpiredBatch:
-    """Find expired records of one kind among `records`; `sessions` are the identifiers that exist."""
+    """Find up to `limit` of the `records` of one kind that the rules may let go of at `now`.
+
+    For a store that can do no more than list its records; `sessions` are the identifiers of all sessions that
+    there are. Each identifier is for a `RecordLapsed`, which looks at the record again.
+    """
     found = [record.key.id for record in records if _is_expired(record, kind, sessions, now, policy)]
     return ExpiredBatch(tuple(found[:limit]))
 
