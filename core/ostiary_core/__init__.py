@@ -11,7 +11,6 @@ What is named here and in these packages is for embedders (docs/embedding.md); e
 """
 
 from ostiary_core.decide import decide, keys, take_turn
-from ostiary_core.history.session_history import EndingQuery, SessionHistory, find_inherited_ending
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import Fetch, NotLoaded, Snapshot, load
 from ostiary_core.model.arrival import Arrival
@@ -74,6 +73,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.retention import Expirable, ExpiredBatch, find_expired
 from ostiary_core.storage.json_codec import entry_from_text, identifier_text, record_from_text, to_text
 from ostiary_core.storage.listing import Listing, ListingStore, Page
+from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
 from ostiary_core.storage.store import LostRace, MemoryStore, Store, net_changes, retry_lost_races
 
 __all__ = [

@@ -20,8 +20,8 @@ from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door.listening import AddressError
 from ostiary_net.front_door.rules import Receive, Scope, Send
+from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.scraping import metrics_listeners, serve_metrics
 from ostiary_net.runtime.clock import Clock, SystemClock
 from ostiary_net.runtime.entropy import EntropySource, SystemEntropy
 from ostiary_net.runtime.files import Files

@@ -17,8 +17,8 @@ import trio
 from ostiary_net.front_door import AddressError, ServerFailed, supervise, until_signal
 from ostiary_net.front_door import serve as serve_http
 from ostiary_net.front_door.lifeline import WORKER
+from ostiary_net.front_door.scraping import metrics_listeners
 from ostiary_net.lane import open_lane
-from ostiary_net.observability.scraping import metrics_listeners
 from ostiary_web.app import Backing, open_backing
 from ostiary_web.commands import (
     audit,

@@ -13,6 +13,7 @@ from ostiary_core.clients.client_fields import (
     ClientFields,
     read_client_fields,
 )
+from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.events import (
     Caller,
     ClientChanged,
@@ -39,7 +40,6 @@ from ostiary_core.model.decision import (
     Update,
     refused,
 )
-from ostiary_core.model.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType, revised

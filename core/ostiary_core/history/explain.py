@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
@@ -24,6 +23,7 @@ from ostiary_core.model.records import Client, Session, User
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import inherited_ending
 from ostiary_core.oauth.session import SessionState
+from ostiary_core.storage.session_history import SessionHistory
 
 __all__ = ["Explanation", "NearMisses", "Step", "StepKind", "explain", "is_of_a_spent_token"]
 

@@ -16,12 +16,12 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
-from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
 from ostiary_core.model.records import Client, Role, SessionKind, User
+from ostiary_core.storage.session_history import SessionHistory
 
 __all__ = [
     "AUDIT",

@@ -11,12 +11,6 @@ from typing import Any, Final, Protocol, TypeVar
 
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.events import Event
-from ostiary_core.history.session_history import (
-    EndingQuery,
-    SessionHistory,
-    find_inherited_ending,
-    history_keys,
-)
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
@@ -27,6 +21,12 @@ from ostiary_core.model.records import Identifier, Key, Record, Session, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, find_expired
 from ostiary_core.storage.listing import USES, Listing, Page
 from ostiary_core.storage.memory_listing import items_after_in_memory, page_in_memory
+from ostiary_core.storage.session_history import (
+    EndingQuery,
+    SessionHistory,
+    find_inherited_ending,
+    history_keys,
+)
 
 __all__ = ["LostRace", "MemoryStore", "Store", "net_changes", "retry_lost_races"]
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.events import (
     Caller,
     Operator,
@@ -38,7 +39,6 @@ from ostiary_core.model.decision import (
     Update,
     refused,
 )
-from ostiary_core.model.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.model.fields import FieldReader
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.instant import Instant

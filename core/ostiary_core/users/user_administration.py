@@ -12,6 +12,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 
 from typing import Any
 
+from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.events import (
     Caller,
     Operator,
@@ -41,7 +42,6 @@ from ostiary_core.model.decision import (
     UserKnown,
     refused,
 )
-from ostiary_core.model.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.model.identifiers import names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission

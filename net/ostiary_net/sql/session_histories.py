@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from ostiary_core.history.session_history import (
+from ostiary_core.loading.keys import Keys
+from ostiary_core.loading.snapshot import Fetch, load
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.storage.session_history import (
     EndingQuery,
     SessionHistory,
     find_inherited_ending,
     history_keys,
 )
-from ostiary_core.loading.keys import Keys
-from ostiary_core.loading.snapshot import Fetch, load
-from ostiary_core.model.audit import AuditEntry
 from ostiary_net.sql.columns import ENTRIES, SQLValue
 from ostiary_net.sql.paging import Execute
 

@@ -9,7 +9,6 @@ from typing import ClassVar, Final, NamedTuple, Self, TypeVar
 
 from ostiary_core.decide import READ_ONLY, keys, take_turn
 from ostiary_core.events import Event
-from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.loading.snapshot import Fetch, load
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Decision
@@ -18,6 +17,7 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.retention import Expirable, ExpiredBatch
 from ostiary_core.storage.listing import Listing, Page
+from ostiary_core.storage.session_history import SessionHistory
 from ostiary_net.sql.columns import ENTRIES, TABLES, row_codec
 from ostiary_net.sql.last_uses import read_last_used
 from ostiary_net.sql.paging import Dialect, Execute, Pager

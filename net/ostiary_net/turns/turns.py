@@ -13,11 +13,11 @@ import trio
 
 from ostiary_core.decide import READ_ONLY
 from ostiary_core.events import Event
-from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import Listing, ListingStore, Page
+from ostiary_core.storage.session_history import SessionHistory
 from ostiary_core.storage.store import Store, retry_lost_races
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.observability.request_log import RequestLog
@@ -25,6 +25,7 @@ from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.clock import Clock
 from ostiary_net.runtime.departures import HAS_LEFT, HasLeft
 from ostiary_net.runtime.threads import RunSync, run_inline
+from ostiary_net.turns.checkpointing import Checkpointing
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.turns.turn_queue import (
     MOST_EVENTS_A_TURN,
@@ -35,7 +36,6 @@ from ostiary_net.turns.turn_queue import (
     make_failure,
 )
 from ostiary_net.turns.turn_taking import take_turns_in_steps, take_whole_turns
-from ostiary_net.upkeep.checkpointing import Checkpointing
 
 __all__ = ["Question", "TurnFailed", "Turns", "open_turns"]
 

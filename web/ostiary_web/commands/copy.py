@@ -38,7 +38,7 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     import psycopg
 
     from ostiary_net.postgres import PostgreSQLStore
-    from ostiary_net.sql.copying import CopyError, copy_records
+    from ostiary_net.upkeep.copying import CopyError, copy_records
 
     def tell(name: str, number: int) -> None:
         if not printer.for_scripts:

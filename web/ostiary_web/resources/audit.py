@@ -5,7 +5,6 @@ from typing import Final
 from quart import Blueprint, Response
 
 from ostiary_core.history.explain import explain, is_of_a_spent_token
-from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.model.audit import NOT_KEPT, AuditEntry
 from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
@@ -13,6 +12,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
+from ostiary_core.storage.session_history import SessionHistory
 from ostiary_web.life_record import life_record, names_of
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Field, Kind, Listed, Words, as_they_are

@@ -7,7 +7,6 @@ from quart import Blueprint, Response, request
 
 from ostiary_core.history.explain import Step, explain
 from ostiary_core.history.history_texts import near_misses_text, step_text
-from ostiary_core.history.session_history import SessionHistory
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.language import Language
 from ostiary_core.model.audit import AuditEntry
@@ -18,6 +17,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, USERS, Listing, ListingStore
+from ostiary_core.storage.session_history import SessionHistory
 from ostiary_web.life_record import names_of
 from ostiary_web.pages.addresses import see_other
 from ostiary_web.pages.administration.admission import admitted
