@@ -44,7 +44,7 @@ async def test_a_store_that_keeps_nothing_is_not_ready(served: Served) -> None:
 async def test_a_file_that_became_read_only_is_not_ready(served: Served, tmp_path: Path) -> None:
     held = apsw.Connection(str(tmp_path / "ostiary.db"))
     held.set_busy_timeout(0)
-    served.store._writer._connected().set_busy_timeout(1)
+    served.store._writer._open_connection().set_busy_timeout(1)
     held.execute("BEGIN IMMEDIATE")
     try:
         refused(await served.api().get("/readyz"), 503, "A0503")
