@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from inspect import getattr_static
 from typing import Any
 from unittest.mock import patch
 
@@ -22,8 +23,9 @@ def placed(owner: Any, name: str, substitute: Any) -> Any:
 
 
 def method(owner: Any, name: str, wrap: Callable[[Original], Original]) -> Callable[[], Any]:
-    """A plant that puts `wrap(original)` in the place of a method, or of a module's function."""
-    return lambda: placed(owner, name, wrap(vars(owner)[name]))
+    """A plant that puts `wrap(original)` in the place of a function of a class, inherited or not, or of a
+    module."""
+    return lambda: placed(owner, name, wrap(getattr_static(owner, name)))
 
 
 def function(where: str, substitute: Any) -> Callable[[], Any]:
