@@ -23,8 +23,7 @@ def placed(owner: Any, name: str, substitute: Any) -> Any:
 
 
 def method(owner: Any, name: str, wrap: Callable[[Original], Original]) -> Callable[[], Any]:
-    """A plant that puts `wrap(original)` in the place of a function of a class, inherited or not, or of a
-    module."""
+    """A plant that wraps a function of a class, inherited or not, or of a module."""
     return lambda: placed(owner, name, wrap(getattr_static(owner, name)))
 
 
