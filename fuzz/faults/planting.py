@@ -38,11 +38,7 @@ def replaced(module: str, name: str, substitute: Callable[..., Any]) -> Iterator
     """`name` of a module of the core is something else for a while, in the core and to whoever drives it."""
     original = vars(_module(module))[name]
     with ExitStack() as stack:
-        for each in [
-            one
-            for key, one in sys.modules.items()
-            if key.startswith(("ostiary_core", "fuzz.driver", "fuzz.watch"))
-        ]:
+        for each in [one for key, one in sys.modules.items() if key.startswith(WHERE)]:
             for bound, value in list(vars(each).items()):
                 if value is original:
                     stack.enter_context(patch.object(each, bound, substitute))

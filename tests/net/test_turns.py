@@ -21,11 +21,20 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_net.observability.request_log import RequestLog
 from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN
 from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
-from tests.net.rooms import BreakingStore, Gate, HandClock, PlainStore, SeededEntropy, origin, registered
+from tests.net.rooms import (
+    START,
+    BreakingStore,
+    Gate,
+    HandClock,
+    PlainStore,
+    SeededEntropy,
+    origin,
+    registered,
+)
 
 T = TypeVar("T")
 
@@ -199,6 +208,33 @@ async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_ra
     async with open_turns(store, HandClock(), run_inline) as turns:
         leaver = turns.submit(registered("leaver"), None, lambda _: None)
     assert store.attempts == 1
+
+
+async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -> None:
+    class Unheard(PlainStore):
+        """Once, an event comes while a turn without callers is being committed, which nobody hears of."""
+
+        has_failed = False
+
+        def turn_of(self, choose_events: ChooseEvents, now: Instant) -> list[Decision]:
+            if not self.has_failed:
+                self.has_failed = True
+                leaver.leave()
+                assert choose_events() == ([], [])
+                turns.submit(registered("comer"), None, answers.append)
+                assert choose_events() == ([], [])
+                raise CommitUnknown("no answer")
+            return self.turn(*choose_events(), now)
+
+        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+            return super().turn(events, START)
+
+    store, answers = Unheard(), list[outcome.Outcome[Decision]]()
+    async with open_turns(store, HandClock(), run_inline) as turns:
+        leaver = turns.submit(registered("leaver"), None, answers.append)
+        await wait_all_tasks_blocked()
+    assert kept(store) == {"comer"}
+    assert [isinstance(answer, outcome.Value) for answer in answers] == [True]
 
 
 async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> None:

@@ -138,6 +138,7 @@ class TurnQueue:
         """Set when there is somebody to watch over again, where nobody was."""
         self._batch: list[QueuedEvent] = []
         self._left_out: list[QueuedEvent] = []
+        self._has_chosen = False
         self._suspects = 0
         """How many of the next events were in a turn that failed, and are taken each alone."""
         self._suspected_until = 0.0
@@ -221,7 +222,8 @@ class TurnQueue:
         A store may ask in its own thread, while nobody else touches the batch.
         """
         batch = self._batch
-        if not batch:
+        if not self._has_chosen:
+            self._has_chosen = True
             most_events = 1 if self._suspects else self._most_events
             while self._waiting and len(batch) < most_events:
                 batch.append(self._waiting.popleft())
@@ -240,11 +242,11 @@ class TurnQueue:
             return
         is_alone = self._suspects > 0
         began, began_at = time.perf_counter(), self._clock.current_time()
-        self._batch, self._left_out = [], []
+        self._batch, self._left_out, self._has_chosen = [], [], False
         try:
             decisions = await self._take_turn(self._choose)
         except Exception as cause:
-            if not self._batch:  # it could not even begin
+            if not self._has_chosen:  # it could not even begin
                 self._choose()
             self._fail(cause, began_at)
         else:
