@@ -7,12 +7,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fuzz import campaign, corpus, explore, report, selftest, trace
-from fuzz.crashes import command as crashes
-from fuzz.driver import with_more_scopes
-from fuzz.options import at_least, read_file
 from fuzz.parsers import command as parsers
-from fuzz.races import command as races
+from fuzz.processes import crash_command as crashes
+from fuzz.processes import races_command as races
+from fuzz.rules import corpus, report, selftest, trace
+from fuzz.rules import exploration as explore
+from fuzz.rules import sequences as campaign
+from fuzz.shared.core_events import with_more_scopes
+from fuzz.shared.options import at_least, read_file
 from fuzz.simulation import command as simulation
 
 __all__ = ["main"]

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from fuzz.state_tables import STATE_TABLES, Transition
+from fuzz.shared.state_tables import STATE_TABLES, Transition
 from tests.reference_pages import reference_pages
 from tests.rows.proofs import Proof, collected_proofs, unproved
 from tests.rows.specification import TABLES
@@ -62,7 +62,7 @@ def states_page() -> str:
 def _states_lines() -> Iterator[str]:
     yield "# State machines"
     yield ""
-    yield _GENERATED.format(source="`fuzz.state_tables`")
+    yield _GENERATED.format(source="`fuzz.shared.state_tables`")
     yield ""
     yield "A state that only time or an ending from above leads to is not stored: it is computed from the"
     yield "record, the time, and the epochs of its user, client and consent (`state_of`)."
@@ -95,8 +95,8 @@ def _machine(title: str, transitions: Iterable[Transition]) -> Iterator[str]:
 def pages(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> dict[str, str]:
     """The generated pages by file name."""
     made = {"rows.md": rows_page(proofs), "states.md": states_page(), "permissions.md": permissions_page()}
-    if find_spec("fuzz") is not None and find_spec("fuzz.document") is not None:
-        made["invariants.md"] = import_module("fuzz.document").invariants_page()
+    if find_spec("fuzz") is not None and find_spec("fuzz.rules.document") is not None:
+        made["invariants.md"] = import_module("fuzz.rules.document").invariants_page()
     return made | reference_pages()
 
 

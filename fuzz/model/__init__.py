@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Final
 
-from fuzz.calls import Answer, Call, Said, Verb
 from fuzz.model import accounts, administration, clients, consent_page, roles, token_service
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, User, Verdict, refused
+from fuzz.shared.calls import Answer, Call, Said, Verb
 
 __all__ = ["Model", "Realm", "User", "Verdict"]
 

@@ -1,6 +1,5 @@
 """What must be answered to people about their own accounts."""
 
-from fuzz.calls import Answer, Call, Said
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     DAY_MS,
@@ -19,6 +18,7 @@ from fuzz.model.records import (
     Verdict,
     refused,
 )
+from fuzz.shared.calls import Answer, Call, Said
 
 
 def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -1,9 +1,9 @@
 """What must be answered to administrators of accounts and sessions."""
 
-from fuzz.calls import Answer, Call, Said
 from fuzz.model.permissions import allowed_by, barred, is_super, lacks
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, User, Verdict, known, refused
+from fuzz.shared.calls import Answer, Call, Said
 
 
 def target(realm: Realm, call: Call, now: int) -> User | Verdict:

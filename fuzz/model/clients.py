@@ -1,9 +1,9 @@
 """What must be answered to administrators of clients."""
 
-from fuzz.calls import Answer, Call, Said
 from fuzz.model.permissions import barred
 from fuzz.model.realm import Realm
 from fuzz.model.records import BUILT_IN, DONE, SECOND_MS, Client, Verdict, refused
+from fuzz.shared.calls import Answer, Call, Said
 
 
 def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -1,6 +1,5 @@
 """What must be answered at the consent page."""
 
-from fuzz.calls import Answer, Call, Said
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     BASE64URL,
@@ -14,6 +13,7 @@ from fuzz.model.records import (
     redirected,
     refused,
 )
+from fuzz.shared.calls import Answer, Call, Said
 
 
 def examined(realm: Realm, call: Call, now: int) -> tuple[User, Client, frozenset[str]] | Verdict:

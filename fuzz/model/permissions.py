@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from fuzz.calls import Call, Verb
 from fuzz.model.realm import Realm
 from fuzz.model.records import NOT_SIGNED_IN, SUPER_ADMINISTRATOR, Verdict, refused
+from fuzz.shared.calls import Call, Verb
 
 PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.REGISTER_USER: "iam.user.create",

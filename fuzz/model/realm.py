@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from fuzz.calls import Answer, Call, Said
 from fuzz.model.records import (
     BASE64URL,
     GRACE_MS,
@@ -17,6 +16,7 @@ from fuzz.model.records import (
     Verdict,
     refused,
 )
+from fuzz.shared.calls import Answer, Call, Said
 
 __all__ = ["Realm"]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from fuzz.calls import Answer, Said, refusal
+from fuzz.shared.calls import Answer, Said, refusal
 
 SECOND_MS: Final = 1_000
 CODE_MS: Final = 300 * SECOND_MS

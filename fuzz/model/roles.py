@@ -1,9 +1,9 @@
 """What must be answered to administrators of roles."""
 
-from fuzz.calls import Answer, Call, Said
 from fuzz.model.permissions import barred, lacks
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Verdict, refused
+from fuzz.shared.calls import Answer, Call, Said
 
 
 def role_known(permissions: frozenset[str], clause: str) -> Verdict:

@@ -3,7 +3,6 @@
 import hashlib
 from base64 import urlsafe_b64encode
 
-from fuzz.calls import Answer, Call, Said
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
     CODE_MS,
@@ -18,6 +17,7 @@ from fuzz.model.records import (
     Verdict,
     refused,
 )
+from fuzz.shared.calls import Answer, Call, Said
 
 
 def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

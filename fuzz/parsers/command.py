@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Any
 
-from fuzz.options import seconds
+from fuzz.shared.options import seconds
 
 __all__ = ["add_command"]
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import h11
 import trio
 
-from fuzz.simulation.hearing import Heard
+from fuzz.simulation.connections import Line
 from fuzz.simulation.plan import CUT_BEFORE, CUT_IN, LOST, Mishap
-from fuzz.simulation.requesting import FORM, HOST, Request
-from fuzz.simulation.streams import Line
+from fuzz.simulation.requests import FORM, HOST, Request
+from fuzz.simulation.responses import Heard
 from fuzz.simulation.witness import OPERATION
 
 __all__ = ["ASK_SECONDS", "Asked", "Garbled", "ask", "garbage", "hear", "spoken"]

@@ -8,17 +8,17 @@ from typing import Final
 
 import trio
 
-from fuzz.calls import ADMINISTRATION, Call, Verb
-from fuzz.history import History
-from fuzz.meaning import call_of
+from fuzz.shared.calls import ADMINISTRATION, Call, Verb
+from fuzz.shared.history import History
+from fuzz.shared.meaning import call_of
+from fuzz.shared.steps import Step
 from fuzz.simulation.asking import garbage
 from fuzz.simulation.documented import ISSUING
 from fuzz.simulation.exchanges import DESK, Exchanges
 from fuzz.simulation.instance import Instance
 from fuzz.simulation.plan import Line, Mishap
-from fuzz.simulation.requesting import is_batch_of_deletions
+from fuzz.simulation.requests import is_batch_of_deletions
 from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
-from fuzz.steps import Step
 
 __all__ = ["Callers"]
 

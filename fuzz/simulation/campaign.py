@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from fuzz.options import command
-from fuzz.simulation.life import Run, live
+from fuzz.shared.options import command
+from fuzz.shared.state_tables import DECIDED_ROWS
 from fuzz.simulation.plan import Line, write
-from fuzz.state_tables import DECIDED_ROWS
+from fuzz.simulation.runs import Run, live
 
 __all__ = ["Campaign", "figures", "progress", "run", "shrink", "story"]
 

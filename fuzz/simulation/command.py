@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fuzz.options import at_least, read_file
+from fuzz.shared.options import at_least, read_file
 
 if TYPE_CHECKING:
-    from fuzz.simulation.life import Run
+    from fuzz.simulation.runs import Run
 
 __all__ = ["add_command"]
 
@@ -37,7 +37,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 def simulate(asked: argparse.Namespace) -> int:
     """Run what is asked for; 0 where everything held."""
     from fuzz.simulation import campaign, plan, selftest
-    from fuzz.simulation.life import live
+    from fuzz.simulation.runs import live
 
     if asked.selftest:
         return selftest.run(asked.only)

@@ -23,7 +23,7 @@ import trio
 import trio._core._run as scheduler
 from trio.testing import MockClock
 
-from fuzz.driver import BEGINNING_OF_TIME_MS
+from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from ostiary_core.model.secret import Entropy
 
 __all__ = ["SeededEntropy", "run_determined"]

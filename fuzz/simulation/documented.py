@@ -6,8 +6,8 @@ It is written from the specification ("Errors", READINGS 21, 23, 31 and 32) and 
 import re
 from typing import Final
 
-from fuzz.calls import AT_THE_TOKEN_SERVICE, Call, Verb
-from fuzz.simulation.hearing import Heard, code_of_page
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Verb
+from fuzz.simulation.responses import Heard, code_of_page
 
 __all__ = ["ISSUING", "STATUS_OF_CODE", "STATUS_OF_ERROR", "is_undocumented"]
 

@@ -8,23 +8,23 @@ from typing import Final
 
 import trio
 
-from fuzz.calls import ADMINISTRATION, Answer, Call, Said, Verb
-from fuzz.driver import BEGINNING_OF_TIME_MS
-from fuzz.history import History
-from fuzz.invariants import DOCUMENTED, PROGRESS
+from fuzz.shared.calls import ADMINISTRATION, Answer, Call, Said, Verb
+from fuzz.shared.history import History
+from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
+from fuzz.shared.invariants import DOCUMENTED, PROGRESS
+from fuzz.shared.steps import Step
 from fuzz.simulation.asking import ASK_SECONDS, Garbled, ask, hear, spoken
+from fuzz.simulation.connections import Line as Connection
 from fuzz.simulation.documented import is_undocumented
-from fuzz.simulation.hearing import Heard, answer_of
 from fuzz.simulation.instance import PROXY, Instance
-from fuzz.simulation.judging import RightSource
+from fuzz.simulation.judge import RightSource
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.plan import CUT_BEFORE, Mishap
-from fuzz.simulation.requesting import request_of, text_code_request
+from fuzz.simulation.requests import request_of, text_code_request
+from fuzz.simulation.responses import Heard, answer_of
 from fuzz.simulation.storage import AT_THE_STORE, Shared
 from fuzz.simulation.story import AT_THE_DESK, Story
-from fuzz.simulation.streams import Line as Connection
 from fuzz.simulation.witness import Witness
-from fuzz.steps import Step
 from ostiary_core.model.records import RefreshToken, Session, Table
 from ostiary_core.model.secret import digest_of
 

@@ -17,10 +17,10 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
-from fuzz.driver import BEGINNING_OF_TIME_MS
+from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
+from fuzz.simulation.connections import Line, Wire, connected
 from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.storage import FaultyStore, Shared
-from fuzz.simulation.streams import Line, Wire, connected
 from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Decision

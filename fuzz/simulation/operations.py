@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fuzz.calls import Answer, Call
+from fuzz.shared.calls import Answer, Call
 
 __all__ = ["Operation", "Outcome"]
 

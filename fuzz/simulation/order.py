@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fuzz.calls import Answer, Call, Said, Verb, several
 from fuzz.model import Model, Verdict
 from fuzz.model.records import User
+from fuzz.shared.calls import Answer, Call, Said, Verb, several
 from fuzz.simulation.operations import Operation, Outcome
 
 __all__ = ["Event", "apply", "explains", "straight"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from fuzz.shared.steps import Step, after, read_lines
 from fuzz.simulation.storage import AT_THE_STORE
-from fuzz.steps import Step, after, read_lines
 
 __all__ = ["CUT_BEFORE", "CUT_IN", "LOST", "Line", "Mishap", "Swarm", "read", "swarm_of", "write"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from fuzz.faults.planting import Fault
-from fuzz.invariants import PROGRESS, Violation
+from fuzz.shared.invariants import PROGRESS, Violation
 from fuzz.simulation.faults import FAULTS
-from fuzz.simulation.life import live
+from fuzz.simulation.runs import live
 
 __all__ = ["Catch", "catch", "run"]
 

@@ -6,9 +6,9 @@ from typing import Final
 
 import trio
 
-from fuzz.calls import Answer, Call, Verb
-from fuzz.invariants import Invariant, Violation
-from fuzz.simulation.judging import RightSource
+from fuzz.shared.calls import Answer, Call, Verb
+from fuzz.shared.invariants import Invariant, Violation
+from fuzz.simulation.judge import RightSource
 from fuzz.simulation.operations import Operation
 
 __all__ = ["AT_THE_DESK", "DESK_PASSWORD", "IN_THE_END", "Story"]

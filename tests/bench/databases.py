@@ -18,8 +18,8 @@ from typing import Final
 
 import trio
 
-from fuzz.crashes.line import Line
-from fuzz.crashes.server import ADMIN_PASSWORD, Server
+from fuzz.processes.connection import Line
+from fuzz.processes.server import ADMIN_PASSWORD, Server
 from tests.net.postgres.authorizing import Desk, Pair
 
 __all__ = ["main"]

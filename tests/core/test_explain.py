@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.state_tables import STATE_TABLES
+from fuzz.shared.state_tables import STATE_TABLES
 from ostiary_core import Policy, Why
 from ostiary_core.events import (
     ClientDeleted,

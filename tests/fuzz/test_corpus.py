@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.corpus import FOLDER, violations_of
 from fuzz.faults import FAULTS, Fault
+from fuzz.rules.corpus import FOLDER, violations_of
 
 TRACES = sorted(FOLDER.glob("*.trace"))
 BY_NAME = {fault.name: fault for fault in FAULTS}

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from fuzz.document import invariants_page
-from fuzz.invariants import INVARIANTS
+from fuzz.rules.document import invariants_page
+from fuzz.shared.invariants import INVARIANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -5,23 +5,23 @@ from functools import partial
 
 import pytest
 
-from fuzz.beginnings import fixed
-from fuzz.calls import Verb
-from fuzz.coverage import Coverage, states
-from fuzz.driver import with_more_scopes
-from fuzz.explore import OPENING, explore
 from fuzz.faults import FAULTS
-from fuzz.folding import fold
-from fuzz.forking import Fork
-from fuzz.state_tables import STATE_TABLES
-from fuzz.steps import Kind, Ref, Step
-from fuzz.world import World
+from fuzz.rules.canonical_form import fold
+from fuzz.rules.coverage import Coverage, states
+from fuzz.rules.exploration import OPENING, explore
+from fuzz.rules.forking import Fork
+from fuzz.rules.world import World
+from fuzz.shared.calls import Verb
+from fuzz.shared.core_events import with_more_scopes
+from fuzz.shared.initial_states import fixed_initial_state
+from fuzz.shared.state_tables import STATE_TABLES
+from fuzz.shared.steps import Kind, Ref, Step
 
 
 def opened(*steps: Step) -> World:
     """A world after the opening and some more steps, all of which held."""
     with with_more_scopes():
-        world = World("fixed", fixed())
+        world = World("fixed", fixed_initial_state())
         for step in (*OPENING, *steps):
             violations, _ = world.run([step])
             assert not violations

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import pytest
 
 from fuzz.faults import FAULTS, Fault
-from fuzz.selftest import catch
+from fuzz.rules.selftest import catch
 
 QUICKLY_CAUGHT = (
     "spent-access-lives",

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import campaign, report, shrinking, trace
 from fuzz.command_line import main
-from fuzz.driver import with_more_scopes
 from fuzz.faults import FAULTS, Fault
-from fuzz.steps import Step
+from fuzz.rules import report, trace
+from fuzz.rules import sequences as campaign
+from fuzz.shared import shrinking
+from fuzz.shared.core_events import with_more_scopes
+from fuzz.shared.steps import Step
 
 SEED = 11
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from fuzz.beginnings import (
+from fuzz.faults import FAULTS
+from fuzz.rules.world import World
+from fuzz.shared.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, Verb
+from fuzz.shared.core_events import with_more_scopes
+from fuzz.shared.initial_states import (
     ADMINISTRATOR,
     BATCHES,
     CHANGES,
@@ -22,13 +26,9 @@ from fuzz.beginnings import (
     PERMISSIONS,
     ROLES,
     USER_CHANGES,
-    fixed,
+    fixed_initial_state,
 )
-from fuzz.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, Verb
-from fuzz.driver import with_more_scopes
-from fuzz.faults import FAULTS
-from fuzz.steps import Kind, Ref, Step, Twist
-from fuzz.world import World
+from fuzz.shared.steps import Kind, Ref, Step, Twist
 
 CLIENTS = st.sampled_from(("app", "web"))
 AGENTS = st.sampled_from(("phone", "desk", None))
@@ -59,7 +59,7 @@ class Lives(RuleBasedStateMachine):
 
     @initialize(strict=st.booleans(), agent=AGENTS)
     def begin(self, strict: bool, agent: str | None) -> None:
-        self.world = World("hypothesis", fixed(code_replay_ends_session=strict))
+        self.world = World("hypothesis", fixed_initial_state(code_replay_ends_session=strict))
         self.take(Step(number=0, at=0, verb=Verb.SIGN_IN, user=PEOPLE[0], agent=agent))
 
     def take(self, step: Step) -> None:

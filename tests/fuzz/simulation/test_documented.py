@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from fuzz.calls import Call, Verb
+from fuzz.shared.calls import Call, Verb
 from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
-from fuzz.simulation.hearing import Heard
+from fuzz.simulation.responses import Heard
 from ostiary_core.http.meanings import MEANINGS
 
 BASIC = {"www-authenticate": 'Basic realm="oauth2"'}

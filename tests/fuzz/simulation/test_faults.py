@@ -8,7 +8,7 @@ import pytest
 from fuzz.command_line import main
 from fuzz.simulation import campaign
 from fuzz.simulation.faults import FAULTS
-from fuzz.simulation.life import live
+from fuzz.simulation.runs import live
 from fuzz.simulation.selftest import catch
 
 QUICK = ("half-a-turn", "answered-before-commit", "token-logged", "failure-unknown", "no-challenge")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from fuzz.beginnings import CODE, REFRESH
-from fuzz.calls import Verb
-from fuzz.simulation.life import Run, live, world_of
+from fuzz.shared.calls import Verb
+from fuzz.shared.initial_states import CODE, REFRESH
+from fuzz.shared.steps import Kind, Ref, Step
 from fuzz.simulation.plan import Line, Mishap
-from fuzz.steps import Kind, Ref, Step
+from fuzz.simulation.runs import Run, live, world_of
 
 RACERS = 20
 
@@ -14,8 +14,8 @@ RACERS = 20
 def seed_with(*, on_file: bool) -> str:
     """A seed with several instances whose first client may do what the race needs."""
     for seed in map(str, range(1_000)):
-        beginning, swarm = world_of(seed)
-        app = beginning.clients["app"]
+        initial_state, swarm = world_of(seed)
+        app = initial_state.clients["app"]
         if swarm.instances > 1 and swarm.on_file is on_file and {CODE, REFRESH} <= set(app.grants):
             return seed
     raise AssertionError("no seed of a thousand has what is needed")
@@ -54,8 +54,8 @@ def test_of_many_redemptions_one_is_given_tokens_and_of_many_refreshes_all_the_s
     assert sum(answer.startswith("tokens") for answer in redeemed) == 1
     assert sum(answer == "refused invalid_grant" for answer in redeemed) == RACERS - 1
     refreshed = answered(run, 4)
-    beginning, _ = world_of(run.seed)
-    if beginning.code_replay_ends_session:
+    initial_state, _ = world_of(run.seed)
+    if initial_state.code_replay_ends_session:
         assert set(refreshed) == {"refused invalid_grant"}
     else:
         assert len(refreshed) == RACERS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.simulation import plan
-from fuzz.simulation.life import Run, live, world_of
+from fuzz.simulation.runs import Run, live, world_of
 from ostiary_core.model.instant import Instant
 from ostiary_net.runtime.entropy import EntropySource, SystemEntropy, draw_trace_id
 from ostiary_net.turns import service
@@ -27,7 +27,7 @@ def short_seed(*, on_file: bool) -> str:
 
 def elsewhere(seed: str, hash_seed: str) -> str:
     """The digest of the seed in a process that orders its sets differently."""
-    code = f"from fuzz.simulation.life import live; print(live({seed!r}).digest)"
+    code = f"from fuzz.simulation.runs import live; print(live({seed!r}).digest)"
     environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(str(ROOT / part) for part in PARTS)}
     ran = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120

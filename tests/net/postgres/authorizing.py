@@ -6,7 +6,7 @@ from itertools import count
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from fuzz.crashes.line import Heard, Line, basic
+from fuzz.processes.connection import Heard, Line, basic
 
 __all__ = ["Desk", "Pair", "Person"]
 

@@ -12,8 +12,8 @@ from random import Random
 import pytest
 import trio
 
-from fuzz.crashes.line import Heard, Line, Lost
-from fuzz.crashes.server import ADMIN_PASSWORD, Server
+from fuzz.processes.connection import Heard, Line, Lost
+from fuzz.processes.server import ADMIN_PASSWORD, Server
 from tests.net.postgres.authorizing import Desk
 from tests.net.postgres.cluster import Cluster, running_cluster
 

@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 import pytest
 import trio
 
-from fuzz.crashes.line import Line, Lost
-from fuzz.crashes.server import ADMIN_PASSWORD, Server
+from fuzz.processes.connection import Line, Lost
+from fuzz.processes.server import ADMIN_PASSWORD, Server
 from ostiary_net.front_door.listening import open_listeners
 from tests.net.postgres.authorizing import Desk, Pair
 from tests.net.postgres.cluster import Cluster, running_cluster

@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from fuzz.crashes.server import Server
+from fuzz.processes.server import Server
 from tests.web.command_line.machine import Machine
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"

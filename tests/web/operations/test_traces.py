@@ -17,8 +17,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
-from fuzz.crashes.line import Heard, Line
-from fuzz.crashes.server import ADMIN_PASSWORD, ROOT, Server
+from fuzz.processes.connection import Heard, Line
+from fuzz.processes.server import ADMIN_PASSWORD, ROOT, Server
 from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
 from ostiary_core.http import Request

@@ -1,0 +1,231 @@
+"""A real server: started, found at its port, killed with all its workers, started again.
+
+A start is `python -m ostiary_web serve` in a process of its own. Most of its second is spent on imports, so a
+long campaign may start it *warm*: a process that has imported everything forks, and the child calls the same
+`main`. From there on both are the same, workers included, which the supervisor always starts cold.
+"""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self
+
+__all__ = ["ADMIN_PASSWORD", "ROOT", "NotServing", "Server", "Warmth"]
+
+ADMIN_PASSWORD: Final = "a-password-for-the-first-administrator"
+ROOT: Final = Path(__file__).parents[2]
+_SERVES: Final = re.compile(rb"^Ostiary serves http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
+_PATIENCE_SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.005
+
+
+class NotServing(RuntimeError):
+    """The server did not come up; the text has the end of its log."""
+
+
+class Warmth:
+    """A process with everything imported, which forks one server after the other."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "fuzz.processes.warm"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def fork(self, environment: Mapping[str, str], log: Path) -> int:
+        """Start a server whose output goes behind `log`; its process id."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        order = json.dumps({"environment": dict(environment), "log": str(log)})
+        self._process.stdin.write(order.encode() + b"\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.kill()
+        self._process.wait()
+
+
+class Server:
+    """One server at a time on one folder, whose log is one file over all its lives."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        workers: int = 1,
+        warmth: Warmth | None = None,
+        settings: Mapping[str, str] | None = None,
+        inherits: Sequence[int] = (),
+    ) -> None:
+        """`inherits` are descriptors that a cold server is started with, such as the socket of `BIND=fd://N`."""
+        self.folder = folder
+        self.database = folder / "ostiary.db"
+        self.log = folder / "log"
+        self.workers = workers
+        self.pid = 0
+        self.port = 0
+        self._warmth = warmth
+        self._inherits = inherits
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said = 0
+        self._environment = {
+            "DATABASE_URL": f"sqlite:///{self.database}",
+            "DATA_DIR": str(folder),
+            "ADMIN_PASSWORD": ADMIN_PASSWORD,
+            "BIND": "127.0.0.1:0",
+            "WORKERS": str(workers),
+            "RATE_LIMIT_SCALE": "1000000",
+            "LOG_LEVEL": "debug",
+            "LOG_FORMAT": "json",
+            **(settings or {}),
+        }
+
+    def start(self) -> None:
+        """Begin a start; `ready` tells when it serves."""
+        self.log.touch()
+        self._said = self.log.stat().st_size
+        self.port = 0
+        if self._warmth is not None:
+            self.pid = self._warmth.fork(self._environment, self.log)
+            return
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "ostiary_web", "serve"],
+                cwd=ROOT,
+                env={**os.environ, **self._environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=self._inherits,
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+
+    def ready(self) -> bool:
+        """Whether it serves by now. Raises `NotServing` where it has ended instead."""
+        with self.log.open("rb") as log:
+            log.seek(self._said)
+            text = log.read()
+        found = _SERVES.search(text)
+        if found is not None:
+            self.port = int(found[1])
+            return True
+        if not self.lives():
+            raise NotServing(text[-2_000:].decode("utf-8", "replace"))
+        return False
+
+    def start_and_wait(self) -> float:
+        """Start; the seconds until it served."""
+        began = time.monotonic()
+        self.start()
+        while not self.ready():
+            if time.monotonic() - began > _PATIENCE_SECONDS:
+                raise NotServing("no answer in time")
+            time.sleep(_LOOK_SECONDS)
+        return time.monotonic() - began
+
+    def lives(self) -> bool:
+        """Whether its first process runs."""
+        if self._process is not None:
+            self._process.poll()
+        return _runs(self.pid)
+
+    def worker_pids(self) -> list[int]:
+        """The processes that its supervisor has started."""
+        return [pid for pid, parent in _parents() if parent == self.pid]
+
+    def stop(self) -> int:
+        """SIGTERM, as whoever replaces it sends; back when it has ended, with its exit code. Not for a warm
+        one, which is nobody's child here."""
+        assert self._process is not None
+        self._process.terminate()
+        code = self._process.wait(_PATIENCE_SECONDS)
+        self._process = None
+        return code
+
+    def kill(self) -> None:
+        """SIGKILL for all its processes at once; back when none is left.
+
+        The first is stopped before its workers are looked for, so that it starts no other meanwhile.
+        """
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGSTOP)
+        pids = [*self.worker_pids(), self.pid]
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while any(map(_runs, pids)):
+            if time.monotonic() > until:
+                raise RuntimeError("a killed process lives on")
+            time.sleep(_LOOK_SECONDS)
+
+    def limit_files(self, most_bytes: int | None) -> None:
+        """Let no file of its processes grow past so many bytes: what a full disk is like. None lifts it."""
+        soft = resource.RLIM_INFINITY if most_bytes is None else most_bytes
+        for pid in [self.pid, *self.worker_pids()]:
+            _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+    def open_log(self) -> IO[bytes]:
+        return self.log.open("rb")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.pid:
+            self.kill()
+
+
+def _parents() -> list[tuple[int, int]]:
+    """Every process with its parent."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            fields = _stat(int(entry))
+            if fields:
+                found.append((int(entry), int(fields[1])))
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """State, parent and so on, as /proc says; nothing where there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return text.rpartition(")")[2].split()
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is such a process, and not only what is left of it until somebody asks."""
+    fields = _stat(pid)
+    return bool(fields) and fields[0] not in ("Z", "X")

@@ -1,0 +1,267 @@
+"""Puts calls to the core over its reference store, and gives its answers back in the specification's words.
+
+It plays the runtime around the core: it brings the entropy, keeps the other half of the password hashes, and
+takes turns. It judges nothing.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+
+from fuzz.shared.calls import Answer, Call, Said, Verb
+from fuzz.shared.core_answers import answer_of
+from fuzz.shared.core_events import (
+    SOURCE,
+    administration_event,
+    arrival_of,
+    hash_of,
+    parameters,
+    person,
+    token_service_event,
+)
+from fuzz.shared.seeds import entropy
+from ostiary_core import events as e
+from ostiary_core import keys, load, take_turn
+from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import (
+    Change,
+    Decision,
+    Done,
+    Insert,
+    PasswordOnFile,
+    TextCodeDrawn,
+)
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.records import RECORD_TABLES, TextCodePurpose
+from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.storage import store
+
+__all__ = ["Crash", "Driver", "Outcome", "Turn"]
+
+NO_ENTROPY = Entropy(bytes(32))
+"""For questions, which mint nothing."""
+
+
+class Crash(Exception):
+    """The process died before the commit."""
+
+
+class _Store(store.MemoryStore):
+    """The reference store, with a commit that can be made to fail."""
+
+    crashing = False
+
+    def write(self, changes: Sequence[Change]) -> None:
+        if self.crashing:
+            raise Crash
+        super().write(changes)
+
+    def twin(self) -> "_Store":
+        """The same records, in a store of their own."""
+        twin = _Store(self.policy)
+        twin._tables = {table: dict(rows) for table, rows in self._tables.items()}
+        return twin
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One call with what the core made of it."""
+
+    number: int
+    call: Call
+    event: e.Event | None
+    """None where it did not come to one."""
+    decision: Decision | None
+    """None where the turn failed."""
+    answer: Answer
+
+
+@dataclass(slots=True)
+class Turn:
+    """What happened in one turn, and the rehearsal of it that must have come out the same."""
+
+    now: Instant
+    outcomes: list[Outcome]
+    events: list[e.Event]
+    snapshot: Snapshot | None
+    rehearsed: list[Decision] | None
+    before: list[Decision]
+    """Of the events that a runtime sends ahead: the request for a text message."""
+    failure: BaseException | None = None
+
+
+class Driver:
+    """The core, its reference store, and the little that a runtime adds."""
+
+    def __init__(self, world: str, policy: Policy, *, rehearse_every: int = 1) -> None:
+        self.world = world
+        self.policy = policy
+        self.rehearse_every = rehearse_every
+        """Every so manieth turn is decided once before, over a snapshot of its own."""
+        self.store = _Store(policy)
+        self._before: list[Decision] = []
+        self._turns = 0
+
+    def restart(self) -> None:
+        """Lose everything but the records."""
+        records = [record for table in RECORD_TABLES for record in self.store.records(table)]
+        self.store = _Store(self.policy)
+        self.store.write([Insert(record) for record in records])
+
+    def twin(self) -> "Driver":
+        """The same core over the same records, in a store of their own."""
+        twin = copy(self)
+        twin.store = self.store.twin()
+        return twin
+
+    def take(self, numbered: Sequence[tuple[int, Call]], now: int, *, crash: bool = False) -> Turn:
+        """Put the calls to the core in one turn."""
+        instant = Instant(now)
+        events: list[e.Event] = []
+        self._before = []
+        turn = Turn(instant, [], events, None, None, self._before)
+        decisions: list[Decision] | None = None
+        self.store.crashing = crash
+        self._turns += 1
+        try:
+            for number, call in numbered:
+                prepared = self._event(call, number, instant)
+                if isinstance(prepared, Answer):
+                    turn.outcomes.append(Outcome(number, call, None, Decision(Done()), prepared))
+                    return turn
+                events.append(prepared)
+            if self._turns % self.rehearse_every == 0:
+                turn.snapshot = load((keys(event) for event in events), self.store.fetch)
+                turn.rehearsed = take_turn(events, turn.snapshot, instant, self.policy)
+            decisions = self.store.turn(events, instant)
+        except Exception as failure:
+            turn.failure = failure
+        finally:
+            self.store.crashing = False
+        for place, (number, call) in enumerate(numbered):
+            decision = None if decisions is None else decisions[place]
+            answer = Answer(said=Said.FAILED) if decision is None else answer_of(call, decision)
+            event = events[place] if place < len(events) else None
+            turn.outcomes.append(Outcome(number, call, event, decision, answer))
+        return turn
+
+    def would_change(self, call: Call, number: int, now: int) -> bool:
+        """Whether a call would write anything; where a runtime asks something ahead of it, it may."""
+        event = self._event(call, number, Instant(now))
+        if isinstance(event, Answer) or self._before:
+            return True
+        snapshot = load([keys(event)], self.store.fetch)
+        return any(decision.changes for decision in take_turn([event], snapshot, Instant(now), self.policy))
+
+    def ask(self, call: Call, now: int) -> Answer:
+        """The answer to a call that changes nothing, for whoever wants to look at the state from outside."""
+        event = (
+            e.ProfileRequested(access_token=Secret(call.token or ""))
+            if call.verb is Verb.USER_INFO
+            else token_service_event(call, NO_ENTROPY, Instant(now))
+        )
+        snapshot = load([keys(event)], self.store.fetch)
+        [decision] = take_turn([event], snapshot, Instant(now), self.policy)
+        return answer_of(call, decision)
+
+    # --- calls into events
+
+    def _event(self, call: Call, number: int, now: Instant) -> e.Event | Answer:
+        """The event that a runtime makes of `call`; an answer where it does not come to one."""
+        drawn = Entropy(entropy(self.world, number))
+        match call.verb:
+            case Verb.REDEEM | Verb.REFRESH | Verb.CLIENT_CREDENTIALS | Verb.INTROSPECT | Verb.REVOKE:
+                return token_service_event(call, drawn, now)
+            case Verb.USER_INFO:
+                return e.ProfileRequested(access_token=Secret(call.token or ""))
+            case Verb.CHECK:
+                return e.AuthorizationChecked(caller=person(call), parameters=parameters(call))
+            case Verb.APPROVE:
+                return e.ConsentGiven(caller=person(call), parameters=parameters(call), entropy=drawn)
+            case Verb.RECALL:
+                return e.ConsentRecalled(caller=person(call), parameters=parameters(call), entropy=drawn)
+            case Verb.DENY:
+                return e.ConsentDenied(caller=person(call), parameters=parameters(call))
+            case Verb.WITHDRAW:
+                return e.ConsentWithdrawn(caller=person(call), client_id=call.client_id or "")
+            case Verb.SWEEP:
+                return e.GraceLapsed(session_id=call.session_id or "")
+            case (
+                Verb.SIGN_IN
+                | Verb.REFRESH_LOGIN
+                | Verb.SIGN_OUT
+                | Verb.CHANGE_PASSWORD
+                | Verb.CHANGE_PHONE
+                | Verb.RECOVER_PASSWORD
+            ):
+                return self._account_event(call, drawn, now)
+            case _:
+                return administration_event(call, drawn)
+
+    def _account_event(self, call: Call, drawn: Entropy, now: Instant) -> e.Event | Answer:
+        match call.verb:
+            case Verb.SIGN_IN:
+                on_file = self._on_file(call.username or "", now)
+                return e.SignInAttempted(
+                    username=call.username or "",
+                    verified_against=on_file,
+                    password_matches=on_file == hash_of(call.password),
+                    user_agent=call.user_agent,
+                    source=SOURCE,
+                    entropy=drawn,
+                )
+            case Verb.REFRESH_LOGIN:
+                return e.LoginRefreshed(
+                    refresh_token=Secret(call.token or ""),
+                    user_agent=call.user_agent,
+                    entropy=drawn,
+                    arrival=arrival_of(call, now),
+                )
+            case Verb.SIGN_OUT:
+                return e.SignedOut(caller=person(call))
+            case Verb.CHANGE_PASSWORD:
+                on_file = self._on_file(person(call), now)
+                return e.PasswordChanged(
+                    caller=person(call),
+                    verified_against=on_file,
+                    password_matches=on_file == hash_of(call.password),
+                    new_password_hash=hash_of(call.new_password),
+                )
+            case Verb.CHANGE_PHONE:
+                code = self._text_code(call, TextCodePurpose.CHANGE_PHONE, drawn, now)
+                if isinstance(code, Answer):
+                    return code
+                on_file = self._on_file(person(call), now)
+                return e.PhoneChanged(
+                    caller=person(call),
+                    verified_against=on_file,
+                    password_matches=on_file == hash_of(call.password),
+                    phone=call.phone or "",
+                    code=code,
+                )
+            case _:
+                code = self._text_code(call, TextCodePurpose.RESET_PASSWORD, drawn, now)
+                if isinstance(code, Answer):
+                    return code
+                return e.PasswordResetByTextMessage(
+                    phone=call.phone or "", code=code, new_password_hash=hash_of(call.new_password)
+                )
+
+    def _on_file(self, of: str | e.SignedIn, now: Instant) -> str | None:
+        """The hash that a password is verified against, as a runtime asks for it first."""
+        [decision] = self.store.turn([e.PasswordHashRequested(of=of)], now)
+        return decision.reply.password_hash if isinstance(decision.reply, PasswordOnFile) else None
+
+    def _text_code(
+        self, call: Call, purpose: TextCodePurpose, drawn: Entropy, now: Instant
+    ) -> Secret | Answer:
+        if call.phone is None:
+            return Answer(said=Said.NOT_SENT)
+        caller = person(call) if purpose is TextCodePurpose.CHANGE_PHONE else None
+        requested = e.TextCodeRequested(caller=caller, purpose=purpose, phone=call.phone, entropy=drawn)
+        [decision] = self.store.turn([requested], now)
+        self._before.append(decision)
+        if isinstance(decision.reply, TextCodeDrawn):
+            return decision.reply.code or Answer(said=Said.NOT_SENT)
+        return answer_of(call, decision)

@@ -1,0 +1,280 @@
+"""Keeps the evidence for the invariants and checks them: after every turn, and now and then for everything.
+
+Every check stands on its own least evidence: the history of answers, the writes of a decision, or a
+question put to the core (user-info, introspection) as anybody could put it. None asks the model, and none
+asks the core what it thinks of its own state.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from fuzz.rules.answer_checks import Use, faults_of_answer, faults_of_honouring, use_of
+from fuzz.rules.driver import Crash, Driver, Turn
+from fuzz.rules.write_checks import both_ends, faults_of_writes, secrets_in, secrets_of
+from fuzz.shared.calls import Answer, Call, Said, Verb, several
+from fuzz.shared.history import History
+from fuzz.shared.invariants import (
+    ACKNOWLEDGED_STAYS,
+    ENDED_STAYS_ENDED,
+    NO_SECRETS,
+    ONE_LIVE_PAIR,
+    PURE,
+    REPLAY_ENDS,
+    WIDE_ENDINGS,
+    Invariant,
+    Violation,
+)
+from fuzz.shared.seen import Place, SeenCode, SeenSession
+from ostiary_core.decide import take_turn
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.records import RECORD_TABLES, Key, Record, Session
+
+__all__ = ["InvariantChecker"]
+
+SAMPLED_EVERY = 16
+"""Printing and comparing everything is slow: every so manieth turn is looked at in that way too."""
+
+ENDING_A_USER = frozenset(
+    {
+        Verb.DISABLE_USER,
+        Verb.DELETE_USER,
+        Verb.RESET_PASSWORD,
+        Verb.FORCE_OUT_USER,
+        Verb.RECOVER_PASSWORD,
+        Verb.CHANGE_PASSWORD,
+        Verb.CHANGE_PHONE,
+    }
+)
+ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT})
+
+
+class InvariantChecker:
+    """The invariants over one world."""
+
+    def __init__(self, history: History, driver: Driver) -> None:
+        self.history = history
+        self.driver = driver
+        self.dead: dict[int, Invariant] = {}
+        """Sessions and codes that ended, by the step that made them."""
+        self.turns = 0
+        self._ledger: dict[Key, Record] = {}
+        """The records as the acknowledged decisions left them."""
+
+    def begin(self) -> None:
+        """Take what is stored now as acknowledged."""
+        records = (record for table in RECORD_TABLES for record in self.driver.store.records(table))
+        self._ledger = {record.key: record for record in records}
+
+    def twin(self, history: History, driver: Driver) -> "InvariantChecker":
+        """The same evidence, over the same world once more."""
+        twin = InvariantChecker(history, driver)
+        twin.dead = dict(self.dead)
+        twin._ledger = dict(self._ledger)
+        return twin
+
+    def after(self, turn: Turn) -> Iterator[Violation]:
+        """Everything that is wrong with a turn; the history takes in its answers on the way."""
+        self.turns += 1
+        sampled = self.turns % SAMPLED_EVERY == 0
+        now = int(turn.now)
+        yield from self._faults_of_running(turn, sampled)
+        suspects: dict[int, SeenSession] = {}
+        for decision in turn.before:
+            self._note_writes(decision)
+        for outcome in turn.outcomes:
+            if outcome.decision is None:
+                continue
+            call, answer, history = outcome.call, outcome.answer, self.history
+            yield from faults_of_writes(outcome, now, history)
+            for part, said in several(call, answer):
+                yield from faults_of_answer(part, now, said, history, self.dead)
+            yield from secrets_in(outcome, printed=sampled)
+            place = history.tokens.get(call.token or "")
+            use = use_of(call, place, now, history, self.dead)
+            moved = {part.user_id for part, said in several(call, answer) if history.moves_phone(part, said)}
+            history.note(outcome.number, call, now, answer)
+            for part, said in several(call, answer):
+                self._note_endings(part, now, said, outcome.decision, place, use, suspects)
+            for user_id in moved:
+                self._mark_all_ended_of(user_id, None, suspects)
+            if place is not None and place.generation in place.session.spent_at:
+                suspects[place.session.number] = place.session
+            self._note_writes(outcome.decision)
+        for session in suspects.values():
+            latest = len(session.pairs) - 1
+            generation = latest if session.number in self.dead else max(session.spent_at, default=0)
+            yield from self._faults_of_session(session, now, range(generation, generation + 1))
+        if sampled:
+            yield from self._faults_of_store()
+
+    def whole(self, now: int) -> Iterator[Violation]:
+        """Look at everything that was ever given out."""
+        for session in self.history.sessions.values():
+            yield from self._faults_of_session(session, now, range(len(session.pairs)))
+        yield from self._faults_of_store()
+
+    # --- running
+
+    def _faults_of_running(self, turn: Turn, sampled: bool) -> Iterator[Violation]:
+        """Purity: the rehearsal over the same records came to the same."""
+        if turn.failure is not None:
+            if not isinstance(turn.failure, Crash):
+                yield Violation(PURE, f"{type(turn.failure).__name__} was raised")
+                text = f"{turn.failure} {turn.failure!r}"
+                for outcome in turn.outcomes:
+                    if any(secret in text for secret in secrets_of(outcome.call, outcome.answer)):
+                        yield Violation(NO_SECRETS, "an exception tells one")
+            return
+        if not turn.events or turn.snapshot is None:
+            return
+        if turn.rehearsed is not None and turn.rehearsed != [outcome.decision for outcome in turn.outcomes]:
+            yield Violation(PURE, f"{turn.outcomes[0].call.verb} is decided in two ways")
+        if sampled and turn.rehearsed is not None:
+            again = take_turn(turn.events, turn.snapshot, turn.now, self.driver.policy)
+            if again != turn.rehearsed:
+                yield Violation(PURE, f"{turn.outcomes[0].call.verb} changes the snapshot it was given")
+
+    # --- endings
+
+    def _note_endings(
+        self,
+        call: Call,
+        now: int,
+        answer: Answer,
+        decision: Decision,
+        place: Place | None,
+        use: Use,
+        suspects: dict[int, SeenSession],
+    ) -> None:
+        """Who is dead from now on, going by what was acknowledged."""
+        history = self.history
+        if use is Use.REPLAY and place is not None:
+            self._mark_ended([place.session], REPLAY_ENDS, suspects)
+        if call.verb is Verb.REVOKE and answer.said is Said.DONE and place is not None:
+            forgotten = place.is_access and place.generation in place.session.spent_at
+            if place.session.client_id == call.client_id and not forgotten:
+                self._mark_ended([place.session], ENDED_STAYS_ENDED, suspects)
+        if call.verb is Verb.REDEEM and answer.said is Said.REFUSED:
+            self._note_failed_exchange(call, now)
+        entered = call.verb in (Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE)
+        if entered and answer.error == "A1001" and decision.changes:
+            self._note_wrong_passwords(call, suspects)
+        if answer.said not in (Said.DONE, Said.USER):
+            return
+        login = history.tokens.get(call.login or "")
+        if call.verb in ENDING_A_USER:
+            own = call.verb in (Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE)
+            user_id = (login.session.user_id if login is not None else None) if own else call.user_id
+            kept = login.session if own and login is not None else None
+            self._mark_all_ended_of(user_id, kept, suspects)
+        elif call.verb in ENDING_A_CLIENT:
+            self._mark_all_ended(
+                (one for one in history.sessions.values() if one.client_id == call.client_id),
+                (one for one in history.codes.values() if one.client_id == call.client_id),
+                suspects,
+            )
+        elif call.verb is Verb.WITHDRAW and login is not None:
+            both = (call.client_id, login.session.user_id)
+            self._mark_all_ended(
+                (one for one in history.sessions.values() if (one.client_id, one.user_id) == both),
+                (one for one in history.codes.values() if (one.client_id, one.user_id) == both),
+                suspects,
+            )
+        elif call.verb is Verb.SIGN_OUT and login is not None:
+            self._mark_ended([login.session], ENDED_STAYS_ENDED, suspects)
+        elif call.verb is Verb.END_SESSION:
+            named = history.by_session_id.get(call.session_id or "")
+            self._mark_ended([] if named is None else [named], ENDED_STAYS_ENDED, suspects)
+
+    def _note_wrong_passwords(self, call: Call, suspects: dict[int, SeenSession]) -> None:
+        """The last wrong entry that is allowed: everything of the user ends, this login as well."""
+        login = self.history.tokens.get(call.login or "")
+        if login is not None:
+            self._mark_all_ended_of(login.session.user_id, None, suspects)
+
+    def _note_failed_exchange(self, call: Call, now: int) -> None:
+        """A failed exchange by an authenticated client voids the code, whoever's it was (READINGS 18)."""
+        client = self.history.clients.get(call.client_id or "")
+        code = self.history.code_texts.get(call.token or "")
+        if (
+            code is not None
+            and client is not None
+            and self.history.is_authentic(call, now)
+            and "authorization_code" in client.settings.grants
+        ):
+            self.dead.setdefault(code.number, ENDED_STAYS_ENDED)
+
+    def _mark_ended(
+        self, sessions: Iterable[SeenSession], why: Invariant, suspects: dict[int, SeenSession]
+    ) -> None:
+        for session in sessions:
+            if session.number not in self.dead:
+                self.dead[session.number] = why
+                suspects[session.number] = session
+
+    def _mark_all_ended_of(
+        self, user_id: str | None, kept: SeenSession | None, suspects: dict[int, SeenSession]
+    ) -> None:
+        """Everything of a user is dead, but for one session."""
+        self._mark_all_ended(
+            (one for one in self.history.sessions.values() if one.user_id == user_id and one is not kept),
+            (one for one in self.history.codes.values() if one.user_id == user_id),
+            suspects,
+        )
+
+    def _mark_all_ended(
+        self, sessions: Iterable[SeenSession], codes: Iterable[SeenCode], suspects: dict[int, SeenSession]
+    ) -> None:
+        self._mark_ended(sessions, WIDE_ENDINGS, suspects)
+        for code in codes:
+            self.dead.setdefault(code.number, WIDE_ENDINGS)
+
+    # --- looking in from outside
+
+    def _faults_of_session(self, session: SeenSession, now: int, generations: range) -> Iterator[Violation]:
+        """Ask about some of the pairs that a session ever had, as their holders could."""
+        live = {True: 0, False: 0}
+        for generation in generations:
+            pair = session.pairs[generation]
+            access = Place(session, generation, is_access=True)
+            asked = Call(verb=Verb.USER_INFO, token=pair.access)
+            if self.driver.ask(asked, now).error != "A1001":
+                live[True] += 1
+                yield from faults_of_honouring(Verb.USER_INFO, access, now, self.dead)
+            client = self.history.clients.get(session.client_id or "")
+            if pair.refresh is None or client is None or not client.enabled or client.deleted:
+                continue
+            asked = Call(
+                verb=Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
+            )
+            if self.driver.ask(asked, now).said is Said.ACTIVE:
+                live[False] += 1
+                refresh = Place(session, generation, is_access=False)
+                yield from faults_of_honouring(Verb.INTROSPECT, refresh, now, self.dead)
+        if max(live.values()) > 1:
+            yield Violation(ONE_LIVE_PAIR, "two access tokens or two refresh tokens of a session are live")
+
+    # --- what is stored
+
+    def _note_writes(self, decision: Decision) -> None:
+        for change in decision.changes:
+            before, after = both_ends(change)
+            if after is not None:
+                self._ledger[after.key] = after
+            elif before is not None:
+                self._ledger.pop(before.key, None)
+            if isinstance(after, Session) and after.ended_at is not None:
+                seen = self.history.by_session_id.get(after.session_id)
+                if seen is not None:
+                    self.dead.setdefault(seen.number, ENDED_STAYS_ENDED)
+
+    def _faults_of_store(self) -> Iterator[Violation]:
+        """The store holds what the acknowledged decisions wrote, and nothing else."""
+        stored = {
+            record.key: record for table in RECORD_TABLES for record in self.driver.store.records(table)
+        }
+        if stored != self._ledger:
+            keys = stored.keys() ^ self._ledger.keys() | {
+                key for key in stored.keys() & self._ledger.keys() if stored[key] != self._ledger[key]
+            }
+            tables = ", ".join(sorted({key.table.name for key in keys}))
+            yield Violation(ACKNOWLEDGED_STAYS, f"the store differs from what was acknowledged: {tables}")

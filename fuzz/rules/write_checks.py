@@ -1,0 +1,256 @@
+"""What the invariants say about the writes of a decision: whose they may be, and what they may do."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from fuzz.rules.driver import Outcome
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, several
+from fuzz.shared.history import History
+from fuzz.shared.invariants import (
+    CLIENTS_APART,
+    ENDED_STAYS_ENDED,
+    NO_SECRETS,
+    NOTHING_OUTLIVES,
+    REDEEMED_ONCE,
+    REFUSALS,
+    SCOPE_NEVER_WIDENS,
+    STRANGERS,
+    Violation,
+)
+from ostiary_core.model.decision import Change, Delete, Insert, Update
+from ostiary_core.model.records import (
+    AuthorizationCode,
+    Client,
+    Consent,
+    Identifier,
+    Record,
+    RefreshToken,
+    Role,
+    Session,
+    TextCode,
+    User,
+)
+
+__all__ = ["BY_LOGIN", "both_ends", "faults_of_writes", "secrets_in"]
+
+SHORTEST_SECRET = 43
+"""Characters of a token, code, client secret or code verifier; nothing shorter can hold one."""
+
+QUESTIONS = frozenset({Verb.INTROSPECT, Verb.USER_INFO, Verb.CHECK, Verb.DENY})
+
+BY_LOGIN = frozenset(
+    {
+        Verb.CHECK,
+        Verb.APPROVE,
+        Verb.RECALL,
+        Verb.DENY,
+        Verb.WITHDRAW,
+        Verb.SIGN_OUT,
+        Verb.CHANGE_PASSWORD,
+        Verb.CHANGE_PHONE,
+    }
+)
+"""What only somebody with a login may do."""
+
+
+def _may_hold_text(annotation: str) -> bool:
+    return any(word in annotation for word in ("str", "bytes", "Digest", "Any"))
+
+
+VALUES: dict[type[Record], Callable[[Any], tuple[object, ...]]] = {
+    kind: attrgetter("revision", *(each.name for each in fields(kind) if _may_hold_text(str(each.type))))
+    for kind in (Client, User, Role, Identifier, AuthorizationCode, RefreshToken, Session, Consent, TextCode)
+}
+
+
+def both_ends(change: Change) -> tuple[Record | None, Record | None]:
+    """What stood before a change and what stands after it."""
+    match change:
+        case Insert(after):
+            return None, after
+        case Update(before, after):
+            return before, after
+        case Delete(before):
+            return before, None
+
+
+def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[Violation]:
+    """Everything that is wrong with what a decision writes; `history` is still without its answer."""
+    if outcome.decision is None or not outcome.decision.changes:
+        return
+    call, answer = outcome.call, outcome.answer
+    if is_stranger(call, now, history):
+        yield Violation(STRANGERS, f"{call.verb} by a stranger writes {written(outcome)}")
+    if call.verb in QUESTIONS:
+        yield Violation(REFUSALS, f"{call.verb} writes {written(outcome)}")
+    elif answer.said is Said.REFUSED:
+        yield from _faults_of_refusal(outcome)
+    for change in outcome.decision.changes:
+        before, after = both_ends(change)
+        if before is not None and after is not None:
+            yield from _faults_of_update(before, after)
+        if call.verb in AT_THE_TOKEN_SERVICE:
+            yield from _faults_between_clients(call, before, after)
+
+
+def written(outcome: Outcome) -> str:
+    """The kinds of record that a decision writes."""
+    ends = (both_ends(change) for change in outcome.decision.changes) if outcome.decision else ()
+    return ", ".join(sorted({type(after or before).__name__ for before, after in ends}))
+
+
+def is_stranger(call: Call, now: int, history: History) -> bool:
+    """Whether the caller proved nothing, as far as everybody knows."""
+    if call.verb in AT_THE_TOKEN_SERVICE:
+        return not history.is_authentic(call, now)
+    if call.verb in BY_LOGIN or call.login is not None:
+        place = history.tokens.get(call.login or "")
+        return place is None or not place.session.is_login or not place.is_access
+    if call.verb is Verb.REFRESH_LOGIN:
+        place = history.tokens.get(call.token or "")
+        return place is None or not place.session.is_login or place.is_access
+    return False
+
+
+# --- refusals
+
+ROTATION = {Session, RefreshToken}
+MAY_WRITE: dict[Verb, set[type[Record]]] = {
+    Verb.REDEEM: {AuthorizationCode, Session},
+    Verb.REFRESH: {Session},
+    Verb.REFRESH_LOGIN: {Session},
+    Verb.SIGN_IN: {User},
+    Verb.CHANGE_PASSWORD: {User},
+    Verb.CHANGE_PHONE: {TextCode, User},
+    Verb.RECOVER_PASSWORD: {TextCode},
+}
+COUNTERS = {
+    "failed_sign_ins",
+    "last_failed_sign_in_at",
+    "wrong_passwords_at",
+    "epoch",
+    "epoch_why",
+    "epoch_at",
+    "updated_at",
+    "revision",
+}
+
+
+def _faults_of_refusal(outcome: Outcome) -> Iterator[Violation]:
+    """A replay ends the session, a scope too wide rotates, a failed exchange voids the code; no more."""
+    call, answer = outcome.call, outcome.answer
+    changes = outcome.decision.changes if outcome.decision else ()
+    too_wide = call.verb is Verb.REFRESH and answer.error == "invalid_scope"
+    allowed = ROTATION if too_wide else MAY_WRITE.get(call.verb, set())
+    for change in changes:
+        before, after = both_ends(change)
+        kind = type(after or before)
+        if kind not in allowed:
+            yield Violation(REFUSALS, f"{call.verb}, refused with {answer.error}, writes a {kind.__name__}")
+            continue
+        if kind is User and isinstance(before, User) and isinstance(after, User):
+            names = [each.name for each in fields(User)]
+            moved = {name for name in names if getattr(before, name) != getattr(after, name)}
+            if moved - COUNTERS:
+                yield Violation(REFUSALS, f"{call.verb}, refused, moves {sorted(moved - COUNTERS)}")
+        if kind is Session and not too_wide and isinstance(after, Session) and after.ended_at is None:
+            yield Violation(REFUSALS, f"{call.verb}, refused with {answer.error}, changes a session")
+        if isinstance(after, AuthorizationCode) and after.voided_why is None:
+            yield Violation(REFUSALS, f"{call.verb}, refused with {answer.error}, changes a code")
+
+
+# --- what an update may do to a record
+
+
+def _faults_of_update(before: Record, after: Record) -> Iterator[Violation]:
+    if isinstance(before, Session) and isinstance(after, Session):
+        if before.ended_at is not None and after.ended_at != before.ended_at:
+            yield Violation(ENDED_STAYS_ENDED, "an ended session is written as another")
+        if after.generation < before.generation:
+            yield Violation(ENDED_STAYS_ENDED, "a session goes back to a pair it had spent")
+        if (after.started_at, after.expires_at) != (before.started_at, before.expires_at):
+            yield Violation(NOTHING_OUTLIVES, "the session's maximum moves")
+        if after.access_expires_at > after.expires_at:
+            yield Violation(NOTHING_OUTLIVES, "an access token would outlive its session")
+        if after.scopes != before.scopes or not set(after.access_scopes) <= set(after.scopes):
+            yield Violation(SCOPE_NEVER_WIDENS, "the session's scope moves, or its access token exceeds it")
+        if (after.client_id, after.user_id, after.kind) != (before.client_id, before.user_id, before.kind):
+            yield Violation(CLIENTS_APART, "a session changes hands")
+    elif isinstance(before, AuthorizationCode) and isinstance(after, AuthorizationCode):
+        if before.session_id is not None and after.session_id != before.session_id:
+            yield Violation(REDEEMED_ONCE, "a used code is used again")
+        if before.voided_why is not None and after.voided_why != before.voided_why:
+            yield Violation(ENDED_STAYS_ENDED, "a void code is written as another")
+        if (after.scopes, after.issued_at) != (before.scopes, before.issued_at):
+            yield Violation(SCOPE_NEVER_WIDENS, "what a code is bound to moves")
+    elif isinstance(before, User | Client) and isinstance(after, User | Client):
+        if after.epoch < before.epoch or (before.deleted_at is not None and after.deleted_at is None):
+            yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} goes back before an ending")
+    elif isinstance(before, Consent) and isinstance(after, Consent) and after.epoch < before.epoch:
+        yield Violation(ENDED_STAYS_ENDED, "a consent goes back before its withdrawal")
+
+
+def _faults_between_clients(call: Call, before: Record | None, after: Record | None) -> Iterator[Violation]:
+    record = after or before
+    if isinstance(record, Session) and record.client_id != call.client_id:
+        yield Violation(CLIENTS_APART, f"{call.verb} by one client writes a session of another")
+    # The one thing that may happen to another's code: whoever presents it voids it (READINGS 18).
+    voids = isinstance(after, AuthorizationCode) and after.session_id is None
+    if isinstance(record, AuthorizationCode) and record.client_id != call.client_id and not voids:
+        yield Violation(CLIENTS_APART, f"{call.verb} by one client uses a code of another")
+    if isinstance(record, User | Client | Consent | Identifier | Role):
+        yield Violation(CLIENTS_APART, f"{call.verb} writes a {type(record).__name__}")
+
+
+# --- secrets
+
+
+def secrets_of(call: Call, answer: Answer) -> list[str]:
+    """Every bearer value that went in or out; a refused token may be any text, so only whole ones count."""
+    if call.verb is Verb.BATCH:
+        return [text for part, said in several(call, answer) for text in secrets_of(part, said)]
+    texts = (
+        call.secret,
+        call.token,
+        call.login,
+        call.verifier,
+        answer.access,
+        answer.refresh,
+        answer.code,
+        answer.secret,
+    )
+    return [text for text in texts if text is not None and len(text) >= SHORTEST_SECRET]
+
+
+def secrets_in(outcome: Outcome, *, printed: bool) -> Iterator[Violation]:
+    """Bearer values in what is written and told and, where asked for, in everything that prints."""
+    if outcome.decision is None:
+        return
+    secrets = secrets_of(outcome.call, outcome.answer)
+    for change in outcome.decision.changes:
+        _, after = both_ends(change)
+        if after is not None and any(holds(value, secrets) for value in VALUES[type(after)](after)):
+            yield Violation(NO_SECRETS, f"{outcome.call.verb} writes one into a {type(after).__name__}")
+    if printed:
+        for name, shown in (
+            ("facts", outcome.decision.facts),
+            ("changes", outcome.decision.changes),
+            ("reply", outcome.decision.reply),
+            ("event", outcome.event),
+        ):
+            text = repr(shown)
+            if any(secret in text for secret in secrets):
+                yield Violation(NO_SECRETS, f"the {name} of {outcome.call.verb} print one")
+
+
+def holds(value: object, secrets: list[str]) -> bool:
+    """Whether a field of a record holds one of the texts."""
+    if isinstance(value, str):
+        return len(value) >= SHORTEST_SECRET and any(secret in value for secret in secrets)
+    if isinstance(value, bytes):
+        return len(value) >= SHORTEST_SECRET and any(secret.encode() in value for secret in secrets)
+    if isinstance(value, tuple):
+        return any(holds(each, secrets) for each in value)
+    return False

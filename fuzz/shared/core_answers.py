@@ -1,0 +1,107 @@
+"""The core's decisions into answers, in the specification's words."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, refusal
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.decision import (
+    AuthorizationOffered,
+    BatchDone,
+    BatchRefused,
+    ClientKnown,
+    CodeIssued,
+    ConsentRefused,
+    Decision,
+    Done,
+    FactKind,
+    LoginIssued,
+    Profile,
+    Refused,
+    RoleKnown,
+    SecretIssued,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+    UserKnown,
+)
+from ostiary_core.model.instant import whole_seconds
+
+__all__ = ["answer_of"]
+
+
+def answer_of(call: Call, decision: Decision) -> Answer:
+    """What the caller is told, in the specification's words."""
+    match decision.reply:
+        case Refused(why):
+            meaning = MEANINGS[why]
+            at_the_token_service = call.verb in AT_THE_TOKEN_SERVICE
+            return refusal((meaning.error if at_the_token_service else None) or meaning.code)
+        case TokensIssued() as issued:
+            return _tokens(Said.TOKENS, issued, decision, None, must_change_password=False)
+        case LoginIssued() as login:
+            return _tokens(Said.LOGIN, login.tokens, decision, login.user_id, login.must_change_password)
+        case TokenActive() as active:
+            return Answer(
+                said=Said.ACTIVE,
+                client_id=active.client_id,
+                scope=tuple(sorted(active.scopes)),
+                bearer=active.is_access_token,
+                exp=whole_seconds(active.expires_at),
+                sub=active.user_id,
+                username=active.username,
+            )
+        case TokenInactive():
+            return Answer(said=Said.INACTIVE)
+        case Profile() as profile:
+            return Answer(said=Said.PROFILE, sub=profile.user_id, username=profile.username)
+        case AuthorizationOffered() as offer:
+            return Answer(
+                said=Said.OFFERED,
+                client_id=offer.client_id,
+                scope=tuple(sorted(each.scope for each in offer.scopes)),
+                ask=offer.consent_required,
+            )
+        case CodeIssued(redirect_to):
+            return _code(redirect_to.reveal())
+        case ConsentRefused(redirect_to):
+            return Answer(said=Said.DENIED, redirect=redirect_to)
+        case SecretIssued(client, secret):
+            return Answer(said=Said.SECRET, client_id=client.client_id, secret=secret.reveal())
+        case UserKnown(user):
+            return Answer(said=Said.USER, sub=user.user_id, username=user.username)
+        case RoleKnown(role):
+            return Answer(said=Said.ROLE, permissions=tuple(sorted(role.permissions)))
+        case BatchDone(replies):
+            told = zip(call.parts, replies, strict=True)
+            return Answer(
+                said=Said.BATCH, parts=tuple(answer_of(part, Decision(reply)) for part, reply in told)
+            )
+        case BatchRefused(refusals):
+            return refusal(",".join(f"{place}:{MEANINGS[refused.why].code}" for place, refused in refusals))
+        case ClientKnown(client):
+            return Answer(said=Said.DONE, client_id=client.client_id)
+        case Done():
+            return Answer(said=Said.DONE)
+        case _:
+            return Answer(said=Said.FAILED, error=type(decision.reply).__name__)
+
+
+def _tokens(
+    said: Said, issued: TokensIssued, decision: Decision, user_id: str | None, must_change_password: bool
+) -> Answer:
+    began = (fact.session_id for fact in decision.facts if fact.kind is FactKind.SESSION_STARTED)
+    return Answer(
+        said=said,
+        access=issued.access_token.reveal(),
+        refresh=None if issued.refresh_token is None else issued.refresh_token.reveal(),
+        expires_in=issued.expires_in_seconds,
+        scope=tuple(sorted(issued.scopes)),
+        session_id=next(began, None),
+        sub=user_id,
+        must_change_password=must_change_password,
+    )
+
+
+def _code(address: str) -> Answer:
+    code = dict(parse_qsl(urlsplit(address).query)).get("code", "")
+    return Answer(said=Said.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))

@@ -1,0 +1,208 @@
+"""Calls into the core's events, as a runtime would make them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Final
+from unittest.mock import patch
+
+from fuzz.shared.calls import Call, Verb
+from fuzz.shared.initial_states import SCOPES
+from ostiary_core import events as e
+from ostiary_core.clients import client_fields
+from ostiary_core.model.arrival import Arrival
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.secret import Entropy, Secret
+
+__all__ = [
+    "SOURCE",
+    "administration_event",
+    "arrival_of",
+    "fields_of_new_user",
+    "hash_of",
+    "parameters",
+    "person",
+    "settings_of",
+    "token_service_event",
+    "user_fields",
+    "with_more_scopes",
+]
+
+SOURCE: Final = "192.0.2.1"
+"""The address that everybody calls from."""
+
+
+@contextmanager
+def with_more_scopes() -> Iterator[None]:
+    """The core with a longer table of scopes, so that something can be narrower or wider."""
+    with patch.object(client_fields, "SCOPES", SCOPES):
+        yield
+
+
+def hash_of(password: str | None) -> str:
+    """What stands for argon2id here."""
+    return sha256(f"salted {password}".encode()).hexdigest()
+
+
+def person(call: Call) -> e.SignedIn:
+    return e.SignedIn(access_token=Secret(call.login or ""))
+
+
+def arrival_of(call: Call, now: Instant) -> Arrival:
+    """When a call that is decided now came."""
+    latest = now - call.waited_ms
+    return Arrival(Instant(latest - call.unseen_ms), Instant(latest))
+
+
+def token_service_event(call: Call, drawn: Entropy, now: Instant) -> e.Event:
+    credentials = e.ClientCredentials(
+        client_id=call.client_id or "",
+        secret=Secret(call.secret or ""),
+        method=e.AuthenticationMethod.BASIC,
+    )
+    token = None if call.token is None else Secret(call.token)
+    match call.verb:
+        case Verb.REDEEM:
+            return e.CodeRedeemed(
+                credentials=credentials,
+                code=token,
+                redirect_uri=call.redirect_uri,
+                code_verifier=call.verifier,
+                user_agent=call.user_agent,
+                source=SOURCE,
+                entropy=drawn,
+            )
+        case Verb.REFRESH:
+            return e.RefreshRequested(
+                credentials=credentials,
+                refresh_token=token,
+                scopes=call.scope or None,
+                user_agent=call.user_agent,
+                entropy=drawn,
+                arrival=arrival_of(call, now),
+            )
+        case Verb.CLIENT_CREDENTIALS:
+            return e.ClientCredentialsRequested(
+                credentials=credentials,
+                scopes=call.scope or None,
+                user_agent=call.user_agent,
+                source=SOURCE,
+                entropy=drawn,
+            )
+        case Verb.INTROSPECT:
+            return e.IntrospectionRequested(credentials=credentials, token=token)
+        case _:
+            return e.RevocationRequested(credentials=credentials, token=token)
+
+
+def parameters(call: Call) -> e.AuthorizationParameters:
+    return e.AuthorizationParameters(
+        response_type=call.response_type,
+        client_id=call.client_id,
+        redirect_uri=call.redirect_uri,
+        code_challenge=call.challenge,
+        code_challenge_method=call.method,
+        scope=None if call.scope is None else " ".join(call.scope),
+        state=call.state,
+    )
+
+
+def administration_event(call: Call, drawn: Entropy) -> e.Event:
+    caller: e.Caller = e.Operator() if call.login is None else person(call)
+    user_id, client_id = call.user_id or "", call.client_id or ""
+    match call.verb:
+        case Verb.REGISTER_USER:
+            return e.UserRegistered(
+                caller=caller,
+                fields=fields_of_new_user(call),
+                password_hash=hash_of(call.password),
+                entropy=drawn,
+            )
+        case Verb.ENABLE_USER:
+            return e.UserEnabled(caller=caller, user_id=user_id)
+        case Verb.DISABLE_USER:
+            return e.UserDisabled(caller=caller, user_id=user_id)
+        case Verb.DELETE_USER:
+            return e.UserDeleted(caller=caller, user_id=user_id)
+        case Verb.RESET_PASSWORD:
+            return e.PasswordResetByAdministrator(
+                caller=caller, user_id=user_id, new_password_hash=hash_of(call.new_password)
+            )
+        case Verb.FORCE_OUT_USER:
+            return e.UserForcedOut(caller=caller, user_id=user_id)
+        case Verb.CHANGE_USER:
+            return e.UserChanged(caller=caller, user_id=user_id, fields=user_fields(call))
+        case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE | Verb.DELETE_ROLE:
+            return _role_event(call, caller)
+        case Verb.BATCH:
+            return e.AllOrNothing(events=tuple(_parts(call, drawn)))
+        case Verb.END_SESSION:
+            return e.SessionForcedOut(caller=caller, session_id=call.session_id or "")
+        case Verb.REGISTER_CLIENT:
+            fields = {"clientId": client_id, "name": client_id, **settings_of(call)}
+            return e.ClientRegistered(caller=caller, fields=fields, entropy=drawn)
+        case Verb.CHANGE_CLIENT:
+            return e.ClientChanged(caller=caller, client_id=client_id, fields=settings_of(call))
+        case Verb.ENABLE_CLIENT:
+            return e.ClientEnabled(caller=caller, client_id=client_id)
+        case Verb.DISABLE_CLIENT:
+            return e.ClientDisabled(caller=caller, client_id=client_id)
+        case Verb.DELETE_CLIENT:
+            return e.ClientDeleted(caller=caller, client_id=client_id)
+        case Verb.RESET_SECRET:
+            kept = {} if call.keep_seconds is None else {"keepOldForSeconds": call.keep_seconds}
+            return e.ClientSecretReset(caller=caller, client_id=client_id, fields=kept, entropy=drawn)
+        case Verb.END_OLD_SECRET:
+            return e.OldSecretEnded(caller=caller, client_id=client_id)
+        case _:
+            raise ValueError(f"{call.verb} is no call of the administration")
+
+
+def _role_event(call: Call, caller: e.Caller) -> e.Event:
+    role_id = call.role_id or ""
+    fields = {"name": role_id, "permissions": list(call.permissions or ())}
+    match call.verb:
+        case Verb.REGISTER_ROLE:
+            return e.RoleRegistered(caller=caller, fields={"code": role_id, **fields})
+        case Verb.CHANGE_ROLE:
+            return e.RoleChanged(caller=caller, role_id=role_id, fields=fields)
+        case _:
+            return e.RoleDeleted(caller=caller, role_id=role_id)
+
+
+def _parts(call: Call, drawn: Entropy) -> Iterator[e.AdministrationEvent]:
+    """The events of a batch, each with entropy of its own."""
+    for place, part in enumerate(call.parts):
+        event = administration_event(part, Entropy(sha256(drawn + bytes([place])).digest()))
+        assert isinstance(event, e.AdministrationEvent), f"{part.verb} is no part of a batch"
+        yield event
+
+
+def fields_of_new_user(call: Call) -> dict[str, object]:
+    """What an account is registered with, in the interface's names."""
+    roles = {} if call.roles is None else {"roleIds": list(call.roles)}
+    return {"username": call.username, "name": call.username, "mustChangePassword": False, **roles}
+
+
+def user_fields(call: Call) -> dict[str, object]:
+    """What is to change of an account, in the interface's names."""
+    given = {
+        "username": call.new_username,
+        "phone": call.phone,
+        "mustChangePassword": call.must_change,
+        "roleIds": None if call.roles is None else list(call.roles),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def settings_of(call: Call) -> dict[str, object]:
+    """The fields that an administrator sends, in the interface's names."""
+    given = {
+        "redirectUris": call.redirect_uris,
+        "grantTypes": call.grants,
+        "scopes": call.scopes,
+        "autoApproveScopes": call.automatic,
+        "accessTokenTtl": call.access_seconds,
+        "refreshTokenTtl": call.refresh_seconds,
+    }
+    return {name: value for name, value in given.items() if value is not None}

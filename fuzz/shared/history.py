@@ -1,0 +1,224 @@
+"""What was asked and what was answered, as the people involved know it.
+
+It reads calls and answers alone, no record and no rule. It is where a step finds what it refers to, where the
+generator finds what there is to do, and the evidence on which the invariants stand.
+"""
+
+import hashlib
+from dataclasses import replace
+
+from fuzz.shared.calls import Answer, Call, Said, Verb, several
+from fuzz.shared.initial_states import ClientSettings, InitialState
+from fuzz.shared.seeds import nonsense
+from fuzz.shared.seen import Place, SeenClient, SeenCode, SeenPair, SeenSession, SeenUser
+
+__all__ = ["History", "verifier_of"]
+
+LOGIN_SECONDS = 604_800
+
+
+def verifier_of(number: int) -> str:
+    """The code verifier behind the authorization request of step `number`."""
+    return hashlib.sha256(b"verifier %d" % number).hexdigest()
+
+
+class History:
+    """Everything that was ever answered in one world."""
+
+    def __init__(self, initial_state: InitialState) -> None:
+        self.initial_state = initial_state
+        self.clients: dict[str, SeenClient] = {}
+        self.users: dict[str, SeenUser] = {}
+        self.names: dict[str, SeenUser] = {}
+        """The latest account of each name."""
+        self.roles: set[str] = set()
+        self.sessions: dict[int, SeenSession] = {}
+        self.codes: dict[int, SeenCode] = {}
+        self.grants: list[SeenSession] = []
+        """Third parties' sessions in the order in which they began, and logins likewise."""
+        self.logins: list[SeenSession] = []
+        self.by_session_id: dict[str, SeenSession] = {}
+        self.issued: list[SeenCode] = []
+        self.tokens: dict[str, Place] = {}
+        self.code_texts: dict[str, SeenCode] = {}
+
+    # --- what an answer tells
+
+    def note(self, number: int, call: Call, now: int, answer: Answer) -> None:
+        """Take in what was answered to `call`, a batch as its parts."""
+        for part, said in several(call, answer):
+            self._note(number, part, now, said)
+
+    def _note(self, number: int, call: Call, now: int, answer: Answer) -> None:
+        place = self.tokens.get(call.token or "")
+        self._note_standing(call, answer, place)
+        if call.verb is Verb.REDEEM and (code := self.code_texts.get(call.token or "")) is not None:
+            code.tried = True
+        if (
+            place is not None
+            and call.verb in (Verb.REFRESH, Verb.REFRESH_LOGIN)
+            and (answer.said in (Said.TOKENS, Said.LOGIN) or answer.error == "invalid_scope")
+        ):
+            place.session.spent_at.setdefault(place.generation, (now, call.user_agent))
+        match answer.said:
+            case Said.TOKENS | Said.LOGIN:
+                self._note_tokens(number, call, now, answer, place)
+            case Said.CODE:
+                self._note_code(number, call, now, answer)
+            case Said.SECRET:
+                self._note_secret(call, now, answer)
+            case Said.USER if call.verb is Verb.REGISTER_USER:
+                user = SeenUser(answer.sub or "", call.username or "", call.password or "")
+                user.roles = call.roles or ()
+                self.users[user.user_id] = self.names[user.username] = user
+            case Said.USER if call.verb is Verb.CHANGE_USER:
+                self._note_change(call, answer)
+            case Said.ROLE:
+                self.roles.add(call.role_id or "")
+            case Said.DONE:
+                self._note_done(call)
+            case Said.USER if call.verb in (Verb.ENABLE_USER, Verb.DISABLE_USER):
+                self.users[answer.sub or ""].enabled = call.verb is Verb.ENABLE_USER
+            case _:
+                pass
+
+    def _note_standing(self, call: Call, answer: Answer, place: Place | None) -> None:
+        """Remember who was turned away, so that the generator mostly goes on with the others."""
+        login = self.tokens.get(call.login or "")
+        if login is not None:
+            login.session.seems_over = answer.error == "A1001"
+        if (
+            place is not None
+            and place.generation == len(place.session.pairs) - 1
+            and place.session.client_id in (None, call.client_id)
+        ):
+            turned_away = answer.error in ("A1001", "invalid_grant") or answer.said is Said.INACTIVE
+            place.session.seems_over = turned_away or (call.verb is Verb.REVOKE and answer.said is Said.DONE)
+
+    def is_authentic(self, call: Call, now: int) -> bool:
+        """Whether the client of `call` is who it says, as far as its administrator knows."""
+        client = self.clients.get(call.client_id or "")
+        return client is not None and client.is_proved_by(call.secret, now)
+
+    def moves_phone(self, call: Call, answer: Answer) -> bool:
+        """Whether an administrator gave somebody another telephone number; asked before it is noted."""
+        user = self.users.get(call.user_id or "")
+        if call.verb is not Verb.CHANGE_USER or answer.said is not Said.USER or user is None:
+            return False
+        return call.phone is not None and (call.phone or None) != user.phone
+
+    def _note_tokens(self, number: int, call: Call, now: int, answer: Answer, place: Place | None) -> None:
+        pair = SeenPair(answer.access or "", answer.refresh, now, call.user_agent, answer.expires_in or 0)
+        if call.verb in (Verb.REFRESH, Verb.REFRESH_LOGIN):
+            if place is None or pair.access in self.tokens:
+                return
+            session = place.session
+        else:
+            session = self._begun(number, call, now, answer)
+            self.sessions[number] = session
+            (self.logins if session.is_login else self.grants).append(session)
+            if session.session_id is not None:
+                self.by_session_id[session.session_id] = session
+        session.pairs.append(pair)
+        generation = len(session.pairs) - 1
+        self.tokens[pair.access] = Place(session, generation, is_access=True)
+        if pair.refresh is not None:
+            self.tokens[pair.refresh] = Place(session, generation, is_access=False)
+
+    def _begun(self, number: int, call: Call, now: int, answer: Answer) -> SeenSession:
+        seconds, user_id = LOGIN_SECONDS, answer.sub
+        if call.verb is Verb.SIGN_IN:
+            client_id = None
+        else:
+            client_id = call.client_id
+            client = self.clients.get(call.client_id or "")
+            seconds = 0 if client is None else client.settings.refresh_seconds
+            code = self.code_texts.get(call.token or "")
+            if call.verb is Verb.REDEEM and code is not None:
+                code.redeemed += 1
+                user_id = code.user_id
+        user = self.users.get(user_id or "")
+        return SeenSession(
+            number=number,
+            session_id=answer.session_id,
+            client_id=client_id,
+            user_id=user_id,
+            username=None if user is None else user.username,
+            scope=answer.scope,
+            started=now,
+            until=now + seconds * 1_000,
+            pairs=[],
+        )
+
+    def _note_code(self, number: int, call: Call, now: int, answer: Answer) -> None:
+        login = self.tokens.get(call.login or "")
+        code = SeenCode(
+            number=number,
+            text=answer.code or "",
+            client_id=call.client_id or "",
+            user_id="" if login is None else login.session.user_id or "",
+            redirect_uri=call.redirect_uri or "",
+            verifier=verifier_of(number),
+            scope=self.clients[call.client_id or ""].settings.scopes if call.scope is None else call.scope,
+            at=now,
+        )
+        self.codes[number] = self.code_texts[code.text] = code
+        self.issued.append(code)
+
+    def _note_change(self, call: Call, answer: Answer) -> None:
+        user = self.users.get(call.user_id or "")
+        if user is None:
+            return
+        if call.phone is not None:
+            user.phone = call.phone or None
+        user.roles = user.roles if call.roles is None else call.roles
+        if self.names.get(user.username) is user:
+            del self.names[user.username]
+        user.username = answer.username or user.username
+        self.names[user.username] = user
+
+    def _note_secret(self, call: Call, now: int, answer: Answer) -> None:
+        client_id, secret = call.client_id or "", answer.secret or ""
+        if call.verb is Verb.REGISTER_CLIENT:
+            settings = ClientSettings(
+                redirect_uris=call.redirect_uris or (),
+                grants=call.grants or (),
+                scopes=call.scopes or (),
+                automatic=call.automatic or (),
+                access_seconds=call.access_seconds or 1_800,
+                refresh_seconds=call.refresh_seconds or 604_800,
+            )
+            self.clients[client_id] = SeenClient(client_id, settings, settings, secret, nonsense(client_id))
+        else:
+            client = self.clients[client_id]
+            client.old_secret, client.secret = client.secret, secret
+            client.old_until = now + (call.keep_seconds or 0) * 1_000
+
+    def _note_done(self, call: Call) -> None:
+        user = self.users.get(call.user_id or "")
+        login = self.tokens.get(call.login or "")
+        client = self.clients.get(call.client_id or "")
+        match call.verb:
+            case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD if user is not None:
+                user.password = call.new_password or ""
+            case Verb.CHANGE_PASSWORD if login is not None:
+                self.users[login.session.user_id or ""].password = call.new_password or ""
+            case Verb.CHANGE_PHONE if login is not None:
+                self.users[login.session.user_id or ""].phone = call.phone
+            case Verb.CHANGE_CLIENT if client is not None:
+                given = {name: getattr(call, name) for name in ClientSettings.__slots__}
+                changed = {name: value for name, value in given.items() if value is not None}
+                client.settings = replace(client.settings, **changed)
+            case Verb.ENABLE_CLIENT if client is not None:
+                client.enabled = True
+            case Verb.DISABLE_CLIENT if client is not None:
+                client.old_until = 0 if client.enabled else client.old_until
+                client.enabled = False
+            case Verb.END_OLD_SECRET if client is not None:
+                client.old_until = 0
+            case Verb.DELETE_ROLE:
+                self.roles.discard(call.role_id or "")
+            case Verb.DELETE_CLIENT if client is not None:
+                client.deleted = True
+            case _:
+                pass

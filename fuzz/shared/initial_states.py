@@ -1,0 +1,135 @@
+"""What a world begins with: its clients, its people and its policy, all drawn from its seed."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+__all__ = [
+    "ADMINISTRATOR",
+    "BATCHES",
+    "BEGINNING_OF_TIME_MS",
+    "CHANGES",
+    "KEEP_SECONDS",
+    "PEOPLE",
+    "PERMISSIONS",
+    "ROLES",
+    "SCOPES",
+    "SUPER_ADMINISTRATOR",
+    "USER_CHANGES",
+    "ClientSettings",
+    "InitialState",
+    "draw_initial_state",
+    "fixed_initial_state",
+]
+
+BEGINNING_OF_TIME_MS: Final = 1_700_000_000_000
+"""The instant at which every world begins."""
+
+SCOPES: Final = ("user.read", "user.mail", "user.files")
+"""One scope exists today and the table may grow; with one alone, nothing could be narrower or wider."""
+
+ADMINISTRATOR: Final = "root"
+PEOPLE: Final = ("ann", "ben", "eve")
+SUPER_ADMINISTRATOR: Final = "super_admin"
+ROLES: Final = ("clerk", "warden", "deputy")
+
+CODE, REFRESH, MACHINE = "authorization_code", "refresh_token", "client_credentials"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """What an administrator decides of a client."""
+
+    redirect_uris: tuple[str, ...]
+    grants: tuple[str, ...] = (CODE, REFRESH, MACHINE)
+    scopes: tuple[str, ...] = SCOPES
+    automatic: tuple[str, ...] = ()
+    access_seconds: int = 1_800
+    refresh_seconds: int = 604_800
+
+
+@dataclass(frozen=True, slots=True)
+class InitialState:
+    """The clients and people that are there before the first step."""
+
+    clients: dict[str, ClientSettings]
+    people: tuple[str, ...]
+    code_replay_ends_session: bool
+
+
+def uris(client: str) -> tuple[str, ...]:
+    """The addresses of a client: one plain, one that already has a query."""
+    return (f"https://{client}.example/callback", f"https://{client}.example/other?tenant=1")
+
+
+CHANGES: Final[dict[str, dict[str, tuple[str, ...] | int]]] = {
+    "one-uri": {"redirect_uris": ("https://moved.example/callback",)},
+    "read-only": {"scopes": ("user.read",), "automatic": ()},
+    "no-scope": {"scopes": (), "automatic": ()},
+    "all-scopes": {"scopes": SCOPES},
+    "automatic": {"scopes": SCOPES, "automatic": SCOPES},
+    "no-refresh": {"grants": (CODE, MACHINE)},
+    "no-code": {"grants": (REFRESH, MACHINE)},
+    "no-machine": {"grants": (CODE, REFRESH)},
+    "all-grants": {"grants": (CODE, REFRESH, MACHINE)},
+    "short": {"access_seconds": 300, "refresh_seconds": 3_600},
+    "long": {"access_seconds": 86_400, "refresh_seconds": 2_592_000},
+    "own-uris": {},
+}
+"""What administrators do to clients; `own-uris` gives a client its first addresses back."""
+
+
+PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
+    "nothing": (),
+    "helpdesk": ("iam.user.update",),
+    "people": ("iam.user.create", "iam.user.update", "iam.user.delete"),
+    "clients": ("oauth.client.create", "oauth.client.update", "oauth.client.delete"),
+    "roles": ("iam.role.create", "iam.role.update", "iam.role.delete", "iam.user.update"),
+    "sessions": ("monitor.online.kill",),
+}
+"""What roles may allow here."""
+
+USER_CHANGES: Final = (
+    *("nothing", "renamed", "taken-name", "new-phone", "taken-phone", "no-phone", "must-change"),
+    *("role", "role", "another-role", "another-role", "no-role", "no-such-role", "promoted"),
+)
+"""What administrators do to accounts; a role is the one that the step names, in place of
+all others or as another one."""
+
+KEEP_SECONDS: Final[dict[str, int]] = {"keep-shortly": 60, "keep": 3_600, "keep-long": 2_592_000}
+"""How long a reset lets the old secret work on."""
+
+BATCHES: Final = (
+    *("delete-people", "delete-clients", "delete-roles"),
+    *("delete-and-register", "register-twice", "role-for-somebody"),
+)
+"""What is done whole or not at all; `meaning.parts_of` says what each consists of."""
+
+
+def draw_initial_state(random: Random) -> InitialState:
+    """A world of two to four clients that differ in everything a client can differ in."""
+    clients = {}
+    for client in ("app", "web", "job", "lab")[: random.choice((2, 2, 3, 4))]:
+        scopes = random.choice((SCOPES, SCOPES[:2], SCOPES[:1]))
+        clients[client] = ClientSettings(
+            redirect_uris=uris(client),
+            grants=random.choice(
+                (*[(CODE, REFRESH, MACHINE)] * 9, (CODE, REFRESH), (CODE, MACHINE), (CODE,))
+            ),
+            scopes=scopes,
+            automatic=random.choice(((), (), scopes[:1], scopes)),
+            access_seconds=random.choice((300, 600, 1_800, 3_600, 86_400)),
+            refresh_seconds=random.choice((3_600, 3_660, 86_400, 604_800)),
+        )
+    return InitialState(clients, PEOPLE[: random.choice((1, 2, 3))], random.random() < 0.25)
+
+
+def fixed_initial_state(*, code_replay_ends_session: bool = False) -> InitialState:
+    """Two clients alike and one user: where exploration begins, and a good place for a story told by hand."""
+    settings = {
+        client: ClientSettings(
+            redirect_uris=uris(client), scopes=SCOPES[:2], access_seconds=300, refresh_seconds=3_600
+        )
+        for client in ("app", "web")
+    }
+    return InitialState(settings, PEOPLE[:1], code_replay_ends_session)

@@ -1,0 +1,142 @@
+"""What must never happen, each with its name and its sentence: the one list that every campaign checks.
+
+The first sixteen are of the rules. Over the core `fuzz.rules.invariant_checker` checks them, after every
+turn for what the turn touched and now and then for everything. Number 13 is the model's: its verdict on every
+answer is the explanation. The others are of the server around the rules; `fuzz.simulation` checks both.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = ["INVARIANTS", "OF_THE_RULES", "OF_THE_SERVER", "Invariant", "Violation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A thing that must hold whatever happens."""
+
+    number: int
+    name: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An invariant that did not hold, and how it showed. It never holds a bearer value."""
+
+    invariant: Invariant
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.detail}"
+
+
+ONE_LIVE_PAIR: Final = Invariant(1, "one-live-pair", "A session has at most one live pair of tokens.")
+SPENT_IS_DEAD: Final = Invariant(
+    2, "spent-is-dead", "A spent access token is dead from the moment its rotation is answered."
+)
+SAME_PAIR: Final = Invariant(
+    3,
+    "same-pair",
+    "A retry inside the grace, by the same client and User-Agent, gives the same pair, byte for byte.",
+)
+REPLAY_ENDS: Final = Invariant(
+    4,
+    "replay-ends",
+    "Any other use of a spent refresh token by its client ends the session, and both its tokens with it.",
+)
+NOTHING_OUTLIVES: Final = Invariant(
+    5,
+    "nothing-outlives",
+    "Nothing outlives the session's maximum or the code's 300 seconds, and no refresh moves the maximum.",
+)
+ENDED_STAYS_ENDED: Final = Invariant(
+    6, "ended-stays-ended", "What ended stays ended: no session, code, user or client comes back to life."
+)
+REDEEMED_ONCE: Final = Invariant(7, "redeemed-once", "A code is redeemed at most once.")
+CLIENTS_APART: Final = Invariant(
+    8,
+    "clients-apart",
+    "Nothing of one client can be seen or changed by another, and nothing of the backend by any.",
+)
+SCOPE_NEVER_WIDENS: Final = Invariant(
+    9, "scope-never-widens", "No token has a scope beyond what was granted, nor a grant beyond its request."
+)
+WIDE_ENDINGS: Final = Invariant(
+    10, "wide-endings", "A user-wide, client-wide or consent-wide ending leaves nothing alive."
+)
+NO_SECRETS: Final = Invariant(
+    11, "no-secrets", "No token, code or secret text is in the store, in a fact or in anything printed."
+)
+ACKNOWLEDGED_STAYS: Final = Invariant(
+    12,
+    "acknowledged-stays",
+    "An acknowledged change survives a crash and a restart, and of a turn that failed nothing is kept.",
+)
+EXPLAINED: Final = Invariant(
+    13,
+    "explained",
+    "What was answered is explained by some order of the events: the model, which restates the "
+    "specification and shares nothing with the core, gives the same answers.",
+)
+STRANGERS: Final = Invariant(
+    14, "strangers", "Whoever did not prove who they are changes nothing that belongs to anybody."
+)
+REFUSALS: Final = Invariant(
+    15,
+    "refusals",
+    "A refusal changes only what the specification lists for it, and a question nothing at all.",
+)
+PURE: Final = Invariant(
+    16,
+    "pure",
+    "`decide` is pure and total, and `keys` covers what it reads: asked twice about the same snapshot it "
+    "decides the same, changes nothing it was given, and raises nothing.",
+)
+
+DOCUMENTED: Final = Invariant(
+    17,
+    "documented",
+    "Every answer is one that is documented; a failure of the store, and nothing else, is answered with 500.",
+)
+PROGRESS: Final = Invariant(
+    18,
+    "progress",
+    "Every request is answered or its connection ends, and once nothing fails any more all is.",
+)
+TIMELY: Final = Invariant(
+    19,
+    "timely",
+    "What is answered took effect between question and answer, by the clock of the instance that answered; "
+    "what never arrived whole took none.",
+)
+GUARDED: Final = Invariant(
+    20, "guarded", "No write is lost, none is made twice, and none over another that was not seen."
+)
+SOURCED: Final = Invariant(21, "sourced", "A session's source is the address that its request came from.")
+
+OF_THE_RULES: Final = (
+    ONE_LIVE_PAIR,
+    SPENT_IS_DEAD,
+    SAME_PAIR,
+    REPLAY_ENDS,
+    NOTHING_OUTLIVES,
+    ENDED_STAYS_ENDED,
+    REDEEMED_ONCE,
+    CLIENTS_APART,
+    SCOPE_NEVER_WIDENS,
+    WIDE_ENDINGS,
+    NO_SECRETS,
+    ACKNOWLEDGED_STAYS,
+    EXPLAINED,
+    STRANGERS,
+    REFUSALS,
+    PURE,
+)
+
+OF_THE_SERVER: Final = (DOCUMENTED, PROGRESS, TIMELY, GUARDED, SOURCED)
+
+INVARIANTS: Final = (*OF_THE_RULES, *OF_THE_SERVER)

@@ -1,0 +1,225 @@
+"""What a step means: the call it makes in the light of the history, with every reference resolved."""
+
+import hashlib
+from base64 import urlsafe_b64encode
+from typing import Any
+
+from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
+from fuzz.shared.history import History, verifier_of
+from fuzz.shared.initial_states import (
+    CHANGES,
+    KEEP_SECONDS,
+    PERMISSIONS,
+    SUPER_ADMINISTRATOR,
+    ClientSettings,
+    uris,
+)
+from fuzz.shared.seeds import nonsense
+from fuzz.shared.steps import Kind, Ref, Step, Twist
+
+__all__ = ["call_of", "parts_of"]
+
+
+def challenge_of(verifier: str) -> str:
+    """RFC 7636 §4.2."""
+    return urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
+def call_of(history: History, step: Step) -> Call:
+    """The call that `step` makes, with every reference resolved and every twist applied."""
+    verb = step.verb
+    base = Call(
+        verb=verb,
+        user_agent=step.agent,
+        login=None if step.by is None else _text(history, step.by),
+        waited_ms=step.waited,
+        unseen_ms=step.unseen,
+    )
+    if verb in (Verb.USER_INFO, Verb.REFRESH_LOGIN):
+        return base._replace(token=_token(history, step))
+    if verb in AT_THE_TOKEN_SERVICE:
+        return _client_call(history, step, base)
+    if verb in AT_THE_CONSENT_PAGE:
+        return _consent_call(history, step, base)
+    if verb in (Verb.END_SESSION, Verb.SWEEP):
+        return base._replace(session_id=_session_id(history, step.token))
+    if verb in (Verb.REGISTER_CLIENT, Verb.CHANGE_CLIENT):
+        return _settings_call(history, step, base)
+    if verb is Verb.CHANGE_USER:
+        return _user_change(history, step, base)
+    if verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE):
+        return base._replace(role_id=step.role, permissions=PERMISSIONS.get(step.change or "nothing"))
+    if verb is Verb.BATCH:
+        return base._replace(parts=tuple(call_of(history, part) for part in parts_of(step)))
+    return _account_call(history, step, base)
+
+
+def parts_of(step: Step) -> list[Step]:
+    """What a batch consists of (`initial_states.BATCHES`)."""
+    alone = step._replace(change=None)
+    match step.change:
+        case "delete-people":
+            verb, more = Verb.DELETE_USER, alone._replace(user=step.other)
+        case "delete-clients":
+            verb, more = Verb.DELETE_CLIENT, alone._replace(client=step.other)
+        case "delete-roles":
+            verb, more = Verb.DELETE_ROLE, alone._replace(role=step.other)
+        case "register-twice":
+            verb, more = Verb.REGISTER_CLIENT, alone
+        case "role-for-somebody":
+            registered = step._replace(verb=Verb.REGISTER_ROLE, change="people")
+            return [registered, step._replace(verb=Verb.CHANGE_USER, change="role")]
+        case _:
+            return [alone._replace(verb=Verb.DELETE_USER), alone._replace(verb=Verb.REGISTER_USER)]
+    return [alone._replace(verb=verb), more._replace(verb=verb)]
+
+
+def _user_change(history: History, step: Step, base: Call) -> Call:
+    """What an administrator sends to change an account."""
+    user = history.names.get(step.user or "")
+    call = base._replace(user_id="nobody" if user is None else user.user_id, username=step.user)
+    others = [one for one in history.names.values() if one is not user]
+    match step.change:
+        case "renamed":
+            first_name = (step.user or "").partition("-")[0]
+            return call._replace(new_username=f"{first_name}-{step.number}")
+        case "taken-name":
+            return call._replace(new_username=others[0].username if others else step.user)
+        case "new-phone":
+            return call._replace(phone=f"+{20_000_000 + step.number}")
+        case "taken-phone":
+            phones = [one.phone for one in others if one.phone is not None]
+            return call._replace(phone=phones[-1] if phones else f"+{20_000_000 + step.number}")
+        case "no-phone":
+            return call._replace(phone="")
+        case "must-change":
+            return call._replace(must_change=True)
+        case "role":
+            return call._replace(roles=(step.role or "",))
+        case "another-role":
+            held = () if user is None else user.roles
+            return call._replace(roles=tuple(dict.fromkeys((*held, step.role or ""))))
+        case "no-such-role":
+            return call._replace(roles=("nobody",))
+        case "no-role":
+            return call._replace(roles=())
+        case "promoted":
+            return call._replace(roles=(SUPER_ADMINISTRATOR,))
+        case _:
+            return call
+
+
+def _account_call(history: History, step: Step, base: Call) -> Call:
+    user = history.names.get(step.user or "")
+    if step.verb is Verb.REGISTER_USER:
+        roles = None if step.role is None else (step.role,)
+        return base._replace(username=step.user, password=f"password {step.number}", roles=roles)
+    phone = None if user is None else user.phone
+    return base._replace(
+        client_id=step.client,
+        user_id="nobody" if user is None else user.user_id,
+        username=step.user,
+        password="wrong" if step.twist is Twist.WRONG_PASSWORD or user is None else user.password,
+        new_password=f"password {step.number}",
+        phone=f"+{10_000_000 + step.number}" if step.verb is Verb.CHANGE_PHONE else phone,
+        keep_seconds=KEEP_SECONDS.get(step.change or ""),
+    )
+
+
+def _client_call(history: History, step: Step, base: Call) -> Call:
+    client = history.clients.get(step.client or "")
+    secret = nonsense("secret") if client is None else client.secret
+    if step.twist is Twist.WRONG_SECRET:
+        secret = nonsense("wrong secret")
+    elif step.twist is Twist.OLD_SECRET and client is not None:
+        secret = client.old_secret
+    call = base._replace(
+        client_id=step.client,
+        secret=secret,
+        token=_token(history, step),
+        scope=None if step.scope is None else tuple(one for one in step.scope.split(",") if one),
+    )
+    if step.verb is not Verb.REDEEM:
+        return call
+    code = history.codes.get(step.token.number) if step.token is not None else None
+    redirect_uri = _uri(history, step) if code is None else code.redirect_uri
+    verifier: str | None = verifier_of(step.number) if code is None else code.verifier
+    if step.twist is Twist.WRONG_VERIFIER:
+        verifier = verifier_of(-1)
+    elif step.twist is Twist.SHORT_VERIFIER:
+        verifier = (verifier or "")[:42]
+    elif step.twist is Twist.WITHOUT_VERIFIER:
+        verifier = None
+    elif step.twist is Twist.OTHER_URI:
+        redirect_uri = f"{redirect_uri}/"
+    return call._replace(
+        verifier=verifier,
+        redirect_uri=None if step.twist is Twist.WITHOUT_URI else redirect_uri,
+    )
+
+
+def _consent_call(history: History, step: Step, base: Call) -> Call:
+    twist = step.twist
+    redirect_uri: str | None = _uri(history, step)
+    challenge: str | None = challenge_of(verifier_of(step.number))
+    if twist is Twist.OTHER_URI:
+        redirect_uri = f"{redirect_uri}/"
+    elif twist is Twist.WITHOUT_URI:
+        redirect_uri = None
+    elif twist is Twist.WITHOUT_CHALLENGE:
+        challenge = None
+    elif twist is Twist.PADDED_CHALLENGE:
+        challenge = f"{challenge}="
+    return base._replace(
+        client_id=step.client,
+        redirect_uri=redirect_uri,
+        challenge=challenge,
+        method="plain" if twist is Twist.PLAIN_CHALLENGE else "S256",
+        response_type="token" if twist is Twist.RESPONSE_TYPE_TOKEN else "code",
+        scope=None if step.scope is None else tuple(one for one in step.scope.split(",") if one),
+        state=f"state{step.number}" if step.number % 2 else None,
+    )
+
+
+def _settings_call(history: History, step: Step, base: Call) -> Call:
+    change: dict[str, Any] = dict(CHANGES[step.change]) if step.change is not None else {}
+    if step.verb is Verb.REGISTER_CLIENT or step.change == "own-uris":
+        change["redirect_uris"] = uris(step.client or "")
+    if step.verb is Verb.REGISTER_CLIENT:
+        change = {"grants": CHANGES["all-grants"]["grants"], "scopes": ("user.read",), **change}
+        known = history.initial_state.clients.get(step.client or "")
+        if known is not None and step.client not in history.clients:
+            change = {name: getattr(known, name) for name in ClientSettings.__slots__}
+    return base._replace(client_id=step.client, **change)
+
+
+def _uri(history: History, step: Step) -> str:
+    client = history.clients.get(step.client or "")
+    addresses = client.settings.redirect_uris if client is not None else ()
+    return addresses[step.uri % len(addresses)] if addresses else "https://nowhere.example/"
+
+
+def _token(history: History, step: Step) -> str | None:
+    if step.twist is Twist.WITHOUT_TOKEN:
+        return None
+    return _text(history, step.token)
+
+
+def _text(history: History, ref: Ref | None) -> str:
+    """The text behind a reference; nonsense where nobody ever saw it."""
+    if ref is None:
+        return nonsense("token")
+    if ref.kind is Kind.CODE:
+        code = history.codes.get(ref.number)
+        return nonsense("code") if code is None else code.text
+    session = history.sessions.get(ref.number)
+    if session is None or ref.back >= len(session.pairs):
+        return nonsense(str(ref))
+    pair = session.pairs[-1 - ref.back]
+    text = pair.access if ref.kind is Kind.ACCESS else pair.refresh
+    return nonsense(str(ref)) if text is None else text
+
+
+def _session_id(history: History, ref: Ref | None) -> str:
+    session = None if ref is None else history.sessions.get(ref.number)
+    return "nobody" if session is None or session.session_id is None else session.session_id

@@ -1,0 +1,162 @@
+"""The judge: whether some order of the operations explains every answer that anybody heard.
+
+The witness names a likely order. It is checked against time (an operation takes effect between its
+beginning and its answer, on its instance's clock) and against the model, which restates the specification.
+Where it does not explain the answers, every other order that time allows is tried, operations without an
+answer counting as having happened or not: only where none explains them is it a violation.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Final, NamedTuple
+
+from fuzz.model import Model
+from fuzz.shared.calls import Answer, Said, Verb
+from fuzz.shared.invariants import EXPLAINED, GUARDED, SOURCED, TIMELY, Violation
+from fuzz.simulation.operations import Operation, Outcome
+from fuzz.simulation.order import Event, straight
+from fuzz.simulation.order_search import MOST_TRIES, Tries, searched
+from fuzz.simulation.witness import Seen, Witness
+
+__all__ = ["RightSource", "sources", "verdicts"]
+
+AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested"})
+"""What is asked ahead of the event that decides; seen last, it means that the event never came."""
+
+
+class RightSource(NamedTuple):
+    """Where a session's request came from, and where the store says that it did."""
+
+    session_id: str
+    expected: str
+    stored: str
+
+
+def sources(found: Sequence[RightSource]) -> list[Violation]:
+    """Sessions whose source somebody else could choose."""
+    return [
+        Violation(SOURCED, f"a request from {one.expected} counts as one from {one.stored}")
+        for one in found
+        if one.expected != one.stored
+    ][:1]
+
+
+def verdicts(
+    model: Model,
+    operations: Sequence[Operation],
+    witness: Witness,
+    clauses: Counter[str],
+    *,
+    free_guesses: int,
+) -> list[Violation]:
+    """What no order explains."""
+    violations = list(_untimely(operations, witness))
+    events = _in_order(operations, witness, _from_guessing_addresses(operations, free_guesses))
+    start = deepcopy(model)
+    place, found = straight(model, events, 0, clauses)
+    if found is None:
+        return violations
+    tries = Tries()
+    if not searched(start, events, place, tries):
+        operation = events[place].operation
+        orders = "no order" if tries.left > 0 else f"none of the first {MOST_TRIES:,} orders"
+        violations.append(
+            Violation(
+                EXPLAINED,
+                f"{orders} of what was asked explains step {operation.step}: {operation.call.verb} at "
+                f"{operation.returned_at:.3f} s must be answered '{found.answer}' ({found.clause}) and was "
+                f"answered '{operation.answer}'" + _differing(found.answer, operation.answer),
+            )
+        )
+    return violations
+
+
+def _differing(expected: Answer, given: Answer | None) -> str:
+    if given is None or str(expected) != str(given):
+        return ""
+    names = [name for name in Answer._fields if getattr(expected, name) != getattr(given, name)]
+    return f" (they differ in {', '.join(names)})"
+
+
+def _from_guessing_addresses(operations: Sequence[Operation], free_guesses: int) -> set[int]:
+    """The sign-ins that were made to wait, and whose process may have had a reason that lies in the address
+    alone: so many others from there, none of which was known to be right by then."""
+    sign_ins = [
+        one
+        for one in operations
+        if one.call.verb is Verb.SIGN_IN and one.outcome is not Outcome.NEVER and one.returned is not None
+    ]
+
+    def counts_against(other: Operation, one: Operation) -> bool:
+        where = (one.instance, one.incarnation, one.source)
+        if other is one or (other.instance, other.incarnation, other.source) != where:
+            return False
+        was_right = other.answer is not None and other.answer.said is Said.LOGIN
+        return other.invoked < _ended(one) and not (was_right and _ended(other) < one.invoked)
+
+    return {
+        one.number
+        for one in sign_ins
+        if one.answer is not None
+        and one.answer.error == "A1003"
+        and sum(counts_against(other, one) for other in sign_ins) >= free_guesses
+    }
+
+
+def _ended(operation: Operation) -> int:
+    assert operation.returned is not None, "it is over by now"
+    return operation.returned
+
+
+def _in_order(operations: Sequence[Operation], witness: Witness, slowed: set[int]) -> list[Event]:
+    events = []
+    for operation in operations:
+        if operation.outcome is Outcome.NEVER:
+            continue
+        seen = _deciding(operation, witness)
+        if operation.outcome is Outcome.ANSWERED:
+            assert operation.returned is not None
+            at = operation.returned if seen is None else seen.moment
+            now = operation.returned_now if seen is None else seen.now
+            waited_ms = 0 if seen is None else seen.waited_ms
+            may_be_slowed = operation.number in slowed
+            events.append(
+                Event(operation, at, now, happened=True, waited_ms=waited_ms, may_be_slowed=may_be_slowed)
+            )
+        elif seen is not None:
+            events.append(Event(operation, seen.moment, seen.now, happened=True, waited_ms=seen.waited_ms))
+        else:
+            events.append(Event(operation, operation.invoked, operation.invoked_now, happened=False))
+    return sorted(events, key=lambda event: event.at)
+
+
+def _deciding(operation: Operation, witness: Witness) -> Seen | None:
+    """Where the operation's own event was taken, if it was."""
+    seen = witness.seen.get(operation.number)
+    if not seen:
+        return None
+    if operation.outcome is not Outcome.ANSWERED and (seen[-1].kind in AHEAD or seen[-1].turned_away):
+        return None
+    return seen[-1]
+
+
+def _untimely(operations: Sequence[Operation], witness: Witness) -> Iterator[Violation]:
+    for operation in operations:
+        seen = _deciding(operation, witness)
+        what = f"step {operation.step}: {operation.call.verb}"
+        kept = Counter(one.kind for one in witness.seen.get(operation.number, ()) if one.changed)
+        if any(times > 1 for times in kept.values()):
+            yield Violation(GUARDED, f"{what} took effect twice")
+        if operation.outcome is Outcome.NEVER:
+            took = [one for one in witness.seen.get(operation.number, ()) if one.kind not in AHEAD]
+            if operation.answer is None and took:
+                yield Violation(TIMELY, f"{what} took effect though it never arrived whole")
+            continue
+        if seen is None or operation.outcome is not Outcome.ANSWERED or operation.returned is None:
+            continue
+        if not operation.invoked < seen.moment < operation.returned:
+            yield Violation(TIMELY, f"{what} was answered before it took effect")
+        on_time = operation.invoked_now <= seen.now <= operation.returned_now
+        if not on_time and not operation.clock_was_set:
+            yield Violation(TIMELY, f"{what} was decided by a clock that is not its instance's")

@@ -1,0 +1,91 @@
+"""What is there before the first step: administrators, clients and people, made behind the interface."""
+
+from typing import Any, Final
+
+from fuzz.model import Model
+from fuzz.model import User as ModelUser
+from fuzz.shared.calls import Verb
+from fuzz.shared.core_answers import answer_of
+from fuzz.shared.core_events import administration_event
+from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS
+from fuzz.shared.invariants import EXPLAINED
+from fuzz.shared.meaning import call_of
+from fuzz.shared.seen import SeenUser
+from fuzz.shared.steps import registrations_of
+from fuzz.simulation.callers import Callers
+from fuzz.simulation.determinism import SeededEntropy
+from fuzz.simulation.exchanges import DESK
+from fuzz.simulation.instance import CHEAP
+from fuzz.simulation.story import DESK_PASSWORD
+from ostiary_core import events as e
+from ostiary_core.model.decision import UserKnown
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
+from ostiary_net.turns.turns import Turns
+
+__all__ = ["populate"]
+
+ROOT_PASSWORD: Final = "password of the first administrator"
+FIRST_PASSWORD: Final = "password 0"
+"""Of everybody, until they choose another."""
+
+
+async def populate(turns: Turns, callers: Callers, model: Model) -> None:
+    """An operator with the administrators, the clients and the people; nothing goes wrong yet."""
+    history = callers.history
+    drawn = SeededEntropy(f"{callers.seed} beginning")
+    callers.story.secrets.add(ROOT_PASSWORD)
+    password_hash = {
+        password: CHEAP.hash(password.encode(), salt=drawn.draw()[:16])
+        for password in (ROOT_PASSWORD, DESK_PASSWORD, FIRST_PASSWORD)
+    }
+
+    def know(reply: Any, password: str) -> SeenUser:
+        if not isinstance(reply, UserKnown):
+            raise TypeError(f"an administrator could not be made: {reply}")
+        user_id, username = reply.user.user_id, reply.user.username
+        model.realm.users[user_id] = ModelUser(
+            user_id, username, password, roles=frozenset({SUPER_ADMINISTRATOR})
+        )
+        history.users[user_id] = SeenUser(user_id, username, password)
+        return history.users[user_id]
+
+    made = await turns.decide(
+        e.FirstAdministratorCreated(
+            username=ADMINISTRATOR,
+            password_hash=password_hash[ROOT_PASSWORD],
+            must_change_password=False,
+            entropy=drawn.draw(),
+        )
+    )
+    history.names[ADMINISTRATOR] = know(made.reply, ROOT_PASSWORD)
+    made = await turns.decide(
+        e.UserRegistered(
+            caller=e.Operator(),
+            fields={
+                "username": DESK,
+                "name": DESK,
+                "mustChangePassword": False,
+                "roleIds": [SUPER_ADMINISTRATOR],
+            },
+            password_hash=password_hash[DESK_PASSWORD],
+            entropy=drawn.draw(),
+        )
+    )
+    know(made.reply, DESK_PASSWORD)
+    for step in registrations_of(history.initial_state):
+        call = call_of(history, step)
+        event: Any = (
+            e.UserRegistered(
+                caller=e.Operator(),
+                fields={"username": call.username, "name": call.username, "mustChangePassword": False},
+                password_hash=password_hash[FIRST_PASSWORD],
+                entropy=drawn.draw(),
+            )
+            if step.verb is Verb.REGISTER_USER
+            else administration_event(call, drawn.draw())
+        )
+        answer = answer_of(call, await turns.decide(event))
+        if model.judge(call, BEGINNING_OF_TIME_MS, answer).answer != answer:
+            callers.story.fault(EXPLAINED, f"the beginning: {call.verb} is answered {answer}")
+        history.note(0, call, BEGINNING_OF_TIME_MS, answer)
+        callers.story.remember(call, answer)

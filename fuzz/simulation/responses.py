@@ -1,0 +1,129 @@
+"""Answers over HTTP back into the specification's words."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, refusal
+
+__all__ = ["Heard", "answer_of", "code_of_page"]
+
+_CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One whole answer."""
+
+    status: int
+    fields: dict[str, str]
+    body: bytes
+
+    def json(self) -> dict[str, Any]:
+        """The body's JSON object, empty where it is none."""
+        try:
+            found = json.loads(self.body)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+def answer_of(call: Call, heard: Heard) -> Answer:
+    """What was answered; `FAILED` where that is a failure of the server."""
+    if heard.status >= 500:
+        return Answer(said=Said.FAILED, error=str(heard.json().get("code", "")))
+    if call.verb is Verb.RECALL:
+        return _page_answer(call, heard)
+    content = heard.json()
+    if heard.status >= 400:
+        return refusal(str(content.get("error") or content.get("code") or heard.status))
+    if call.verb in AT_THE_TOKEN_SERVICE:
+        return _service_answer(call, content)
+    data = content.get("data")
+    return _envelope_answer(call, data if isinstance(data, dict) else {})
+
+
+def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
+    if call.verb is Verb.REVOKE:
+        return Answer(said=Said.DONE)
+    scope = tuple(sorted(str(content.get("scope", "")).split()))
+    if call.verb is Verb.INTROSPECT:
+        if not content.get("active"):
+            return Answer(said=Said.INACTIVE)
+        return Answer(
+            said=Said.ACTIVE,
+            client_id=content.get("client_id"),
+            scope=scope,
+            bearer=content.get("token_type") == "Bearer",
+            exp=content.get("exp"),
+            sub=content.get("sub"),
+            username=content.get("username"),
+        )
+    return Answer(
+        said=Said.TOKENS,
+        access=content.get("access_token"),
+        refresh=content.get("refresh_token"),
+        expires_in=content.get("expires_in"),
+        scope=scope,
+    )
+
+
+def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
+    match call.verb:
+        case Verb.USER_INFO:
+            return Answer(said=Said.PROFILE, sub=data.get("sub"), username=data.get("username"))
+        case Verb.SIGN_IN | Verb.REFRESH_LOGIN:
+            return Answer(
+                said=Said.LOGIN,
+                access=data.get("accessToken"),
+                refresh=data.get("refreshToken"),
+                expires_in=data.get("expiresIn"),
+                must_change_password=bool(data.get("mustChangePassword")),
+            )
+        case Verb.CHECK:
+            scopes = tuple(sorted(each["scope"] for each in data.get("scopes", ())))
+            client = data.get("client", {}).get("clientId")
+            return Answer(
+                said=Said.OFFERED, client_id=client, scope=scopes, ask=bool(data["consentRequired"])
+            )
+        case Verb.APPROVE | Verb.DENY:
+            return _redirected(str(data.get("redirectTo")))
+        case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
+            return Answer(said=Said.ROLE, permissions=tuple(sorted(data.get("permissions", ()))))
+        case Verb.BATCH:
+            return Answer(said=Said.BATCH, parts=(Answer(said=Said.DONE),) * int(data.get("deleted", 0)))
+        case Verb.REGISTER_USER | Verb.ENABLE_USER | Verb.DISABLE_USER | Verb.CHANGE_USER:
+            return Answer(said=Said.USER, sub=data.get("id"), username=data.get("username"))
+        case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
+            return Answer(said=Said.SECRET, client_id=call.client_id, secret=data.get("secret"))
+        case Verb.CHANGE_CLIENT | Verb.ENABLE_CLIENT | Verb.DISABLE_CLIENT | Verb.END_OLD_SECRET:
+            return Answer(said=Said.DONE, client_id=data.get("clientId"))
+        case _:
+            return Answer(said=Said.DONE)
+
+
+def _redirected(address: str) -> Answer:
+    code = dict(parse_qsl(urlsplit(address).query)).get("code")
+    if code is None:
+        return Answer(said=Said.DENIED, redirect=address)
+    return Answer(said=Said.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
+
+
+def _page_answer(call: Call, heard: Heard) -> Answer:
+    """What a page says to a person: where to go on, the question, or why not."""
+    location = heard.fields.get("location", "")
+    if heard.status == 303 and location.startswith("/login"):
+        return refusal("A1001")
+    if heard.status == 303 and location.startswith("/"):
+        return refusal("A1004")
+    if heard.status == 303:
+        return _redirected(location)
+    return refusal(code_of_page(heard)) if heard.status >= 400 else Answer(said=Said.OFFERED, ask=True)
+
+
+def code_of_page(heard: Heard) -> str:
+    """The code of the reason that a page shows, empty where it shows none."""
+    shown = _CODE.search(heard.body)
+    return "" if shown is None else shown[1].decode()

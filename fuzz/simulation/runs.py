@@ -1,0 +1,263 @@
+"""One run: the instances, their callers, and the plan that is made on the way or given from before."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import trio
+
+from fuzz.model import Model
+from fuzz.shared.calls import Call, Verb
+from fuzz.shared.core_events import with_more_scopes
+from fuzz.shared.history import History
+from fuzz.shared.initial_states import InitialState, draw_initial_state
+from fuzz.shared.invariants import PROGRESS, Violation
+from fuzz.simulation.asking import ASK_SECONDS
+from fuzz.simulation.callers import Callers
+from fuzz.simulation.connections import Wire
+from fuzz.simulation.determinism import run_determined
+from fuzz.simulation.exchanges import Exchanges
+from fuzz.simulation.instance import MOST_WRONG_SECONDS, Habits, Instance
+from fuzz.simulation.judge import sources, verdicts
+from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
+from fuzz.simulation.population import populate
+from fuzz.simulation.storage import OnFile, Shared, Together
+from fuzz.simulation.store_checker import StoreChecker
+from fuzz.simulation.story import IN_THE_END, Story
+from fuzz.simulation.witness import Witness
+from fuzz.workload.generator import Workload
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.policy import Policy
+
+__all__ = ["Run", "live", "world_of"]
+
+TURN_SECONDS: Final = 60.0
+END_SECONDS: Final = 400.0
+
+
+@dataclass(slots=True)
+class Run:
+    """What one run came to."""
+
+    seed: str
+    swarm: Swarm
+    lines: tuple[Line, ...]
+    told: tuple[str, ...]
+    """The story: who did what at which second, and what came of it."""
+    violations: tuple[Violation, ...]
+    digest: str
+    """Of the plan, the story, every byte on the wire, the log and the audit trail."""
+    answers: tuple[tuple[int, str], ...]
+    """What every request was answered, by its step; empty where nothing was heard."""
+    operations: int
+    turns: int
+    virtual_ms: int
+    faults: Counter[str]
+    transitions: Counter[str]
+    clauses: Counter[str]
+    bytes: int
+
+
+def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
+    """Run a seed: by the plan it makes on the way, or by `lines` in place of it."""
+    log: list[str] = []
+    folder = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="ostiary-simulation-", dir=folder) as scratch, with_more_scopes():
+        world = _World(seed, Path(scratch), lines, log)
+        try:
+            return run_determined(seed, world.run, log)
+        except BaseException as error:
+            error.add_note(f"the simulation broke off in seed {seed}")
+            raise
+
+
+def world_of(seed: str) -> tuple[InitialState, Swarm]:
+    """The clients, the people and the mix of troubles that a seed stands for."""
+    random = Random(f"{seed} beginning")
+    return draw_initial_state(random), swarm_of(random)
+
+
+class _World:
+    """Everything that one run is made of."""
+
+    def __init__(self, seed: str, folder: Path, given: Sequence[Line] | None, log: list[str]) -> None:
+        self.seed = seed
+        self.given = given
+        self.log = log
+        self.initial_state, self.swarm = world_of(seed)
+        strict = self.initial_state.code_replay_ends_session
+        policy = Policy(revoke_on_code_replay=strict, salt_margin_seconds=2 * MOST_WRONG_SECONDS)
+        self.model = Model(code_replay_ends_session=strict)
+        self.history = History(self.initial_state)
+        self.witness = Witness()
+        self.wire = Wire()
+        self.shared: Shared = OnFile(folder, policy) if self.swarm.on_file else Together(policy)
+        self.stored = StoreChecker(self.shared)
+        self.lines: list[Line] = []
+        self.story = Story()
+        self.exchanges = Exchanges(self.history, self.witness, self.shared, self.story)
+        self.callers = Callers(seed, self.history, self.story, self.exchanges)
+        self.instances = [
+            Instance(
+                number=number,
+                name=seed,
+                folder=folder / "files",
+                shared=self.shared,
+                witness=self.witness,
+                wire=self.wire,
+                habits=Habits(
+                    self.swarm.lanes[number],
+                    self.swarm.sweep_seconds,
+                    self.swarm.offsets_ms[number],
+                    self.swarm.free_guesses,
+                ),
+                committed=self._committed,
+                secret=lambda: self.story.latest_secret,
+                random=Random(f"{seed} instance {number}"),
+            )
+            for number in range(self.swarm.instances)
+        ]
+        self.exchanges.instances = self.callers.instances = self.instances
+
+    def _committed(self, decisions: Sequence[Decision]) -> None:
+        self.story.violations += self.stored.look(decisions)
+
+    # --- the run
+
+    async def run(self) -> Run:
+        with trio.CancelScope(deadline=trio.current_time() + 400 * 86_400) as whole:
+            async with trio.open_nursery() as nursery:
+                for instance in self.instances:
+                    await nursery.start(instance.live)
+                service = self.instances[0].service
+                assert service is not None
+                await populate(service.turns, self.callers, self.model)
+                async with trio.open_nursery() as callers:
+                    for turn in self._turns():
+                        await self._take(turn, callers)
+                        if self.story.violations:
+                            break
+                    with trio.move_on_after(ASK_SECONDS * 4) as end:
+                        await self._all_done(callers)
+                    if end.cancelled_caught:
+                        self.story.fault(PROGRESS, "callers are still waiting though every limit has passed")
+                        callers.cancel_scope.cancel()
+                if not self.story.violations:
+                    await self._come_to_rest()
+                nursery.cancel_scope.cancel()
+        if whole.cancelled_caught and whole.deadline <= trio.current_time():
+            self.story.fault(PROGRESS, "the run never came to its end")
+        return self._result()
+
+    def _turns(self) -> Iterator[list[Line]]:
+        """The plan, a turn at a time: from what was given, or made up in the light of the history."""
+        if self.given is not None:
+            turn: list[Line] = []
+            for line in self.given:
+                if turn and not line.step.joined:
+                    yield turn
+                    turn = []
+                turn.append(line)
+            if turn:
+                yield turn
+            return
+        workload = Workload(Random(f"{self.seed} workload"), self.history)
+        random = Random(f"{self.seed} mishaps")
+        for _ in range(self.swarm.turns):
+            workload.at = max(workload.at, round(trio.current_time() * 1000))
+            yield [
+                Line(step._replace(crash=False, restart=False), self.swarm.mishap(random))
+                for step in workload.turn()
+            ]
+
+    async def _take(self, turn: list[Line], callers: trio.Nursery) -> None:
+        await trio.sleep_until(turn[0].step.at / 1000)
+        done: list[trio.Event] = []
+        for line in turn:
+            self.lines.append(line)
+            finished = trio.Event()
+            done.append(finished)
+            callers.start_soon(self.callers.take, line, finished)
+        if not turn[-1].mishap.hurry:
+            with trio.move_on_after(TURN_SECONDS):
+                for finished in done:
+                    await finished.wait()
+
+    async def _all_done(self, callers: trio.Nursery) -> None:
+        while callers.child_tasks:  # noqa: ASYNC110 (a nursery has no event for it)
+            await trio.sleep(1)
+
+    # --- the end
+
+    async def _come_to_rest(self) -> None:
+        """No more faults: everybody still there asks once more, and must be answered."""
+        for instance in self.instances:
+            if instance.store is not None:
+                instance.store.armed.clear()
+        await trio.sleep_until(max(instance.stalled_until for instance in self.instances))
+        await trio.sleep(2)
+        calm = Mishap(new=True)
+        number = IN_THE_END
+        for seen in [*self.history.grants[-6:], *self.history.logins[-2:]]:
+            client = self.history.clients.get(seen.client_id or "")
+            if not seen.pairs:
+                continue
+            pair = seen.pairs[-1]
+            calls = [Call(verb=Verb.USER_INFO, token=pair.access)]
+            if client is not None:
+                about = Call(
+                    verb=Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
+                )
+                again = about._replace(verb=Verb.REFRESH, user_agent=pair.agent)
+                calls += [about, again] if pair.refresh is not None else []
+            for call in calls:
+                number += 1
+                answer = await self.exchanges.ask(
+                    number, call, calm, number % len(self.instances), Random(number)
+                )
+                if answer is None and not self.story.violations:
+                    self.story.fault(
+                        PROGRESS, f"{call.verb} is not answered though nothing is wrong any more"
+                    )
+        for kept in self.exchanges.pool.values():
+            for line in kept:
+                line.hang_up()
+        await trio.sleep(END_SECONDS)
+        left = [instance.number for instance in self.instances if instance.open_connections]
+        if left:
+            self.story.fault(PROGRESS, f"instances {left} still hold connections that their clients closed")
+
+    def _result(self) -> Run:
+        for instance in self.instances:
+            self.story.faults.update(instance.faults_met)
+        clauses: Counter[str] = Counter()
+        self.story.violations += sources(self.story.sources)
+        self.story.violations += verdicts(
+            self.model, self.story.operations, self.witness, clauses, free_guesses=self.swarm.free_guesses
+        )
+        trail = map(repr, self.shared.audit())
+        everything = [*map(str, self.lines), *self.log, *trail, self.wire.digest]
+        self.story.violations += self.stored.texts_of(self.story.secrets, "\n".join(self.log))
+        told = [f"{at:>12.3f} s  {text}" for at, text in sorted(self.story.told, key=lambda one: one[0])]
+        digest = sha256("\n".join([*everything, *told]).encode())
+        return Run(
+            seed=self.seed,
+            swarm=self.swarm,
+            lines=tuple(self.lines),
+            told=tuple(told),
+            violations=tuple(self.story.violations),
+            digest=digest.hexdigest(),
+            answers=tuple((one.step, str(one.answer or "")) for one in self.story.operations),
+            operations=len(self.story.operations),
+            turns=self.stored.turns,
+            virtual_ms=round(1000 * max((one.returned_at for one in self.story.operations), default=0.0)),
+            faults=+self.story.faults,
+            transitions=self.stored.transitions,
+            clauses=clauses,
+            bytes=self.wire.bytes,
+        )

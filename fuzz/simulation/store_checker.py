@@ -1,0 +1,135 @@
+"""Looks at the shared store after every turn that was kept, and at all of its text in the end.
+
+It compares what lies in the store now with what lay there after the turn before, whatever the rules, the
+store or anybody else says of it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from fuzz.shared.invariants import (
+    ENDED_STAYS_ENDED,
+    GUARDED,
+    NO_SECRETS,
+    NOTHING_OUTLIVES,
+    ONE_LIVE_PAIR,
+    REDEEMED_ONCE,
+    SCOPE_NEVER_WIDENS,
+    Violation,
+)
+from fuzz.shared.state_tables import transitions_of
+from fuzz.simulation.storage import Shared
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.records import (
+    RECORD_TABLES,
+    AuthorizationCode,
+    Client,
+    Identifier,
+    Key,
+    Record,
+    RefreshToken,
+    Session,
+    User,
+)
+
+__all__ = ["StoreChecker"]
+
+
+class StoreChecker:
+    """The store as it was after the latest turn."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._records: dict[Key, Record] = {}
+        self.turns = 0
+        self.transitions: Counter[str] = Counter()
+        """How often each row of the core's two state tables was taken by a turn that was kept."""
+
+    def look(self, decisions: Sequence[Decision]) -> list[Violation]:
+        """What is wrong with the store after a turn."""
+        self.turns += 1
+        for decision in decisions:
+            self.transitions.update(transitions_of(decision))
+        if not any(decision.changes for decision in decisions):
+            return []
+        records = {record.key: record for table in RECORD_TABLES for record in self._shared.records(table)}
+        found = [*self._moves(records), *_faults_of(records.values())]
+        self._records = records
+        return found
+
+    def texts_of(self, secrets: Iterable[str], log: str) -> list[Violation]:
+        """Where any of the secrets stands in what is stored or logged."""
+        stored = self._shared.texts()
+        found = []
+        for secret in sorted(secrets):
+            if secret.encode() in stored:
+                found.append(Violation(NO_SECRETS, "the store holds the text of one"))
+            if secret in log:
+                found.append(Violation(NO_SECRETS, "the log holds the text of one"))
+        return found[:1]
+
+    def _moves(self, records: dict[Key, Record]) -> Iterator[Violation]:
+        for key, after in records.items():
+            before = self._records.get(key)
+            if before is None or before == after:
+                continue
+            # A name that passes on in one turn stays at its revision (`Identifier`).
+            if after.revision <= before.revision and not isinstance(after, Identifier):
+                yield Violation(GUARDED, f"a {type(after).__name__} is written over without a new revision")
+            yield from _move(before, after)
+        for key, before in self._records.items():
+            if key not in records and isinstance(before, Session | User | Client | AuthorizationCode):
+                yield Violation(
+                    ENDED_STAYS_ENDED, f"a {type(before).__name__} is gone, and nobody forgets one"
+                )
+
+
+def _move(before: Record, after: Record) -> Iterator[Violation]:
+    if isinstance(before, Session) and isinstance(after, Session):
+        if before.ended_at is not None and after.ended_at != before.ended_at:
+            yield Violation(ENDED_STAYS_ENDED, "an ended session is written as another")
+        if after.generation < before.generation:
+            yield Violation(ENDED_STAYS_ENDED, "a session goes back to a pair it had spent")
+        if after.generation > before.generation + 1:
+            yield Violation(ONE_LIVE_PAIR, "a session skips a generation")
+        if (after.started_at, after.expires_at) != (before.started_at, before.expires_at):
+            yield Violation(NOTHING_OUTLIVES, "the session's maximum moves")
+        if after.scopes != before.scopes or not set(after.access_scopes) <= set(after.scopes):
+            yield Violation(SCOPE_NEVER_WIDENS, "the session's scope moves, or its access token exceeds it")
+    elif isinstance(before, AuthorizationCode) and isinstance(after, AuthorizationCode):
+        if before.session_id is not None and after.session_id != before.session_id:
+            yield Violation(REDEEMED_ONCE, "a used code is used again")
+        if before.voided_why is not None and after.session_id is not None:
+            yield Violation(ENDED_STAYS_ENDED, "a void code is used")
+    elif (
+        isinstance(before, User | Client)
+        and isinstance(after, User | Client)
+        and (after.epoch < before.epoch or (before.deleted_at is not None and after.deleted_at is None))
+    ):
+        yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} goes back before an ending")
+
+
+def _faults_of(records: Iterable[Record]) -> Iterator[Violation]:
+    """What is wrong with the store, whatever was in it before."""
+    tokens: dict[str, list[RefreshToken]] = {}
+    holders: Counter[bytes] = Counter()
+    sessions: dict[str, Session] = {}
+    redeemed: Counter[str] = Counter()
+    for record in records:
+        if isinstance(record, RefreshToken):
+            tokens.setdefault(record.session_id, []).append(record)
+        elif isinstance(record, Session):
+            sessions[record.session_id] = record
+            holders[record.access_digest] += 1
+        elif isinstance(record, AuthorizationCode) and record.session_id is not None:
+            redeemed[record.session_id] += 1
+    for session_id, session in sessions.items():
+        present = [one for one in tokens.get(session_id, []) if one.generation == session.generation]
+        if len(present) > 1:
+            yield Violation(ONE_LIVE_PAIR, "a session holds two refresh tokens of one generation")
+    if any(count > 1 for count in holders.values()):
+        yield Violation(ONE_LIVE_PAIR, "an access token is that of two sessions")
+    if any(session_id not in sessions for session_id in tokens):
+        yield Violation(GUARDED, "tokens are stored without their session")
+    if any(count > 1 for count in redeemed.values()) or any(one not in sessions for one in redeemed):
+        yield Violation(REDEEMED_ONCE, "a used code and its session do not belong together")

@@ -1,0 +1,150 @@
+"""Throws what administrators do with sessions, accounts, roles and clients, alone and in batches."""
+
+from random import Random
+
+from fuzz.shared.calls import Verb
+from fuzz.shared.initial_states import (
+    ADMINISTRATOR,
+    BATCHES,
+    CHANGES,
+    KEEP_SECONDS,
+    PEOPLE,
+    PERMISSIONS,
+    ROLES,
+    USER_CHANGES,
+)
+from fuzz.shared.steps import Kind, Ref, Step
+from fuzz.workload.picks import Picks
+from fuzz.workload.weights import ABOUT_ROLES, ABOUT_USERS
+
+__all__ = ["Administering"]
+
+
+class Administering:
+    """The administrators of one world."""
+
+    def __init__(self, random: Random, picks: Picks) -> None:
+        self.random = random
+        self.picks = picks
+        self.history = picks.history
+
+    def step(self, step: Step) -> Step:
+        """What there is to do with its verb."""
+        if step.verb in (Verb.SWEEP, Verb.END_SESSION):
+            return self._about_a_session(step)
+        if step.verb in ABOUT_USERS:
+            return self._about_a_user(step)
+        if step.verb is Verb.BATCH:
+            return self._batch(step)
+        if step.verb in ABOUT_ROLES:
+            change = None if step.verb is Verb.DELETE_ROLE else self.random.choice(tuple(PERMISSIONS))
+            return step._replace(role=self.picks.role(), change=change, by=self.picks.administrator())
+        return self._about_a_client(step)
+
+    def _about_a_session(self, step: Step) -> Step:
+        random = self.random
+        pool = self.history.logins if random.random() < 0.2 else self.history.grants
+        session = self.picks.session(pool)
+        if step.verb is Verb.SWEEP and random.random() < 0.7:
+            rotated = [one for one in pool[-8:] if one.spent_at]
+            session = random.choice(rotated) if rotated else session
+        step = step._replace(token=None if session is None else Ref(Kind.ACCESS, session.number))
+        return step if step.verb is Verb.SWEEP else step._replace(by=self.picks.administrator())
+
+    def _about_a_user(self, step: Step) -> Step:
+        random, names = self.random, self.history.names
+        user = ADMINISTRATOR if random.random() < 0.04 else self.picks.person()
+        deputies = self.picks.deputies()
+        if deputies and random.random() < 0.6:
+            user = random.choice(deputies)
+        disabled = [name for name, one in names.items() if not one.enabled]
+        if step.verb is Verb.ENABLE_USER and disabled and random.random() < 0.8:
+            user = random.choice(disabled)
+        if step.verb is Verb.RECOVER_PASSWORD:
+            reachable = [name for name, one in names.items() if one.phone is not None]
+            return step._replace(user=random.choice(reachable or [user]))
+        step = step._replace(user=user, by=self.picks.administrator())
+        if step.verb is Verb.REGISTER_USER and random.random() < 0.3:
+            return step._replace(role=self.picks.role())
+        if step.verb is not Verb.CHANGE_USER:
+            return step
+        return step._replace(change=random.choice(USER_CHANGES), role=self.picks.role())
+
+    def _about_a_client(self, step: Step) -> Step:
+        random, verb = self.random, step.verb
+        change = None
+        if verb is Verb.CHANGE_CLIENT:
+            change = random.choice(tuple(CHANGES))
+        elif verb is Verb.RESET_SECRET:
+            change = random.choice((None, *KEEP_SECONDS))
+        client = self.picks.client(spare=verb is Verb.REGISTER_CLIENT)
+        issued = self.history.issued
+        disabled = [name for name, one in self.history.clients.items() if not one.enabled and not one.deleted]
+        with_two = [name for name, one in self.history.clients.items() if one.old_until and one.enabled]
+        if verb is Verb.DISABLE_CLIENT and with_two and random.random() < 0.5:
+            client = random.choice(with_two)
+        elif verb is Verb.ENABLE_CLIENT and disabled and random.random() < 0.8:
+            client = random.choice(disabled)
+        elif verb is not Verb.REGISTER_CLIENT and issued and not issued[-1].tried and random.random() < 0.6:
+            client = issued[-1].client_id
+            if verb is Verb.CHANGE_CLIENT:
+                change = random.choice(("one-uri", "read-only", "no-scope", change))
+        return step._replace(client=client, change=change, by=self.picks.administrator())
+
+    def _batch(self, step: Step) -> Step:
+        """Several things that are done whole or not at all; mostly two of a kind."""
+        random = self.random
+        change = random.choice(BATCHES)
+        step = step._replace(change=change, by=self.picks.administrator())
+        if change == "delete-clients":
+            client, other = random.sample((*self.picks.clients, "spare"), 2)
+            return step._replace(client=client, other=other)
+        if change == "delete-roles":
+            role, other = random.sample(ROLES, 2)
+            return step._replace(role=role, other=other)
+        if change == "register-twice":
+            return step._replace(client=self.picks.client(spare=True))
+        if change == "delete-people":
+            others = (ADMINISTRATOR, *PEOPLE, *self.picks.deputies())
+            return step._replace(user=self.picks.person(), other=random.choice(others))
+        return step._replace(user=self.picks.person(), role=self.picks.role())
+
+    def appointments(self) -> list[Step]:
+        """A beginning in which everybody is given a role that allows something else: they will act on one
+        another."""
+        random = self.random
+        kinds = (("roles",), ("people", "people", "helpdesk"), ("clients", "sessions", "nothing"))
+        allowed = random.sample([random.choice(kind) for kind in kinds], len(kinds))
+        return [
+            step
+            for name, role, change in zip(PEOPLE, ROLES, allowed, strict=True)
+            for step in (
+                Step(number=0, at=0, verb=Verb.REGISTER_USER, user=name),
+                Step(number=0, at=0, verb=Verb.REGISTER_ROLE, role=role, change=change),
+                Step(number=0, at=0, verb=Verb.CHANGE_USER, user=name, role=role, change="role"),
+            )
+        ]
+
+    def deeds_of_a_deputy(self, name: str, by: Ref) -> list[Step]:
+        """What somebody with a role may or may not do, mostly with others who have one."""
+        random = self.random
+        others = [one for one in self.picks.deputies() if one != name]
+        other = random.choice(others) if others else self.picks.person()
+        step = Step(number=0, at=0, verb=Verb.CHANGE_USER, by=by, user=other, role=self.picks.role())
+        permissions = random.choice(tuple(PERMISSIONS))
+        deeds = [
+            *(
+                step._replace(verb=verb)
+                for verb in sorted(ABOUT_USERS - {Verb.CHANGE_USER, Verb.RECOVER_PASSWORD})
+            ),
+            *(step._replace(change=change) for change in ("renamed", "new-phone", "must-change")),
+            *(step._replace(change=change) for change in ("role", "another-role", "no-role", "promoted")),
+            *(
+                step._replace(verb=verb, change=permissions)
+                for verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE)
+            ),
+            step._replace(verb=Verb.BATCH, change="delete-people", other=self.picks.person()),
+            step._replace(change="no-role", user=name),
+            step._replace(verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),
+        ]
+        return random.sample(deeds, 5)

@@ -1,0 +1,336 @@
+"""Throws events: what happens next in a world, chosen at random with an eye for trouble.
+
+It knows the history, so that it finds tokens to present, and no rule, so that it has no opinion on the
+answer. Each world has a mix of its own (swarm testing): some never end anything, some do little else.
+"""
+
+from itertools import accumulate
+from random import Random
+
+from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Verb
+from fuzz.shared.history import History
+from fuzz.shared.initial_states import (
+    ADMINISTRATOR,
+    BEGINNING_OF_TIME_MS,
+    KEEP_SECONDS,
+)
+from fuzz.shared.seen import SeenCode, SeenSession
+from fuzz.shared.steps import Kind, Ref, Step, Twist
+from fuzz.workload.administration import Administering
+from fuzz.workload.clock import advance
+from fuzz.workload.picks import Picks
+from fuzz.workload.weights import (
+    AGENTS,
+    ALONE,
+    BY_PERSON,
+    CONSENT_TWISTS,
+    ENDINGS,
+    EXCHANGE_TWISTS,
+    LOGIN_MS,
+    UNDONE_BY,
+    UNSEEN_MS,
+    WAITED_MS,
+    WAITS_MS,
+    WEIGHTS,
+    WRONG_PASSWORDS,
+)
+
+__all__ = ["Workload"]
+
+
+class Workload:
+    """The generator of one world's steps."""
+
+    def __init__(self, random: Random, history: History) -> None:
+        self.random = random
+        self.history = history
+        self.at = 0
+        self.number = 0
+        self.clients = tuple(history.initial_state.clients)
+        self.people = history.initial_state.people
+        endings = random.choice((0.0, 0.3, 1.0, 1.0, 3.0))
+        self.verbs = tuple(WEIGHTS)
+        self.deputed = random.random() < 0.2
+        """Whether people administer one another."""
+        weights = (
+            weight
+            * (endings if verb in ENDINGS else 1.0)
+            * (3.0 if self.deputed and verb is Verb.SIGN_IN else 1.0)
+            * random.choice((0.5, 1.0, 1.0, 2.0))
+            for verb, weight in WEIGHTS.items()
+        )
+        self.summed_weights = list(accumulate(weights))
+        self.trouble = random.choice((0.02, 0.08, 0.2))
+        """How often a step has something wrong with it."""
+        self.picks = Picks(random, history, self.trouble)
+        self.administering = Administering(random, self.picks)
+        self.crowding = random.choice((0.0, 0.03, 0.15))
+        """How often a turn has several steps."""
+        opening = self.administering.appointments() if self.deputed else []
+        self.again: list[tuple[int, Step]] = [(0, step) for step in reversed(opening)]
+        """What somebody insists on, the next one last, and how long they wait before each."""
+
+    def turn(self) -> list[Step]:
+        """The steps of the next turn: one, or several at once."""
+        random = self.random
+        if self.again:
+            self.number += 1
+            wait, step = self.again.pop()
+            self.at += wait
+            return [step._replace(number=self.number, at=self.at)]
+        step = self._step(self._verb())
+        self.again = self._insistence(step)
+        if random.random() < 0.012:
+            step = step._replace(restart=random.random() < 0.5, crash=random.random() < 0.6)
+        if step.verb in ALONE or random.random() >= self.crowding:
+            return [step]
+        steps = [step]
+        for _ in range(random.choice((1, 1, 2))):
+            if random.random() < 0.6:
+                # The same request again: the second one of a race.
+                self.number += 1
+                other = step._replace(
+                    number=self.number, agent=random.choice((step.agent, step.agent, "desk"))
+                )
+            else:
+                other = self._step(self._verb(), still=True)
+            if other.verb not in ALONE:
+                steps.append(other._replace(at=step.at, joined=True, restart=False, crash=False))
+        return steps
+
+    def _insistence(self, step: Step) -> list[tuple[int, Step]]:
+        """Some try again: the wrong password at once, the refresh whose answer got lost a little later. Who
+        has a role tries how far it reaches; whose secret is new, whether their tokens are still good."""
+        random = self.random
+        if step.verb is Verb.SIGN_IN or step.change in ("role", "another-role"):
+            deeds = self._deeds(step)
+            if deeds:
+                return [(0, deed) for deed in deeds]
+        with_old = step._replace(verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
+        if step.change in ("keep-shortly", "keep") and random.random() < 0.3:
+            return [(1, with_old), (KEEP_SECONDS[step.change] * 1_000 - 1, with_old)]
+        if step.verb is Verb.RESET_SECRET and random.random() < 0.5:
+            asked = step._replace(verb=Verb.INTROSPECT, by=None, change=None)
+            tokens = [Ref(Kind.REFRESH, one.number) for one in self._going(step.client)]
+            return [(0, asked._replace(token=token)) for token in tokens]
+        if step.twist is Twist.WRONG_PASSWORD and random.random() < 0.3:
+            return [(0, step)] * random.randrange(2, 6)
+        if step.verb is Verb.CHANGE_PHONE and random.random() < 0.3:
+            return [(random.choice((0, 1_000)), step)] * random.randrange(18, 24)
+        session = self.history.sessions.get(step.token.number) if step.token is not None else None
+        if step.verb is Verb.INTROSPECT and session is not None and random.random() < 0.04:
+            pair = session.pairs[-1]
+            left = pair.at + pair.expires_in * 1_000 - BEGINNING_OF_TIME_MS - self.at
+            return [(left, step)] if left > 0 else []
+        if step.verb in UNDONE_BY:
+            undone = (random.choice((0, 1)), step._replace(verb=UNDONE_BY[step.verb], by=None))
+            client = self.history.clients.get(step.client or "")
+            if client is not None and client.old_until:
+                return [(0, with_old), undone]
+            return [undone] if random.random() < 0.5 else []
+        if (
+            step.verb not in (Verb.REFRESH, Verb.REFRESH_LOGIN)
+            or step.token is None
+            or random.random() > 0.12
+        ):
+            return []
+        spent = step._replace(token=step.token._replace(back=max(1, step.token.back)))
+        again = [(wait, spent) for wait in reversed(random.choice(WAITS_MS))]
+        if random.random() < 0.4:
+            wait, first = again.pop()
+            waited = random.choice(WAITED_MS)
+            unseen = random.choice(UNSEEN_MS)
+            again.append((wait + waited, first._replace(waited=waited, unseen=unseen)))
+        if random.random() < 0.3:
+            again.append((random.choice((0, 1_000)), Step(number=0, at=0, verb=Verb.SWEEP, token=step.token)))
+        return again
+
+    def _deeds(self, step: Step) -> list[Step]:
+        """What somebody does who is given a role while they are signed in, or who signs in and has one."""
+        name = step.user or ""
+        if step.verb is Verb.SIGN_IN:
+            signed_in = [step.number] if name in self.picks.deputies() and step.twist is None else []
+        else:
+            logins = self.history.logins
+            signed_in = [one.number for one in logins if one.username == name and not one.seems_over]
+        if not signed_in:
+            return []
+        return self.administering.deeds_of_a_deputy(name, Ref(Kind.ACCESS, signed_in[-1]))
+
+    def _going(self, client: str | None) -> list[SeenSession]:
+        """The latest sessions of a client that seem to go on."""
+        return [one for one in self.history.grants[-8:] if one.client_id == client and not one.seems_over]
+
+    def _verb(self) -> Verb:
+        """By this world's weights; a fresh code is mostly taken to its client soon."""
+        issued = self.history.issued
+        if issued and not issued[-1].tried and self.random.random() < 0.4:
+            return self.random.choice(
+                (Verb.REDEEM,) * 7 + (Verb.CHANGE_CLIENT, Verb.FORCE_OUT_USER, Verb.WITHDRAW)
+            )
+        verb = self.random.choices(self.verbs, cum_weights=self.summed_weights)[0]
+        if verb in (Verb.REFRESH, Verb.INTROSPECT, Verb.USER_INFO, Verb.REVOKE):
+            goes_on = any(not one.seems_over and one.pairs[-1].refresh for one in self.history.grants[-8:])
+            if not goes_on and self.random.random() < 0.8:
+                return Verb.APPROVE
+        return verb
+
+    def _step(self, verb: Verb, *, still: bool = False) -> Step:
+        """A step of this kind, or the sign-in that must come first."""
+        step = self._chosen(verb)
+        subject = self._subject(step)
+        if not still:
+            self.at = advance(self.random, self.at, () if subject is None else limits_of(subject))
+        self.number += 1
+        return step._replace(number=self.number, at=self.at)
+
+    def _chosen(self, verb: Verb) -> Step:
+        random = self.random
+        step = Step(number=0, at=0, verb=verb)
+        if verb in AT_THE_TOKEN_SERVICE:
+            return self._at_the_token_service(step)
+        if verb is Verb.USER_INFO:
+            pool = self.history.logins if random.random() < 0.1 else self.history.grants
+            kind = Kind.REFRESH if random.random() < 0.1 else Kind.ACCESS
+            return step._replace(token=self.picks.held(self.picks.session(pool), kind))
+        if verb is Verb.REFRESH_LOGIN:
+            return self._refreshed(step, self.picks.session(self.history.logins))
+        if verb is Verb.SIGN_IN:
+            return self._sign_in(step)
+        if verb in BY_PERSON:
+            return self._by_person(step)
+        return self.administering.step(step)
+
+    # --- at the token service
+
+    def _at_the_token_service(self, step: Step) -> Step:
+        random, history = self.random, self.history
+        step = step._replace(agent=random.choice(AGENTS))
+        if step.verb is Verb.CLIENT_CREDENTIALS:
+            return self._credentials(step._replace(client=self.picks.client(), scope=self.picks.scope()))
+        if step.verb is Verb.REDEEM:
+            return self._redemption(step, self.picks.code())
+        if step.verb is Verb.REFRESH:
+            return self._refreshed(step, self.picks.session(history.grants, refreshable=True))
+        session = self.picks.session(history.grants)
+        kind = random.choice((Kind.ACCESS, Kind.REFRESH))
+        if random.random() < 0.06:
+            session = self.picks.session(history.logins)
+        client = None if session is None or random.random() < 0.07 else session.client_id
+        client = client or self.picks.client()
+        return self._credentials(step._replace(client=client, token=self.picks.held(session, kind)))
+
+    def _redemption(self, step: Step, code: SeenCode | None) -> Step:
+        client = self.picks.client() if code is None else code.client_id
+        token = None if code is None else Ref(Kind.CODE, code.number)
+        step = self._credentials(step._replace(client=client, token=token))
+        if step.twist is None and self.random.random() < self.trouble * 1.5:
+            step = step._replace(twist=self.random.choice(EXCHANGE_TWISTS))
+        return self._misplaced(step)
+
+    def _refreshed(self, step: Step, session: SeenSession | None) -> Step:
+        """A refresh: with the current token, as a retry, or in one of the ways in which it is a replay."""
+        random = self.random
+        if session is None:
+            return self._credentials(step._replace(client=self.picks.client()))
+        client, agent, back = session.client_id, session.pairs[-1].agent, 0
+        chance = random.random()
+        latest = len(session.pairs) - 1
+        if chance < 0.35 and session.spent_at:
+            generation = max(session.spent_at)
+            agent = session.spent_at[generation][1]
+            back = latest - generation
+            if chance < 0.06:
+                agent = random.choice(AGENTS)
+            elif chance < 0.09:
+                back = min(latest, back + 1)
+        step = step._replace(client=client, agent=agent, token=Ref(Kind.REFRESH, session.number, back))
+        if step.verb is Verb.REFRESH:
+            step = self._credentials(
+                step._replace(scope=self.picks.scope() if random.random() < 0.3 else None)
+            )
+        return self._misplaced(step)
+
+    def _credentials(self, step: Step) -> Step:
+        """Mostly the client's own; else another client's, or a stranger's."""
+        chance = self.random.random()
+        if chance < self.trouble * 0.8:
+            others = [name for name in self.clients if name != step.client]
+            return step._replace(client=self.random.choice(others) if others else self.picks.client())
+        if chance < self.trouble * 1.2:
+            return step._replace(twist=self.random.choice((Twist.WRONG_SECRET, Twist.OLD_SECRET)))
+        client = self.history.clients.get(step.client or "")
+        if client is not None and client.old_until and self.random.random() < 0.3:
+            return step._replace(twist=Twist.OLD_SECRET)
+        return step
+
+    def _misplaced(self, step: Step) -> Step:
+        """Now and then a token of another kind, another session, or none at all."""
+        random = self.random
+        if random.random() >= self.trouble * 0.3:
+            return step
+        pool = random.choice((self.history.grants, self.history.logins))
+        kind = random.choice(tuple(Kind))
+        if kind is Kind.CODE:
+            code = self.picks.code()
+            return step._replace(token=None if code is None else Ref(kind, code.number))
+        return step._replace(token=self.picks.held(self.picks.session(pool), kind))
+
+    # --- people
+
+    def _by_person(self, step: Step) -> Step:
+        random = self.random
+        login = self.picks.session(self.history.logins)
+        if login is None or login.seems_over:
+            return self._sign_in(step._replace(verb=Verb.SIGN_IN))
+        if self._is_stale(login) and random.random() < 0.9:
+            return self._refreshed(step._replace(verb=Verb.REFRESH_LOGIN), login)
+        by = Ref(Kind.ACCESS, login.number)
+        if random.random() < self.trouble * 0.3:
+            by = (
+                self.picks.held(
+                    self.picks.session(random.choice((self.history.grants, self.history.logins))), Kind.ACCESS
+                )
+                or by
+            )
+        twist = None
+        if random.random() < WRONG_PASSWORDS.get(step.verb, 0):
+            twist = Twist.WRONG_PASSWORD
+        elif step.verb in AT_THE_CONSENT_PAGE and random.random() < self.trouble:
+            twist = random.choice(CONSENT_TWISTS)
+        step = step._replace(by=by, user=login.username, twist=twist)
+        if step.verb in AT_THE_CONSENT_PAGE:
+            scope = None if random.random() < 0.6 else self.picks.scope()
+            return step._replace(client=self.picks.client(), scope=scope, uri=random.randrange(2))
+        return step._replace(client=self.picks.client()) if step.verb is Verb.WITHDRAW else step
+
+    def _sign_in(self, step: Step) -> Step:
+        user = ADMINISTRATOR if self.random.random() < 0.1 else self.picks.person()
+        deputies = self.picks.deputies()
+        if deputies and self.random.random() < 0.4:
+            user = self.random.choice(deputies)
+        wrong = Twist.WRONG_PASSWORD if self.random.random() < self.trouble else None
+        return step._replace(user=user, agent=self.random.choice(AGENTS), twist=wrong)
+
+    def _is_stale(self, login: SeenSession) -> bool:
+        return BEGINNING_OF_TIME_MS + self.at >= login.pairs[-1].at + LOGIN_MS
+
+    def _subject(self, step: Step) -> SeenSession | SeenCode | None:
+        ref = step.token or step.by
+        if ref is None:
+            return None
+        return (
+            self.history.codes.get(ref.number)
+            if ref.kind is Kind.CODE
+            else self.history.sessions.get(ref.number)
+        )
+
+
+def limits_of(subject: SeenSession | SeenCode) -> list[int]:
+    """The instants that matter to a session or code, in milliseconds since the world began."""
+    if isinstance(subject, SeenCode):
+        return [subject.at + 300_000 - BEGINNING_OF_TIME_MS]
+    limits = [subject.until, subject.pairs[-1].at + subject.pairs[-1].expires_in * 1_000]
+    if subject.spent_at:
+        limits.append(subject.spent_at[max(subject.spent_at)][0] + 30_000)
+    return [limit - BEGINNING_OF_TIME_MS for limit in limits]

@@ -1,0 +1,96 @@
+"""Picks what a step is about: one of the clients, people, roles, sessions, codes and tokens of a world.
+
+Mostly something that is there and goes on, and now and then something that is not.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+from fuzz.shared.history import History
+from fuzz.shared.initial_states import ROLES, SCOPES
+from fuzz.shared.seen import SeenCode, SeenSession
+from fuzz.shared.steps import Kind, Ref
+
+__all__ = ["Picks"]
+
+
+class Picks:
+    """The choices of one world."""
+
+    def __init__(self, random: Random, history: History, trouble: float) -> None:
+        self.random = random
+        self.history = history
+        self.trouble = trouble
+        """How often a choice is a strange one."""
+        self.clients = tuple(history.initial_state.clients)
+        self.people = history.initial_state.people
+
+    def held(self, session: SeenSession | None, kind: Kind) -> Ref | None:
+        """One of a session's tokens: mostly of the pair it has now."""
+        if session is None or self.random.random() < self.trouble * 0.1:
+            return None
+        back = 0 if self.random.random() < 0.7 else self.random.randrange(len(session.pairs))
+        return Ref(kind, session.number, back)
+
+    def scope(self) -> str | None:
+        wide, wider = ",".join(SCOPES), ",".join((*SCOPES, "user.root"))
+        return self.random.choice(
+            (None, None, "", "user.read", "user.mail", ",".join(SCOPES[:2]), wide, wider)
+        )
+
+    def deputies(self) -> list[str]:
+        """Those who hold a role, by the names they have now."""
+        return [name for name, user in self.history.names.items() if user.roles]
+
+    def administrator(self) -> Ref | None:
+        """Mostly the operator; else whoever signed in, with the permission or without, and rather one who was
+        given a role."""
+        users = self.history.users
+        deputies = [
+            login
+            for login in self.history.logins[-8:]
+            if not login.seems_over and (user := users.get(login.user_id or "")) is not None and user.roles
+        ]
+        if self.random.random() < (0.5 if deputies else 0.85):
+            return None
+        login = self.session(deputies or self.history.logins)
+        return None if login is None else Ref(Kind.ACCESS, login.number)
+
+    def client(self, *, spare: bool = False) -> str:
+        names: tuple[str, ...] = self.clients
+        if spare:
+            names = (*names, "spare", "console")
+        elif self.random.random() < self.trouble * 0.2:
+            names = ("console", "mobile", "nobody", "spare")
+        return self.random.choice(names)
+
+    def session(self, pool: Sequence[SeenSession], *, refreshable: bool = False) -> SeenSession | None:
+        """One of the latest sessions, and mostly one that goes on."""
+        recent = pool[-8:]
+        if self.random.random() < 0.88:
+            going = [
+                session
+                for session in recent
+                if not session.seems_over and (not refreshable or session.pairs[-1].refresh is not None)
+            ]
+            recent = going or recent
+        return self.random.choice(recent) if recent else None
+
+    def code(self) -> SeenCode | None:
+        """One of the latest codes, and mostly one that was not used yet."""
+        recent = self.history.issued[-6:]
+        if self.random.random() < 0.8:
+            recent = [code for code in recent if not code.tried] or recent
+        return self.random.choice(recent) if recent else None
+
+    def person(self) -> str:
+        """Mostly one of those who were there first, under whichever name they have now."""
+        names = tuple(self.history.names)
+        if self.random.random() < 0.4 and len(names) > len(self.people) + 1:
+            return self.random.choice(names)
+        return self.random.choice(self.people)
+
+    def role(self) -> str:
+        """Mostly one that there is."""
+        there = [role for role in ROLES if role in self.history.roles]
+        return self.random.choice(there if there and self.random.random() < 0.7 else ROLES)

@@ -1,0 +1,126 @@
+"""How often what is tried, and with which mistakes: the tables that the generator draws from."""
+
+from typing import Final
+
+from fuzz.shared.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, Verb
+from fuzz.shared.steps import Twist
+
+__all__ = [
+    "ABOUT_ROLES",
+    "ABOUT_USERS",
+    "AGENTS",
+    "ALONE",
+    "BY_PERSON",
+    "CONSENT_TWISTS",
+    "ENDINGS",
+    "EXCHANGE_TWISTS",
+    "LOGIN_MS",
+    "UNDONE_BY",
+    "WAITS_MS",
+    "WEIGHTS",
+    "WRONG_PASSWORDS",
+]
+
+WEIGHTS: Final[dict[Verb, float]] = {
+    Verb.REDEEM: 5,
+    Verb.REFRESH: 30,
+    Verb.CLIENT_CREDENTIALS: 3,
+    Verb.INTROSPECT: 8,
+    Verb.REVOKE: 2.5,
+    Verb.USER_INFO: 6,
+    Verb.CHECK: 1.5,
+    Verb.APPROVE: 9,
+    Verb.RECALL: 3,
+    Verb.DENY: 0.7,
+    Verb.WITHDRAW: 0.8,
+    Verb.SIGN_IN: 3,
+    Verb.REFRESH_LOGIN: 4,
+    Verb.SIGN_OUT: 0.5,
+    Verb.CHANGE_PASSWORD: 1.2,
+    Verb.CHANGE_PHONE: 0.3,
+    Verb.RECOVER_PASSWORD: 0.3,
+    Verb.REGISTER_USER: 0.5,
+    Verb.ENABLE_USER: 1.2,
+    Verb.DISABLE_USER: 0.4,
+    Verb.DELETE_USER: 0.2,
+    Verb.RESET_PASSWORD: 0.3,
+    Verb.FORCE_OUT_USER: 0.5,
+    Verb.CHANGE_USER: 1.0,
+    Verb.REGISTER_ROLE: 0.4,
+    Verb.CHANGE_ROLE: 0.3,
+    Verb.DELETE_ROLE: 0.25,
+    Verb.END_SESSION: 0.7,
+    Verb.REGISTER_CLIENT: 0.3,
+    Verb.CHANGE_CLIENT: 1.5,
+    Verb.ENABLE_CLIENT: 1.2,
+    Verb.DISABLE_CLIENT: 0.5,
+    Verb.DELETE_CLIENT: 0.15,
+    Verb.RESET_SECRET: 0.8,
+    Verb.END_OLD_SECRET: 0.3,
+    Verb.BATCH: 0.5,
+    Verb.SWEEP: 2.5,
+}
+
+ENDINGS: Final = ADMINISTRATION | {
+    Verb.REVOKE,
+    Verb.WITHDRAW,
+    Verb.SIGN_OUT,
+    Verb.CHANGE_PASSWORD,
+    Verb.CHANGE_PHONE,
+    Verb.RECOVER_PASSWORD,
+}
+ALONE: Final = frozenset({Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
+"""A runtime asks something ahead of these, so they are not part of a turn of several."""
+
+BY_PERSON: Final = AT_THE_CONSENT_PAGE | {
+    Verb.WITHDRAW,
+    Verb.SIGN_OUT,
+    Verb.CHANGE_PASSWORD,
+    Verb.CHANGE_PHONE,
+}
+ABOUT_USERS: Final = frozenset(
+    {
+        Verb.ENABLE_USER,
+        Verb.DISABLE_USER,
+        Verb.DELETE_USER,
+        Verb.RESET_PASSWORD,
+        Verb.FORCE_OUT_USER,
+        Verb.RECOVER_PASSWORD,
+        Verb.REGISTER_USER,
+        Verb.CHANGE_USER,
+    }
+)
+ABOUT_ROLES: Final = frozenset({Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE})
+AGENTS: Final = ("phone", "desk", None)
+EXCHANGE_TWISTS: Final = (
+    Twist.WRONG_VERIFIER,
+    Twist.SHORT_VERIFIER,
+    Twist.WITHOUT_VERIFIER,
+    Twist.OTHER_URI,
+    Twist.WITHOUT_URI,
+    Twist.WITHOUT_TOKEN,
+)
+CONSENT_TWISTS: Final = (
+    Twist.OTHER_URI,
+    Twist.WITHOUT_URI,
+    Twist.PLAIN_CHALLENGE,
+    Twist.WITHOUT_CHALLENGE,
+    Twist.PADDED_CHALLENGE,
+    Twist.RESPONSE_TYPE_TOKEN,
+)
+WRONG_PASSWORDS: Final = {Verb.CHANGE_PASSWORD: 0.7, Verb.CHANGE_PHONE: 0.3}
+"""How often somebody who is signed in does not know the current password."""
+UNDONE_BY: Final = {
+    Verb.DISABLE_USER: Verb.ENABLE_USER,
+    Verb.DISABLE_CLIENT: Verb.ENABLE_CLIENT,
+    Verb.DELETE_USER: Verb.REGISTER_USER,
+    Verb.DELETE_ROLE: Verb.REGISTER_ROLE,
+}
+WAITS_MS: Final = ((0,), (1,), (30_000,), (30_001,), (20_000, 10_000), (20_000, 10_001), (29_999, 1, 1))
+"""How long somebody waits for an answer that got lost before asking again, and yet again."""
+WAITED_MS: Final = (1, 1_000, 9_000)
+LONGEST_WAIT_MS: Final = max(WAITED_MS)
+"""How long a request may wait inside the server before it is decided."""
+UNSEEN_MS: Final = (0, 0, 1, 2_000, 40_000)
+"""How long the server may have stood still before it read a request."""
+LOGIN_MS: Final = 1_800_000
