@@ -1,5 +1,7 @@
 """`/api/auth/*`: signing in and out, the pair of login tokens, the caller's own account and password."""
 
+from typing import Annotated
+
 from quart import Blueprint, Response, current_app, request
 
 from ostiary_core.events import (
@@ -15,12 +17,14 @@ from ostiary_core.http.sender import user_agent_of
 from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.decision import LoginIssued, PasswordOnFile, Refused
 from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.passwords import LONGEST_PASSWORD, new_password_faults
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.turns import TurnFailed
+from ostiary_web.answer_data import AnswerData, Count, Locale, Phone, Token, one_of
 from ostiary_web.browser import (
     FORM_HEADER,
     caller,
@@ -32,7 +36,7 @@ from ostiary_web.browser import (
 from ostiary_web.exchange import Exchange, exchange, limited
 from ostiary_web.own_account import longest, new_password, open_own_call, texts, verify_current_password
 
-__all__ = ["LONGEST_USERNAME", "auth", "change_password", "renew_login", "sign_in"]
+__all__ = ["LONGEST_USERNAME", "Account", "Login", "auth", "change_password", "renew_login", "sign_in"]
 
 auth = Blueprint("auth", __name__)
 
@@ -128,6 +132,26 @@ async def change_password(here: Exchange, who: SignedIn, old: str, new: str) -> 
 # --- the interface
 
 
+class Login(AnswerData):
+    access_token: Token
+    refresh_token: Token
+    expires_in: Count
+    must_change_password: bool
+
+
+class Account(AnswerData):
+    id: str
+    username: str
+    name: str
+    phone: Phone | None
+    avatar_url: str | None
+    locale: Locale | None
+    timezone: str | None
+    roles: list[str]
+    permissions: list[Annotated[str, one_of(Permission)]]
+    must_change_password: bool
+
+
 @auth.post("/api/auth/login")
 @limited(Operation.SIGN_IN)
 async def login() -> Response:
@@ -175,18 +199,18 @@ async def me() -> Response:
         return call
     user = call.user
     return call.here.success(
-        {
-            "id": user.user_id,
-            "username": user.username,
-            "name": user.name,
-            "phone": user.phone,
-            "avatarUrl": user.avatar_url,
-            "locale": user.locale,
-            "timezone": user.timezone,
-            "roles": [role.role_id for role in call.known.roles],
-            "permissions": list(call.known.permissions),
-            "mustChangePassword": user.must_change_password,
-        }
+        Account(
+            id=user.user_id,
+            username=user.username,
+            name=user.name,
+            phone=user.phone,
+            avatar_url=user.avatar_url,
+            locale=user.locale,
+            timezone=user.timezone,
+            roles=[role.role_id for role in call.known.roles],
+            permissions=list(call.known.permissions),
+            must_change_password=user.must_change_password,
+        )
     )
 
 
@@ -207,12 +231,11 @@ def _signed_in(here: Exchange, reply: LoginIssued | Refused) -> Response:
     if isinstance(reply, Refused):
         return here.refused(reply)
     tokens = reply.tokens
-    response = here.success(
-        {
-            "accessToken": tokens.access_token.reveal(),
-            "refreshToken": tokens.refresh_token and tokens.refresh_token.reveal(),
-            "expiresIn": tokens.expires_in_seconds,
-            "mustChangePassword": reply.must_change_password,
-        }
+    assert tokens.refresh_token is not None, "a login session has one"
+    login = Login(
+        access_token=tokens.access_token.reveal(),
+        refresh_token=tokens.refresh_token.reveal(),
+        expires_in=tokens.expires_in_seconds,
+        must_change_password=reply.must_change_password,
     )
-    return keep_login(response, reply)
+    return keep_login(here.success(login), reply)

@@ -15,13 +15,14 @@ from ostiary_core.events import AvatarChosen, SignedIn
 from ostiary_core.model.decision import Done, FieldFault, FieldRule, Refused, Reply
 from ostiary_core.model.why import Why
 from ostiary_net.runtime.files import Files
+from ostiary_web.answer_data import AnswerData
 from ostiary_web.exchange import Exchange, exchange
 from ostiary_web.own_account import open_own_call
 from ostiary_web.picture_metadata import strip_metadata
 from ostiary_web.pictures import MEDIA_TYPES, PictureType, picture_in
 from ostiary_web.uploads import FILES_PREFIX
 
-__all__ = ["LONGEST_UPLOAD", "UPLOAD_PATHS", "avatars", "remove_picture", "take_picture"]
+__all__ = ["LONGEST_UPLOAD", "UPLOAD_PATHS", "Picture", "avatars", "remove_picture", "take_picture"]
 
 avatars = Blueprint("avatars", __name__)
 
@@ -38,6 +39,12 @@ _FIELD: Final = "file"
 # --- choosing
 
 
+class Picture(AnswerData):
+    """Where the picture is from now on."""
+
+    avatar_url: str
+
+
 @avatars.put(_PATH)
 async def put_avatar() -> Response:
     """Multipart `file`: a PNG, JPEG or WebP picture of at most 2 MiB; where it is from now on."""
@@ -47,7 +54,9 @@ async def put_avatar() -> Response:
     if request.mimetype != "multipart/form-data":
         return call.here.refuse(Why.NOT_MULTIPART)
     taken = await take_picture(call.here, call.who)
-    return call.here.success({"avatarUrl": taken}) if isinstance(taken, str) else call.here.refused(taken)
+    if isinstance(taken, Refused):
+        return call.here.refused(taken)
+    return call.here.success(Picture(avatar_url=taken))
 
 
 @avatars.delete(_PATH)

@@ -85,8 +85,8 @@ class Exchange:
         return decision
 
     def success(self, data: object, status: int = 200) -> Response:
-        """Code 0."""
-        return respond(success(data, status=status))
+        """Code 0; `data` is JSON, structs included."""
+        return respond(success(msgspec.to_builtins(data), status=status))
 
     def refuse(self, why: Why, faults: Sequence[FieldFault] = (), headers: Headers = NO_STORE) -> Response:
         """The failure of what need not be decided, in the envelope and in the log.

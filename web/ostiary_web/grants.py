@@ -1,6 +1,6 @@
 """What a user lets other systems do: remembered consents and running sessions by client (READINGS 26)."""
 
-from typing import Any, Final
+from typing import Final
 
 from ostiary_core.events import ClientRequested, Operator
 from ostiary_core.model.decision import ClientKnown
@@ -14,22 +14,45 @@ from ostiary_core.storage.listing import (
     OnlineSession,
     RememberedConsent,
 )
+from ostiary_web.answer_data import AnswerData, Time
 from ostiary_web.exchange import Exchange
 
-__all__ = ["grants_of"]
+__all__ = ["Grant", "grants_of"]
 
 _MOST_CONSENTS: Final = 1_000
 _MOST_SESSIONS: Final = 1_000
 """The newest are shown. Withdrawing ends all of a client's, shown or not."""
 
+
+class GrantSession(AnswerData):
+    """A running session of a client for the user."""
+
+    id: str
+    scope: str
+    signed_in_at: Time
+    last_seen_at: Time
+    expires_at: Time
+    ip: str
+    user_agent: str | None
+
+
+class Grant(AnswerData):
+    """What the user lets one client do. Without a remembered consent `grantedAt` is null."""
+
+    client_id: str
+    name: str
+    scopes: list[str]
+    granted_at: Time | None
+    sessions: list[GrantSession]
+
+
 Found = tuple[tuple[RememberedConsent, ...], tuple[OnlineSession, ...]]
 
 
-async def grants_of(here: Exchange, user: User) -> list[dict[str, Any]]:
+async def grants_of(here: Exchange, user: User) -> list[Grant]:
     """One entry a client, in the order of their identifiers.
 
-    A client may have sessions and no remembered consent, where nobody needed to be asked: then no scopes
-    are remembered and `grantedAt` is null.
+    A client may have sessions and no remembered consent, where nobody needed to be asked.
     """
 
     def question(store: ListingStore, now: Instant) -> Found:
@@ -43,39 +66,34 @@ async def grants_of(here: Exchange, user: User) -> list[dict[str, Any]]:
 
     consents, sessions = await here.service.look(question, here.origin)
     grants = {
-        consent.client_id: _grant(
-            consent.client_id, consent.client_name, consent.scopes, iso_time(consent.granted_at)
+        consent.client_id: Grant(
+            client_id=consent.client_id,
+            name=consent.client_name,
+            scopes=list(consent.scopes),
+            granted_at=iso_time(consent.granted_at),
+            sessions=[],
         )
         for consent in consents
     }
     for session in sessions:
         client_id = session.client_id
         if client_id not in grants:
-            grants[client_id] = _grant(client_id, await _name_of(here, client_id), (), None)
-        grants[client_id]["sessions"].append(_session(session))
+            name = await _name_of(here, client_id)
+            grants[client_id] = Grant(client_id=client_id, name=name, scopes=[], granted_at=None, sessions=[])
+        grants[client_id].sessions.append(_session(session))
     return [grants[client_id] for client_id in sorted(grants)]
 
 
-def _grant(client_id: str, name: str, scopes: tuple[str, ...], granted_at: str | None) -> dict[str, Any]:
-    return {
-        "clientId": client_id,
-        "name": name,
-        "scopes": list(scopes),
-        "grantedAt": granted_at,
-        "sessions": [],
-    }
-
-
-def _session(session: OnlineSession) -> dict[str, object]:
-    return {
-        "id": session.session_id,
-        "scope": " ".join(session.scopes),
-        "signedInAt": iso_time(session.signed_in_at),
-        "lastSeenAt": iso_time(session.last_seen_at),
-        "expiresAt": iso_time(session.expires_at),
-        "ip": session.source,
-        "userAgent": session.user_agent,
-    }
+def _session(session: OnlineSession) -> GrantSession:
+    return GrantSession(
+        id=session.session_id,
+        scope=" ".join(session.scopes),
+        signed_in_at=iso_time(session.signed_in_at),
+        last_seen_at=iso_time(session.last_seen_at),
+        expires_at=iso_time(session.expires_at),
+        ip=session.source,
+        user_agent=session.user_agent,
+    )
 
 
 async def _name_of(here: Exchange, client_id: str) -> str:

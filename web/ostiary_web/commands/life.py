@@ -1,6 +1,7 @@
 """`ostiary explain SESSION`: what became of a session, and why."""
 
 import click
+import msgspec
 
 from ostiary_core.events import UserRequested
 from ostiary_core.history.explain import Explanation, explain
@@ -33,7 +34,7 @@ def explain_session(printer: Printer, session_id: str) -> None:
 
     explanation, names = run(work)
     if printer.for_scripts:
-        printer.document(life_record(explanation, printer.language, names))
+        printer.document(msgspec.to_builtins(life_record(explanation, printer.language, names)))
         return
     for step in explanation.steps:
         when = time_text(step.at, printer.language)

@@ -1,7 +1,6 @@
 """Connected applications: who may sign the user in, what they may see, since when; and taking it back."""
 
 from datetime import datetime
-from typing import Any
 
 from quart import Blueprint, Response
 
@@ -10,7 +9,7 @@ from ostiary_core.http.authorization import scope_text
 from ostiary_core.model.decision import Refused
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.why import Why
-from ostiary_web.grants import grants_of
+from ostiary_web.grants import Grant, grants_of
 from ostiary_web.pages.posted import posted, turned_away
 from ostiary_web.pages.problem import problem
 from ostiary_web.pages.visit import Visit, open_visit, page
@@ -43,15 +42,15 @@ async def ask_to_withdraw(client_id: str) -> Response:
     if away is not None or visit.user is None:
         return away or await problem(visit, Why.NOT_SIGNED_IN)
     grants = await grants_of(visit.here, visit.user)
-    found = next((grant for grant in grants if grant["clientId"] == client_id), None)
+    found = next((grant for grant in grants if grant.client_id == client_id), None)
     if found is None:
         return await problem(visit, Why.NOT_FOUND)
     return await page(
         visit,
         "administration/confirm.html",
         place=_PLACE,
-        heading=visit.text("withdraw_sure", name=found["name"]),
-        will=visit.text("withdraw_will", count=len(found["sessions"])),
+        heading=visit.text("withdraw_sure", name=found.name),
+        will=visit.text("withdraw_will", count=len(found.sessions)),
         deed=visit.text("withdraw"),
         back=_PLACE,
         action=f"{_PLACE}/{client_id}/withdraw",
@@ -68,11 +67,13 @@ async def withdraw(client_id: str) -> Response:
     return await problem(came.visit, reply.why) if isinstance(reply, Refused) else came.done(_PLACE)
 
 
-def _shown(visit: Visit, grant: dict[str, Any]) -> dict[str, object]:
-    scopes = dict.fromkeys((*grant["scopes"], *(one["scope"] for one in grant["sessions"])))
+def _shown(visit: Visit, grant: Grant) -> dict[str, object]:
+    scopes = dict.fromkeys((*grant.scopes, *(session.scope for session in grant.sessions)))
     return {
-        **grant,
-        "since": None if grant["grantedAt"] is None else visit.moment(_instant(grant["grantedAt"])),
+        "client_id": grant.client_id,
+        "name": grant.name,
+        "sessions": grant.sessions,
+        "since": None if grant.granted_at is None else visit.moment(_instant(grant.granted_at)),
         "sees": [scope_text(scope, visit.language) for scope in scopes if scope],
     }
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
+from msgspec import Meta
 from quart import Response
 
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
@@ -25,6 +26,7 @@ from ostiary_core.model.records import Client, GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, ListingStore
+from ostiary_web.answer_data import AnswerData
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words
 from ostiary_web.resources.declared import Declared, Fields, Permissions, Switch
@@ -33,7 +35,7 @@ from ostiary_web.resources.records import answer_change, sent_nothing, sent_obje
 from ostiary_web.resources.routes import blueprint_of
 from ostiary_web.resources.running import running_sessions
 
-__all__ = ["DECLARED", "clients"]
+__all__ = ["DECLARED", "ClientSecret", "NewSecret", "clients"]
 
 _PATH: Final = "/api/oauth/clients"
 _GRANTS: Final = ", ".join(grant.value for grant in GrantType)
@@ -268,6 +270,14 @@ DECLARED: Final = Declared(
 
 clients = blueprint_of(DECLARED)
 
+ClientSecret = Annotated[str, Meta(pattern="^[A-Za-z0-9]{43,}$", description="Shown this once.")]
+
+
+class NewSecret(AnswerData):
+    """What a client authenticates with from now on."""
+
+    secret: ClientSecret
+
 
 @opened_by(clients, "POST", f"{_PATH}/<client_id>/secret", Permission.CLIENT_UPDATE)
 async def reset_secret(call: Call, client_id: str) -> Response:
@@ -281,7 +291,7 @@ async def reset_secret(call: Call, client_id: str) -> Response:
     )
     match reply:
         case SecretIssued(secret=secret):
-            return call.here.success({"secret": secret.reveal()})
+            return call.here.success(NewSecret(secret=secret.reveal()))
         case Refused():
             return call.here.refused(reply)
         case _:

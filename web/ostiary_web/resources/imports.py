@@ -14,11 +14,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from msgspec import UNSET, UnsetType
 from quart import Response, current_app, request
 
 from ostiary_core.events import AllOrNothing
 from ostiary_core.model.decision import BatchDone, BatchRefused, FieldFault, FieldRule, Refused, SecretIssued
 from ostiary_core.model.why import Why
+from ostiary_web.answer_data import AnswerData, Count
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Column, Field, Kind
 from ostiary_web.resources.declared import Declared, Fields
@@ -26,7 +28,7 @@ from ostiary_web.resources.records import batch_refusal
 from ostiary_web.resources.sheet_reader import ReadSheet
 from ostiary_web.resources.sheet_reading import Cell, Row
 
-__all__ = ["LONGEST_IMPORT", "answer_import", "take_sheet"]
+__all__ = ["LONGEST_IMPORT", "Imported", "answer_import", "take_sheet"]
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -45,13 +47,29 @@ _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 """The zone in the heading of a time."""
 
 
+class ImportedSecret(AnswerData):
+    """The secret of a new client, shown this once."""
+
+    client_id: str
+    secret: str
+
+
+class Imported(AnswerData):
+    """How many records a sheet made, changed and left as they were."""
+
+    created: Count
+    updated: Count
+    unchanged: Count
+    secrets: list[ImportedSecret] | UnsetType = UNSET
+
+
 async def answer_import(call: Call, declared: Declared[T, V]) -> Response:
     """How many records the sheet made and changed; for new clients also their secrets, this once."""
     taken = await take_sheet(call, declared)
     return call.here.refused(taken) if isinstance(taken, Refused) else call.here.success(taken)
 
 
-async def take_sheet(call: Call, declared: Declared[T, V]) -> dict[str, Any] | Refused:
+async def take_sheet(call: Call, declared: Declared[T, V]) -> Imported | Refused:
     """Import the sheet that the request brings; what became of it, or everything that is wrong with it."""
     if request.mimetype != _MULTIPART:
         return Refused(Why.NOT_MULTIPART)
@@ -77,7 +95,7 @@ async def take_sheet(call: Call, declared: Declared[T, V]) -> dict[str, Any] | R
 
 async def _import_rows(
     call: Call, declared: Declared[T, V], rows: Mapping[int, Fields], *, replace: bool
-) -> dict[str, Any] | Refused:
+) -> Imported | Refused:
     # A row may end the caller's own sessions, or take a permission away: the others come before it.
     in_order = sorted(rows, key=lambda number: declared.is_own(call, rows[number]))
     events = [await declared.import_row(call, rows[number], replace) for number in in_order]
@@ -88,16 +106,16 @@ async def _import_rows(
             revisions = [declared.revision(item) for item in items if item is not None]
             made = revisions.count(1)
             secrets = [
-                {"clientId": each.client.client_id, "secret": each.secret.reveal()}
+                ImportedSecret(client_id=each.client.client_id, secret=each.secret.reveal())
                 for each in replies
                 if isinstance(each, SecretIssued)
             ]
-            done: dict[str, Any] = {
-                "created": made,
-                "updated": len(revisions) - made,
-                "unchanged": len(items) - len(revisions),
-            }
-            return {**done, **({"secrets": secrets} if secrets else {})}
+            return Imported(
+                created=made,
+                updated=len(revisions) - made,
+                unchanged=len(items) - len(revisions),
+                secrets=secrets or UNSET,
+            )
         case BatchRefused():
             return batch_refusal(reply, [f"rows.{number}" for number in in_order])
         case Refused():

@@ -2,21 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Annotated, Generic, TypeVar
 
+from msgspec import Meta
 from quart import Response, request
 
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import FilterValue, ListingStore
+from ostiary_web.answer_data import AnswerData, Count
 from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Listed, as_json
-from ostiary_web.resources.queries import read_query
+from ostiary_web.resources.queries import LARGEST_PAGE_SIZE, read_query
 
-__all__ = ["answer_list", "query_arguments"]
+__all__ = ["Page", "answer_list", "query_arguments"]
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+
+class Page(AnswerData, Generic[T]):
+    """One page of a list, and how many items there are of all its pages."""
+
+    items: Annotated[list[T], Meta(max_length=LARGEST_PAGE_SIZE)]
+    total: Count
 
 
 async def answer_list(
@@ -33,7 +42,7 @@ async def answer_list(
         return listed.shown(store, page.items), page.total
 
     items, total = await call.look(look)
-    return call.here.success({"items": [as_json(listed.fields, item) for item in items], "total": total})
+    return call.here.success(Page(items=[as_json(listed.fields, item) for item in items], total=total))
 
 
 def query_arguments() -> dict[str, list[str]]:

@@ -1,7 +1,8 @@
 """`/api/iam/roles` and `/api/iam/permissions`: what people may do."""
 
-from typing import Final
+from typing import Annotated, Final
 
+from msgspec import field
 from quart import Response
 
 from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
@@ -10,13 +11,14 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
 from ostiary_core.storage.listing import ROLES
 from ostiary_core.users.role import permissions_in
+from ostiary_web.answer_data import AnswerData, one_of
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
 from ostiary_web.resources.declared import Declared, Fields, Permissions
 from ostiary_web.resources.permissions import DESCRIPTIONS
 from ostiary_web.resources.routes import blueprint_of
 
-__all__ = ["DECLARED", "roles"]
+__all__ = ["DECLARED", "DescribedPermission", "roles"]
 
 _FIELDS: Final[tuple[Field[Role], ...]] = (
     Field(
@@ -106,12 +108,26 @@ DECLARED: Final = Declared(
 roles = blueprint_of(DECLARED)
 
 
+class InBothLanguages(AnswerData):
+    """One text in each language."""
+
+    en: str = field(name="en-US")
+    zh: str = field(name="zh-CN")
+
+
+class DescribedPermission(AnswerData):
+    """What a role can allow."""
+
+    code: Annotated[str, one_of(Permission)]
+    description: InBothLanguages
+
+
 @opened_by(roles, "GET", "/api/iam/permissions", Permission.ROLE_LIST)
 async def list_permissions(call: Call) -> Response:
     """What a role can allow, each described in both languages."""
     return call.here.success(
         [
-            {"code": permission.value, "description": {"en-US": words.en, "zh-CN": words.zh}}
+            DescribedPermission(code=permission.value, description=InBothLanguages(en=words.en, zh=words.zh))
             for permission, words in DESCRIPTIONS.items()
         ]
     )

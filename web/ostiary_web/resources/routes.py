@@ -13,8 +13,9 @@ DELETE /x/:id                                          delete
 PUT    /x/:id/enabled      enabled, or disabled        update; where records have a switch
 """
 
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
+from msgspec import Meta
 from quart import Blueprint, Response, current_app, request
 from werkzeug.routing import BaseConverter
 
@@ -22,6 +23,7 @@ from ostiary_core.events import AllOrNothing
 from ostiary_core.model.decision import BatchRefused, Refused
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.why import Why
+from ostiary_web.answer_data import AnswerData
 from ostiary_web.exchange import json_object
 from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declared import Declared
@@ -40,13 +42,26 @@ from ostiary_web.resources.records import (
 )
 from ostiary_web.resources.submissions import Submissions
 
-__all__ = ["MOST_OPTIONS", "RecordId", "blueprint_of"]
+__all__ = ["MOST_OPTIONS", "Deleted", "Option", "RecordId", "blueprint_of"]
 
 T = TypeVar("T")
 V = TypeVar("V")
 
 MOST_OPTIONS: Final = LARGEST_PAGE_SIZE
 """How many options are offered at a time; `q` and the filters find the others."""
+
+
+class Option(AnswerData):
+    """A record to choose."""
+
+    value: str
+    label: str
+
+
+class Deleted(AnswerData):
+    """How many records are gone."""
+
+    deleted: Annotated[int, Meta(ge=1)]
 
 
 class RecordId(BaseConverter):
@@ -82,7 +97,7 @@ def _add_reading(routes: Blueprint, declared: Declared[T, V]) -> None:
         listing = asked
         found = await call.look(lambda store, now: store.page(listing, now))
         return call.here.success(
-            [{"value": declared.identify(item), "label": declared.label(item)} for item in found.items]
+            [Option(value=declared.identify(item), label=declared.label(item)) for item in found.items]
         )
 
     @opened_by(routes, "GET", f"{declared.path}/<record:record_id>", may.list)
@@ -149,7 +164,7 @@ def _add_writing(routes: Blueprint, declared: Declared[T, V]) -> None:
         )
         if isinstance(reply, BatchRefused):
             return call.here.refused(batch_refusal(reply, [f"ids.{place}" for place in in_order]))
-        return answer_done(call.here, reply, {"deleted": len(ids)})
+        return answer_done(call.here, reply, Deleted(deleted=len(ids)))
 
     @opened_by(routes, "PUT", f"{declared.path}/<record:record_id>", may.update)
     async def change(call: Call, record_id: str) -> Response:

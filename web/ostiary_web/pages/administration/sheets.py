@@ -9,7 +9,7 @@ from ostiary_core.model.decision import Refused
 from ostiary_web.pages.administration.admission import admitted, admitted_form
 from ostiary_web.pages.visit import Visit, page
 from ostiary_web.resources.declared import Declared
-from ostiary_web.resources.imports import take_sheet
+from ostiary_web.resources.imports import Imported, take_sheet
 
 __all__ = ["add_import"]
 
@@ -36,7 +36,7 @@ async def _form(
     visit: Visit,
     declared: Declared[Any, Any],
     place: str,
-    taken: dict[str, Any] | Refused | None = None,
+    taken: Imported | Refused | None = None,
 ) -> Response:
     refused = taken if isinstance(taken, Refused) else None
     return await page(
@@ -49,5 +49,5 @@ async def _form(
         else [f"{fault.path}: {field_text(fault, visit.language)}" for fault in refused.faults],
         title=declared.title.in_language(visit.language),
         template_address=f"{declared.path}/import-template",
-        done=taken if isinstance(taken, dict) else None,
+        done=taken if isinstance(taken, Imported) else None,
     )

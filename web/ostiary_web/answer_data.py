@@ -1,0 +1,34 @@
+"""What the `data` of an answer is declared as: a struct, from which the API document takes its description.
+
+The members are written and described in camelCase. A struct's docstring and the annotations of its members
+are what readers of the document see.
+"""
+
+from collections.abc import Iterable
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from ostiary_core.model.secret import TOKEN_LENGTH
+from ostiary_core.users.user_fields import LOCALES
+
+__all__ = ["PHONE_PATTERN", "AnswerData", "Count", "Locale", "Phone", "Time", "Token", "one_of"]
+
+
+def one_of(values: Iterable[str]) -> Meta:
+    """The annotation of a string that is one of these."""
+    return Meta(extra_json_schema={"enum": [str(value) for value in values]})
+
+
+PHONE_PATTERN: Final = r"\+?[0-9]{5,20}"
+
+Count = Annotated[int, Meta(ge=0)]
+Locale = Annotated[str, one_of(LOCALES)]
+Phone = Annotated[str, Meta(pattern=f"^{PHONE_PATTERN}$")]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+"""ISO-8601 in UTC."""
+Token = Annotated[str, Meta(pattern=f"^[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}$")]
+
+
+class AnswerData(Struct, rename="camel", forbid_unknown_fields=True):
+    """Every member is always there, unless it may be `UNSET`; a member without a value is null."""
