@@ -20,7 +20,6 @@ from ostiary_web.command_line import main as command_line
 from ostiary_web.pages.texts.facts import FACT_TEXTS
 from ostiary_web.settings import SettingError, Settings
 from tests.advisories.published import PUBLISHED, address_of
-from tests.advisories.trials import trials
 
 __all__ = ["reference_pages", "setting_names"]
 
@@ -247,17 +246,15 @@ def _command(command: click.Command, name: str, parent: click.Context | None) ->
 
 
 def _advisories() -> Iterator[str]:
-    yield from _head("Published faults of other servers", "`tests/advisories`")
+    yield from _head("Published faults of other servers", "`tests/advisories/published.py`")
     yield "Each of them is shown to be absent here by a test. A section of an RFC stands where a fault has no"
     yield "identifier of its own."
     yield ""
-    found = trials()
     rows = []
     for identifier, fault in PUBLISHED.items():
         shown = (
-            f"[`{trial.name.removeprefix('test_')}`](../../{trial.file})"
-            for trial in found
-            if identifier in trial.identifiers
+            f"[`{name.removeprefix('test_')}`](../../tests/{file})"
+            for file, name in (each.split("::") for each in fault.shown_by)
         )
         rows.append(
             (f"[{identifier}]({address_of(identifier)})", fault.product, fault.fault, "<br>".join(shown))

@@ -1,17 +1,14 @@
 """`GET` and `POST /api/oauth2/authorize`: what the consent page asks and what it records."""
 
 import json
-from urllib.parse import urlencode
 
 import pytest
 
-from ostiary_core.events import ClientDisabled, Operator
 from ostiary_core.model.records import Table
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.served import (
     REDIRECT_URI,
-    Api,
     Browser,
     Served,
     authorization,
@@ -20,10 +17,6 @@ from tests.web.served import (
 )
 
 PATH = "/api/oauth2/authorize"
-
-
-async def check(api: Api, **asked: str | None) -> object:
-    return succeeded(await api.call("GET", PATH, params=authorization(**asked)))
 
 
 @row("Summary", "GET /api/oauth2/authorize")
@@ -83,25 +76,6 @@ async def test_a_no_gives_an_address_with_access_denied_and_no_code(served: Serv
     assert succeeded(await api.call("POST", PATH, without)) == {
         "redirectTo": f"{REDIRECT_URI}?error=access_denied"
     }
-
-
-async def test_a_consent_once_given_is_remembered(served: Served) -> None:
-    await served.client()
-    api = await served.administrator()
-    await served.code(api)
-    data = succeeded(await api.call("GET", PATH, params=authorization()))
-    assert (data["consentRequired"], data["redirectTo"]) == (False, None)
-
-
-@pytest.mark.parametrize("state", ["", "a b&c=d#e", "中文", "x" * 1500, "%00", "+"])
-async def test_state_comes_back_as_it_was_sent(served: Served, state: str) -> None:
-    await served.client()
-    api = await served.administrator()
-    data = succeeded(await api.call("POST", PATH, {**authorization(state=state), "approve": True}))
-    if state:
-        assert in_query(data["redirectTo"], "state") == state
-    else:
-        assert "state" not in data["redirectTo"]
 
 
 WRONG: list[tuple[dict[str, str | None], str]] = [
@@ -176,14 +150,6 @@ async def test_every_malformed_parameter_is_named(
     assert {error["path"]: error["msg"] for error in failure["errors"]} == bad
 
 
-@pytest.mark.parametrize("query", ["state=%ff", "&".join(f"x{number}=" for number in range(101))])
-async def test_a_query_that_cannot_be_read_is_told_so(served: Served, query: str) -> None:
-    await served.client()
-    api = await served.administrator()
-    failure = refused(await api.call("GET", f"{PATH}?{urlencode(authorization())}&{query}"), 400, "A0401")
-    assert (failure["msg"][:28], failure["errors"]) == ("The query cannot be decoded ", [])
-
-
 async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served) -> None:
     await served.client()
     api = await served.administrator()
@@ -194,24 +160,6 @@ async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served) -> N
     )
     assert refused(response, 400, "A0401")["msg"] == "A parameter was sent more than once."
     assert served.records() == before
-
-
-async def test_a_missing_or_disabled_client_is_b4001(served: Served) -> None:
-    await served.client()
-    api = await served.administrator()
-    query = authorization()
-    del query["client_id"]
-    refused(await api.call("GET", PATH, params=query), 400, "B4001")
-    await served.decide(ClientDisabled(caller=Operator(), client_id="app"))
-    refused(await api.call("GET", PATH, params=authorization()), 400, "B4001")
-
-
-@pytest.mark.parametrize("name", ["state", "client_id", "scope", "redirect_uri", "code_challenge"])
-async def test_a_repeated_parameter_is_a0401(served: Served, name: str) -> None:
-    await served.client()
-    api = await served.administrator()
-    query = [*authorization(scope="user.read").items(), (name, authorization(scope="user.read")[name])]
-    refused(await api.call("GET", PATH, params=query), 400, "A0401")
 
 
 @pytest.mark.parametrize(
@@ -318,20 +266,3 @@ async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(served
     refused(
         await browser.get(PATH, params=authorization(), headers={"Authorization": "Bearer x"}), 401, "A1001"
     )
-
-
-# --- who may not
-
-
-async def test_third_parties_get_401_whatever_they_send(served: Served) -> None:
-    client = await served.client()
-    issued = await served.tokens(client)
-    api = served.api()
-    before = served.records()
-    for token in (issued["access_token"], issued["refresh_token"]):
-        refused(await api.call("GET", PATH, params=authorization(), token=token), 401, "A1001")
-        bodies: tuple[object, ...] = ({**authorization(), "approve": True}, {}, [])
-        for body in bodies:
-            refused(await api.call("POST", PATH, body, token=token), 401, "A1001")
-    refused(await api.get(PATH, params=authorization(), auth=client.basic), 401, "A1001")
-    assert served.records() == before

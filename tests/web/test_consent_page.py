@@ -76,26 +76,6 @@ async def test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page(ser
     assert issued.status_code == 200
 
 
-@row("/sso browser behaviour", "1 not logged in: login page and back")
-async def test_a_wrong_password_on_the_way_keeps_the_way(served: Served) -> None:
-    await served.client()
-    browser = served.browser()
-    page = await browser.follow(await browser.get(sso()))
-    wrong = await browser.submit(page, {"username": "admin", "password": "wrong"}, to="/login")
-    stays(wrong, 401, "The user name or password is wrong.")
-    right = await browser.submit(wrong, {"username": "admin", "password": ADMIN_PASSWORD}, to="/login")
-    assert right.headers["location"] == sso()
-
-
-async def test_a_yes_sends_code_and_state(served: Served) -> None:
-    await served.client()
-    browser, page = await at_consent(served)
-    result = led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"))
-    code = in_query(result, "code")
-    assert len(code) == 43
-    assert result == f"{REDIRECT_URI}?code={code}&state=some%20state"
-
-
 async def test_a_no_sends_access_denied_and_state_only_if_there_was_one(served: Served) -> None:
     await served.client()
     browser, page = await at_consent(served)
@@ -114,14 +94,6 @@ async def test_nobody_is_asked_where_every_scope_is_approved_beforehand(served: 
     assert len(in_query(led_away(await browser.get(sso())), "code")) == 43
 
 
-async def test_nobody_is_asked_twice(served: Served) -> None:
-    await served.client()
-    browser, page = await at_consent(served)
-    first = led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"))
-    second = led_away(await browser.get(sso()))
-    assert in_query(first, "code") != in_query(second, "code")
-
-
 @row("/sso browser behaviour", "5 invalid request stays on /sso")
 @row("/sso browser behaviour", "7 only the two results reach the redirect address")
 @pytest.mark.parametrize("asked, code", WRONG)
@@ -135,36 +107,6 @@ async def test_an_invalid_request_stays_with_its_reason(
     before = served.records()
     stays(await browser.get(sso(**asked)), 400, code)
     assert served.records() == before
-
-
-async def test_what_a_page_shows_of_a_request_is_text(served: Served) -> None:
-    await served.client(name="<script>alert(1)</script>")
-    browser, page = await at_consent(served, state='"><script>alert(2)</script>')
-    assert "<script>" not in page.text
-    assert "&lt;script&gt;alert(1)" in page.text
-    result = led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"))
-    assert in_query(result, "state") == '"><script>alert(2)</script>'
-
-
-@pytest.mark.parametrize(
-    "registered, joint",
-    [
-        ("https://app.example/cb?tenant=1&x=%20", "&"),
-        ("https://app.example/cb?", ""),
-        ("https://app.example", "?"),
-        ("http://localhost:8080/cb", "?"),
-        ("http://127.0.0.1/cb?code=old&state=old", "&"),
-    ],
-)
-async def test_the_query_of_the_registered_address_stays_in_front(
-    served: Served, registered: str, joint: str
-) -> None:
-    await served.client(redirectUris=[registered])
-    browser, page = await at_consent(served, redirect_uri=registered)
-    result = led_away(await browser.submit(page, {"decision": "approve"}, to="/sso"), registered)
-    code = result.removeprefix(f"{registered}{joint}code=").partition("&")[0]
-    assert len(code) == 43
-    assert result == f"{registered}{joint}code={code}&state=some%20state"
 
 
 # --- around them
@@ -249,45 +191,6 @@ async def test_two_tabs_that_renew_at_once_both_stay_signed_in(served: Served) -
     for each in (browser, tab):
         assert "Sign out" in (await each.get("/")).text
     assert browser.cookies["ostiary_access"] == tab.cookies["ostiary_access"]
-
-
-async def test_another_account_can_be_used(served: Served) -> None:
-    client = await served.client()
-    await served.user("anna")
-    browser, _ = await at_consent(served)
-    sign_in = await browser.get(f"/login?next={quote(sso(), safe='')}&switch=1")
-    back = await browser.submit(sign_in, {"username": "anna", "password": "anna's password"}, to="/login")
-    consent = await browser.follow(back)
-    result = led_away(await browser.submit(consent, {"decision": "approve"}, to="/sso"))
-    api = served.api()
-    issued = (await api.service("token", client, **exchange_of(in_query(result, "code")))).json()
-    profile = await api.call("GET", "/api/oauth2/userinfo", token=issued["access_token"])
-    assert profile.json()["data"]["username"] == "anna"
-
-
-async def test_who_must_change_the_password_does_so_and_comes_back(served: Served) -> None:
-    await served.client()
-    await served.user("anna", must_change=True)
-    browser = served.browser()
-    sign_in = await browser.follow(await browser.get(sso()))
-    at_password = await browser.submit(
-        sign_in, {"username": "anna", "password": "anna's password"}, to="/login"
-    )
-    assert urlsplit(at_password.headers["location"]).path == "/password"
-    assert urlsplit((await browser.get(sso())).headers["location"]).path == "/password"
-
-    page = await browser.follow(at_password)
-    values = {"old_password": "anna's password", "new_password": "a better one"}
-    differ = await browser.submit(page, {**values, "new_password_again": "other"}, to="/password")
-    assert differ.status_code == 400
-    wrong = await browser.submit(
-        page, {**values, "old_password": "wrong", "new_password_again": "a better one"}, to="/password"
-    )
-    stays(wrong, 422, "The current password is wrong.")
-    changed = await browser.submit(page, {**values, "new_password_again": "a better one"}, to="/password")
-    assert changed.headers["location"] == sso()
-    consent = await browser.follow(changed)
-    led_away(await browser.submit(consent, {"decision": "approve"}, to="/sso"))
 
 
 async def test_the_page_is_in_the_language_the_browser_asks_for(served: Served) -> None:

@@ -172,23 +172,6 @@ async def test_behind_a_trusted_proxy_the_first_untrusted_address_counts(
         assert (await asked(elsewhere, "POST", "/api/oauth2/token")).status_code == 401
 
 
-@pytest.mark.parametrize("method, path, operation, limit", LIMITED)
-async def test_an_address_of_ipv6_counts_as_its_64(
-    served: Served, method: str, path: str, operation: Operation, limit: int
-) -> None:
-    """READINGS 39: one subscriber commands all of it, and another one nothing of the next."""
-    for number in range(limit):
-        counted(served, operation, 1, f"2001:db8:1:2::{number:x}")
-    over(await asked(served.api("2001:db8:1:2:ffff::9"), method, path))
-    assert (await asked(served.api("2001:db8:1:3::1"), method, path)).status_code != 429
-
-
-async def test_an_ipv4_address_that_was_mapped_into_ipv6_counts_as_itself(served: Served) -> None:
-    counted(served, Operation.TOKEN, 600, "198.51.100.7")
-    over(await asked(served.api("::ffff:198.51.100.7"), "POST", "/api/oauth2/token"))
-    assert (await asked(served.api("::ffff:198.51.100.8"), "POST", "/api/oauth2/token")).status_code == 401
-
-
 async def test_the_source_of_a_session_is_the_address_behind_the_proxy(serve: Serve) -> None:
     async with serve(TRUST_PROXY="10.0.0.1") as served:
         api = served.api("10.0.0.1", **{"X-Forwarded-For": "198.51.100.1"})

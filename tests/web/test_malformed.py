@@ -127,29 +127,6 @@ def standing(served: Served) -> dict[Table, frozenset[Record]]:
     return {**records, Table.USER: uncounted}
 
 
-@pytest.mark.parametrize("body", NOT_JSON_OBJECTS.values(), ids=NOT_JSON_OBJECTS)
-async def test_a_body_that_is_no_json_object_is_a_400(served: Served, body: bytes) -> None:
-    api = await signed_in(served)
-    before = served.records()
-    for method, path, _ in JSON_ENDPOINTS:
-        response = await api.call(method, path, content=body, headers=AS_JSON)
-        documented(response)
-        assert (response.status_code, response.json()["code"]) == (400, "A0401"), path
-    assert served.records() == before
-
-
-@pytest.mark.parametrize("value", HOSTILE_VALUES.values(), ids=HOSTILE_VALUES)
-async def test_no_value_of_any_field_is_more_than_a_bad_field(served: Served, value: object) -> None:
-    api = await signed_in(served)
-    for method, path, right in JSON_ENDPOINTS:
-        for name in [*right, "unknown"]:
-            before = standing(served)
-            response = await api.call(method, path, {**right, name: value})
-            if response.status_code >= 300:
-                documented(response)
-                assert standing(served) == before, (path, name)
-
-
 @pytest.mark.parametrize("path", [path for _, path, _ in JSON_ENDPOINTS])
 async def test_more_than_its_path_takes_is_413(served: Served, path: str) -> None:
     api = await signed_in(served)

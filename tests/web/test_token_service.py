@@ -4,13 +4,10 @@ What they decide is the core's, and proved there; here it is that every door han
 and that all of them answer alike.
 """
 
-from base64 import b64encode
-
 import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from ostiary_core.throttling.rate_windows import RateWindows
 from tests.net.rooms import BreakingStore
 from tests.rows import row
 from tests.web.conftest import Serve
@@ -18,7 +15,6 @@ from tests.web.doors import DOORS
 from tests.web.envelopes import refused, succeeded
 from tests.web.served import (
     ADMIN_PASSWORD,
-    Registered,
     Served,
     exchange_of,
     in_memory,
@@ -121,24 +117,6 @@ async def test_a_client_ends_a_session(served: Served) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_failed_authentication_is_401_by_basic(served: Served, operation: str) -> None:
-    await served.client()
-    response = await served.api().service(operation, Registered("app", "wrong"), token="x")
-    raw(response, 401, "invalid_client")
-    assert response.headers["www-authenticate"] == 'Basic realm="oauth2", charset="UTF-8"'
-
-
-@pytest.mark.parametrize("operation, status", [("token", 400), ("introspect", 401), ("revoke", 401)])
-async def test_failed_authentication_by_form_fields(served: Served, operation: str, status: int) -> None:
-    await served.client()
-    api = served.api()
-    for wrong in ({}, {"client_id": "app"}, {"client_id": "app", "client_secret": "wrong"}):
-        response = await api.post(f"/api/oauth2/{operation}", data={**wrong, "token": "x"})
-        raw(response, status, "invalid_client")
-        assert ("www-authenticate" in response.headers) is (status == 401)
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_browsers_login_is_no_client(served: Served, operation: str) -> None:
     """Nothing of the token service looks at cookies, and a Bearer token is no client secret."""
     browser = served.browser()
@@ -181,72 +159,7 @@ async def test_a_login_session_asks_by_its_token_or_its_cookie(served: Served) -
     assert succeeded(await browser.get("/api/oauth2/userinfo")) == by_token
 
 
-async def test_a_machine_has_no_profile(served: Served) -> None:
-    client = await served.client()
-    api = served.api()
-    token = (await api.service("token", client, grant_type="client_credentials")).json()["access_token"]
-    for language, message in (
-        ("en", "The token represents no user."),
-        ("zh", "该令牌不代表任何用户，无法读取用户信息"),
-    ):
-        response = await api.call(
-            "GET", "/api/oauth2/userinfo", token=token, headers={"Accept-Language": language}
-        )
-        assert refused(response, 403, "B4003")["msg"] == message
-
-
-async def test_without_a_token_user_info_says_how_to_authenticate(served: Served) -> None:
-    response = await served.api().get("/api/oauth2/userinfo")
-    refused(response, 401, "A1001")
-    assert response.headers["www-authenticate"] == 'Bearer realm="oauth2"'
-    expired = await served.api().call("GET", "/api/oauth2/userinfo", token="x" * 43)
-    assert 'error="invalid_token"' in expired.headers["www-authenticate"]
-
-
 # --- bodies that are none
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize(
-    "content_type, body",
-    [
-        ("application/json", b'{"token": "x"}'),
-        ("application/x-www-form-urlencoded", b"token[]=x"),
-        ("application/x-www-form-urlencoded", b"token[a]=x"),
-        ("application/x-www-form-urlencoded", b"token=x&token=x"),
-        ("application/x-www-form-urlencoded", b"token=%ff%fe"),
-        ("application/x-www-form-urlencoded", b"token=\xff"),
-        ("application/x-www-form-urlencoded", b"token=%"),
-        ("application/x-www-form-urlencoded", b"token=a%00b"),
-        ("application/x-www-form-urlencoded; charset=utf-16", b"token=x"),
-        ("multipart/form-data; boundary=x", b"--x\r\n\r\n--x--"),
-        ("text/plain", b"token=x"),
-        ("", b"token=x"),
-    ],
-)
-async def test_a_body_that_is_no_form_is_invalid_request(
-    served: Served, operation: str, content_type: str, body: bytes
-) -> None:
-    client = await served.client()
-    before = served.records()
-    headers = {"Content-Type": content_type} if content_type else {}
-    response = await served.api().post(
-        f"/api/oauth2/{operation}", content=body, headers=headers, auth=client.basic
-    )
-    raw(response, 400, "invalid_request")
-    assert served.records() == before
-
-
-@pytest.mark.parametrize("operation", ["introspect", "revoke"])
-@pytest.mark.parametrize("parameters", [" ; x=y", ";charset=utf-8", ' ; charset="UTF-8" ; x="a;b"'])
-async def test_a_form_may_say_more_of_its_type(served: Served, operation: str, parameters: str) -> None:
-    """READINGS 44."""
-    client = await served.client()
-    headers = {"Content-Type": f"application/x-www-form-urlencoded{parameters}"}
-    response = await served.api().post(
-        f"/api/oauth2/{operation}", content=b"token=x", headers=headers, auth=client.basic
-    )
-    assert response.status_code == 200, response.text
 
 
 @row("General envelope and status codes", "413")
@@ -262,21 +175,6 @@ async def test_a_form_over_64_kib_is_413_in_the_raw_form(served: Served, operati
         assert response.status_code in status
         if response.status_code == 413:
             raw(response, 413, "invalid_request")
-
-
-async def test_basic_is_not_form_decoded_and_splits_at_the_first_colon(served: Served) -> None:
-    client = await served.client()
-    for pair, status in (
-        (f"app:{client.secret}", 200),
-        (f"app:{client.secret}:", 401),
-        (f"%61pp:{client.secret}", 401),
-        (f"app:{client.secret[:-1]}%{ord(client.secret[-1]):02x}", 401),
-    ):
-        headers = {"Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-        response = await served.api().post(
-            "/api/oauth2/token", data={"grant_type": "client_credentials"}, headers=headers
-        )
-        assert response.status_code == status, pair
 
 
 # --- the envelope where even the token service uses it
@@ -322,31 +220,6 @@ async def test_an_internal_error_is_told_by_its_trace_id_alone(
     assert "secret detail" not in repr(log)
 
 
-@row("Envelope errors on the token-service endpoints", "500 A0500")
-@pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_fault_of_ours_has_the_same_form(
-    served: Served, monkeypatch: pytest.MonkeyPatch, operation: str
-) -> None:
-    """No turn has failed here: something was raised that nobody thought of."""
-
-    def broken(*asked: object) -> int:
-        raise RuntimeError("secret detail")
-
-    monkeypatch.setattr(RateWindows, "admit", broken)
-    with capture_logs() as log:
-        response = await served.api().post(f"/api/oauth2/{operation}", data={"token": "x"})
-    [entry] = [entry for entry in log if entry["log_level"] == "error"]
-    assert (response.status_code, entry["cause"]) == (500, "RuntimeError")
-    assert response.json() == {
-        "code": "A0500",
-        "msg": "Something went wrong on the server.",
-        "data": None,
-        "traceId": entry["trace_id"],
-    }
-    assert response.headers["cache-control"] == "no-store"
-    assert "secret detail" not in repr(log)
-
-
 # --- methods and the browser's business
 
 
@@ -364,17 +237,6 @@ async def test_no_other_site_gets_permission(served: Served, operation: str) -> 
     posted = await api.post(f"/api/oauth2/{operation}", headers={"Origin": "https://evil.example"})
     for each in (response, posted):
         assert not any(name.startswith("access-control") for name in each.headers)
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-async def test_the_token_service_is_reached_by_post_alone(served: Served, operation: str) -> None:
-    client = await served.client()
-    for method in ("GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"):
-        response = await served.api().request(method, f"/api/oauth2/{operation}?token=x", auth=client.basic)
-        assert response.status_code == 405
-        assert response.headers["allow"] == "POST"
-        if method != "HEAD":
-            raw(response, 405, "invalid_request")
 
 
 async def test_credentials_and_tokens_in_the_query_count_for_nothing(served: Served) -> None:

@@ -19,7 +19,7 @@ from tests.web.account.people import (
     with_phone,
 )
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import Served, exchange_of
+from tests.web.served import Served
 
 Ending = Callable[[Served, Open], Awaitable[Any]]
 
@@ -90,53 +90,6 @@ async def test_everything_of_the_user_is_dead_at_once_and_nothing_else(
     await bert.assert_all_alive()
     answer = await anna.here.service("introspect", client, token=machine["access_token"])
     assert answer.json()["active"]
-
-
-@ENDINGS
-async def test_what_ended_is_dead_a_week_later_and_what_is_opened_afterwards_lives(
-    served: Served, ending: Ending, stays_here: bool
-) -> None:
-    await with_phone(served, "anna")
-    client = await served.client()
-    before = await everything_open(served, client)
-    await ending(served, before)
-    password = "anna password" if ending in (change_phone, enter_wrong_passwords) else "another password"
-
-    again = served.api()
-    await again.sign_in("anna", password)
-    code = await served.code(again)
-    issued = (await again.service("token", client, **exchange_of(code))).json()
-    answer = await again.service("introspect", client, token=issued["access_token"])
-    assert answer.json()["active"]
-    await before.assert_dead()
-
-    served.clock.wait(7 * 24 * 3600)
-    await before.assert_dead()
-
-
-@ENDINGS
-async def test_a_remembered_consent_outlives_the_ending(
-    served: Served, ending: Ending, stays_here: bool
-) -> None:
-    await with_phone(served, "anna")
-    client = await served.client()
-    anna = await everything_open(served, client)
-    await ending(served, anna)
-    again = served.api()
-    password = "anna password" if ending in (change_phone, enter_wrong_passwords) else "another password"
-    await again.sign_in("anna", password)
-    (grant,) = succeeded(await again.call("GET", "/api/auth/grants"))
-    assert (grant["clientId"], grant["scopes"], grant["sessions"]) == ("app", ["user.read"], [])
-
-
-async def test_the_session_that_made_the_change_goes_on_with_its_refresh_token(served: Served) -> None:
-    await with_phone(served, "anna")
-    anna = await everything_open(served, await served.client())
-    await change_phone(served, anna)
-    body = {"refreshToken": anna.logins[0]["refreshToken"]}
-    pair = succeeded(await served.api().post("/api/auth/refresh", json=body))
-    me = succeeded(await anna.here.call("GET", "/api/auth/me", token=pair["accessToken"]))
-    assert me["phone"] == NEW_PHONE
 
 
 async def test_a_refused_change_ends_nothing(served: Served) -> None:

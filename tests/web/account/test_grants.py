@@ -112,26 +112,6 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
     await bert.assert_all_alive()
 
 
-async def test_agreeing_again_after_withdrawing_revives_nothing(served: Served) -> None:
-    await with_phone(served)
-    client = await served.client()
-    anna = await everything_open(served, client)
-    succeeded(await anna.here.call("DELETE", "/api/auth/grants/app"))
-    code = await served.code(anna.here)
-    issued = (await anna.here.service("token", client, **exchange_of(code))).json()
-    assert (await anna.here.service("introspect", client, token=issued["access_token"])).json()["active"]
-    assert await anna.living() == {"login here", "login elsewhere"}
-
-
-async def test_sessions_without_a_remembered_consent_are_withdrawn_too(served: Served) -> None:
-    await with_phone(served)
-    client = await served.client(autoApproveScopes=["user.read"])
-    anna = await everything_open(served, client)
-    succeeded(await anna.here.call("DELETE", "/api/auth/grants/app"))
-    assert await anna.living() == {"login here", "login elsewhere"}
-    assert await grants(anna.here) == []
-
-
 async def test_clients_that_are_not_there_or_built_in_cannot_be_withdrawn(served: Served) -> None:
     await with_phone(served)
     anna = await signed_in(served)

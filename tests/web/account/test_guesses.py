@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.web.account.people import signed_in, with_phone
+from tests.web.account.people import with_phone
 from tests.web.envelopes import refused, succeeded
 from tests.web.served import Api, Served, serving
 
@@ -40,19 +40,6 @@ async def test_one_password_on_many_accounts_slows_the_address_down(served: Serv
     succeeded(await sign_in(api, "anna", "anna password"))
 
 
-async def test_who_signed_in_from_there_before_does_not_wait_nor_does_anybody_elsewhere(
-    served: Served,
-) -> None:
-    await with_phone(served)
-    await with_phone(served, "bert", None)
-    await signed_in(served, "anna")
-    api = served.api()
-    await guess(api)
-    told_to_wait(await sign_in(api, "bert", "bert password"))
-    succeeded(await sign_in(api, "ANNA", "anna password"))
-    succeeded(await sign_in(served.api(ELSEWHERE), "bert", "bert password"))
-
-
 async def test_a_guess_that_has_to_wait_is_neither_verified_nor_held_against_the_account(
     served: Served,
 ) -> None:
@@ -75,16 +62,6 @@ async def test_a_clock_that_is_set_back_makes_nobody_wait_for_longer(served: Ser
     assert told_to_wait(await sign_in(api, "anna", "anna password")) == wait
     served.clock.wait(wait)
     succeeded(await sign_in(api, "anna", "anna password"))
-
-
-async def test_nor_for_a_name_that_no_account_has(served: Served) -> None:
-    api = served.api()
-    for _ in range(5):
-        refused(await sign_in(api, "nobody"), 401, "A1002")
-    wait = told_to_wait(await sign_in(api, "nobody"))
-    served.clock.set_back(3_600)
-    served.clock.wait(wait)
-    refused(await sign_in(api, "nobody"), 401, "A1002")
 
 
 async def test_the_sign_in_page_counts_with_the_interface(served: Served) -> None:

@@ -44,16 +44,6 @@ async def test_an_account_asks_for_twenty_codes_a_day_whatever_the_numbers(serve
     assert len(outbox(served)) == 20
 
 
-async def test_from_another_address_and_in_another_session_it_is_still_the_same_account(
-    served: Served,
-) -> None:
-    await with_phone(served)
-    await asked_often(served, await signed_in(served))
-    elsewhere = served.api("198.51.100.9")
-    await elsewhere.sign_in("anna", PASSWORD)
-    refused(await ask(elsewhere, 20), 429, "A0429")
-
-
 async def test_numbers_that_somebody_has_count_too_and_another_account_does_not(served: Served) -> None:
     """Else the twenty-first answer would tell which of the numbers are known."""
     await with_phone(served)

@@ -71,16 +71,6 @@ async def test_an_event_has_who_what_when_and_the_request_behind_it(served: Serv
     assert await events(root, traceId=registered["traceId"]) == [registered]
 
 
-async def test_what_a_request_is_refused_for_has_the_trace_id_of_its_answer(served: Served) -> None:
-    await served.user("anna")
-    answer = await served.api().post("/api/auth/login", json={"username": "anna", "password": "wrong"})
-    root = await served.administrator()
-
-    [failed] = await events(root, traceId=answer.json()["traceId"])
-
-    assert failed["kind"] == "sign-in-failed"
-
-
 async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: Served) -> None:
     app = await served.client()
     anna = await served.user("anna")
@@ -233,24 +223,6 @@ async def test_the_words_are_in_the_language_that_is_asked_for_and_nothing_else_
         for step in life["steps"]:
             del step["text"]
     assert english == chinese
-
-
-async def test_who_ended_it_is_named(served: Served) -> None:
-    await served.user("anna")
-    anna = served.api()
-    await anna.sign_in("anna", "anna's password")
-    root = await served.administrator()
-    [session] = succeeded(await root.call("GET", "/api/monitor/online-users", params={"username": "anna"}))[
-        "items"
-    ]
-    succeeded(await root.call("DELETE", f"/api/monitor/online-users/{session['id']}"))
-
-    life = succeeded(await root.call("GET", explain(session["id"])))
-
-    ended = life["steps"][-1]
-    assert (life["kind"], life["grantType"], life["why"]) == ("login", None, "session_forced_out")
-    assert ended["actorUsername"] == "admin"
-    assert ended["text"].startswith(f"The administrator admin ended this one session, from {SOURCE}")
 
 
 async def test_a_session_of_client_credentials_is_explained_to_a_super_administrator_only(

@@ -35,14 +35,6 @@ async def test_the_old_secret_works_on_for_as_long_as_is_asked(served: Served) -
     assert (await works(served, old), await works(served, new)) == (False, True)
 
 
-@pytest.mark.parametrize("body", [None, {}, {"keepOldForSeconds": 0}])
-async def test_a_reset_that_asks_for_nothing_ends_the_old_secret_at_once(served: Served, body: Any) -> None:
-    old, api = await served.client(), await served.administrator()
-    new = await reset(api, body)
-    assert (await works(served, old), await works(served, new)) == (False, True)
-    assert succeeded(await api.call("GET", f"{CLIENTS}/app"))["oldSecretUntil"] is None
-
-
 @pytest.mark.parametrize(
     "body, bad",
     [
@@ -126,15 +118,6 @@ async def test_an_administrator_sees_how_often_a_wrong_secret_came_and_when_last
     assert await counts_of(served, api) == (3, "2027-01-15T08:00:14.123Z")
     await served.api("198.51.100.9").service("introspect", wrong, token="x")
     assert await counts_of(served, api) == (4, "2027-01-15T08:00:21.123Z")
-
-
-async def test_a_new_secret_starts_the_count_anew(served: Served) -> None:
-    await served.client()
-    api = await served.administrator()
-    await served.api().service("introspect", Registered("app", "wrong"), token="x")
-    assert (await counts_of(served, api))[0] == 1
-    await reset(api)
-    assert await counts_of(served, api) == (0, None)
 
 
 async def test_the_page_of_a_client_shows_its_wrong_secrets(served: Served) -> None:

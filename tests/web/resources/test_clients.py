@@ -4,11 +4,9 @@ from typing import Any
 
 import pytest
 
-from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, Table
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.holders import holder_of
 from tests.web.served import Served
 
 CLIENTS = "/api/oauth/clients"
@@ -125,16 +123,6 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served) -> No
     refused(await api.call("GET", f"{CLIENTS}/nothing/sessions"), 404, "A0404")
     failure = refused(await api.call("GET", f"{CLIENTS}/app/sessions?pageSize=500"), 400, "A0401")
     assert fields_of(failure) == ["pageSize"]
-
-
-async def test_sessions_of_client_credentials_are_a_super_administrators_to_see(served: Served) -> None:
-    client = await served.client()
-    admin = await served.administrator()
-    await admin.service("token", client, grant_type="client_credentials")
-    [session] = succeeded(await admin.call("GET", f"{CLIENTS}/app/sessions"))["items"]
-    assert (session["username"], session["name"], session["scope"]) == (None, None, "user.read")
-    api = await holder_of(served, *Permission)
-    assert succeeded(await api.call("GET", f"{CLIENTS}/app/sessions")) == {"items": [], "total": 0}
 
 
 async def test_a_deleted_client_is_gone_from_everywhere(served: Served) -> None:

@@ -4,11 +4,10 @@ endpoints themselves ("Session and tokens", the rows of user-level endings and o
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx
 import pytest
 
 from tests.rows import row
-from tests.web.account.people import Open, everything_open, with_phone
+from tests.web.account.people import everything_open, with_phone
 from tests.web.envelopes import refused, succeeded
 from tests.web.resources.sheets import sheet_of
 from tests.web.served import Api, Served, exchange_of
@@ -94,23 +93,6 @@ async def test_everything_of_the_user_is_dead_at_once_and_nothing_else(served: S
     assert answer.json()["active"]
 
 
-async def test_enabling_revives_nothing(served: Served) -> None:
-    anna_id = await with_phone(served, "anna")
-    client = await served.client()
-    anna = await everything_open(served, client)
-    admin = await served.administrator()
-    await disable(admin, anna_id)
-    wrong = {"username": "anna", "password": "anna password"}
-    refused(await served.api().post("/api/auth/login", json=wrong), 401, "A1002")
-    shown = succeeded(await admin.call("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True}))
-    assert shown["enabled"] is True
-    assert await anna.living() == set()
-    await anna.assert_dead()
-    served.clock.wait(2)
-    await (await everything_open(served, client)).assert_all_alive()
-    await anna.assert_dead()
-
-
 async def test_a_reset_password_must_be_changed_at_the_next_sign_in(served: Served) -> None:
     anna_id = await with_phone(served, "anna")
     admin = await served.administrator()
@@ -137,16 +119,6 @@ async def test_what_was_refused_ended_nothing(served: Served) -> None:
     refused(await admin.call("PUT", path, {"phone": "+8613900000000", "name": ""}), 400, "A0401")
     refused(await admin.call("POST", f"{USERS}/batch-delete", {"ids": [anna_id, "x"]}), 404, "A0404")
     assert served.records() == before
-    await anna.assert_all_alive()
-
-
-async def test_a_changed_name_ends_nothing(served: Served) -> None:
-    anna_id = await with_phone(served, "anna")
-    anna = await everything_open(served, await served.client())
-    admin = await served.administrator()
-    succeeded(
-        await admin.call("PUT", f"{USERS}/{anna_id}", {"username": "anne", "name": "Anne", "roleIds": []})
-    )
     await anna.assert_all_alive()
 
 
@@ -199,37 +171,3 @@ async def test_all_sessions_of_the_client_end_and_it_cannot_authenticate(
     # The user's own login sessions, and what they have open elsewhere, are none of the client's.
     succeeded(await anna.here.call("GET", "/api/auth/me"))
     await elsewhere.assert_all_alive()
-
-
-async def test_enabling_a_client_revives_nothing(served: Served) -> None:
-    await with_phone(served, "anna")
-    client = await served.client()
-    anna = await everything_open(served, client)
-    admin = await served.administrator()
-    await disable_client(admin, "app")
-    succeeded(await admin.call("PUT", f"{CLIENTS}/app/enabled", {"enabled": True}))
-    api = served.api()
-    for pair in (anna.rotated, anna.fresh):
-        for kind in ("access_token", "refresh_token"):
-            answer = await api.service("introspect", client, token=pair[kind])
-            assert answer.json() == {"active": False}
-    answer = await api.service("token", client, **exchange_of(anna.code))
-    assert answer.json()["error"] == "invalid_grant"
-    assert await anna.living() == {"login here", "login elsewhere"}
-
-
-@row(TABLE, "client secret reset")
-async def test_a_new_secret_ends_nothing_and_the_old_one_no_longer_authenticates(served: Served) -> None:
-    await with_phone(served, "anna")
-    client = await served.client()
-    anna = await everything_open(served, client)
-    admin = await served.administrator()
-    issued = succeeded(await admin.call("POST", f"{CLIENTS}/app/secret"))
-    assert set(issued) == {"secret"}
-    assert issued["secret"] != client.secret
-    form = {"token": anna.fresh["access_token"]}
-    assert (await admin.service("introspect", client, **form)).status_code == 401
-    renewed = Open(**{**vars(anna), "client": type(client)("app", issued["secret"])})
-    await renewed.assert_all_alive()
-    again = httpx.BasicAuth("app", issued["secret"])
-    assert (await served.api().post("/api/oauth2/introspect", data=form, auth=again)).status_code == 200
