@@ -129,10 +129,7 @@ class World:
     now: Instant = START
     secrets: dict[str, Secret] = field(default_factory=dict)
     user_ids: dict[str, str] = field(default_factory=dict)
-    store: MemoryStore = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.store = MemoryStore(self.policy)
+    store: MemoryStore = field(default_factory=MemoryStore)
 
     # --- given, when
 
@@ -296,12 +293,12 @@ def client(client_id: str = "app", /, **fields: object) -> ClientRegistered:
 user = asks.user
 
 
-def given(*events: Event, policy: Policy = SPECIFICATION) -> World:
+def given(*events: Event, policy: Policy = SPECIFICATION, store: MemoryStore | None = None) -> World:
     """A world in which these events happened; with none, one client "app" and one user "alice".
 
     There always are the built-in clients and a super administrator "root".
     """
-    return World(policy).given(
+    return World(policy, store=store or MemoryStore(policy)).given(
         FirstAdministratorCreated(
             username="root",
             password_hash=asks.hash_of("right"),

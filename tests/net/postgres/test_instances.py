@@ -21,8 +21,7 @@ from ostiary_net.postgres.access import fetch
 from tests.core import asks
 from tests.core.story import START
 from tests.net.postgres.wire import Wire
-from tests.net.store.lives import FIRST_ADMINISTRATOR
-from tests.net.store.test_turns import world_on
+from tests.net.store.lives import world_on
 
 INSTANCES = 4
 
@@ -92,7 +91,7 @@ def test_an_ending_by_one_instance_is_seen_by_all_at_once(instances: list[Postgr
 def test_turns_that_write_the_same_records_in_any_order_do_not_deadlock(
     instances: list[PostgreSQLStore],
 ) -> None:
-    instances[0].turn([FIRST_ADMINISTRATOR], START)
+    world_on(instances[0])
     made = [asks.user(f"user{number}") for number in range(80)]
     decisions = instances[0].turn(made, START)
     user_ids = [

@@ -12,6 +12,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
+from ostiary_core.events import Event
 from ostiary_core.model.records import Session, Table
 from ostiary_core.retention import Expirable
 from ostiary_core.storage.listing import (
@@ -32,8 +33,9 @@ from ostiary_core.storage.listing import (
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import known_migrations
 from ostiary_net.sql.columns import TABLES
+from tests.core import asks
 from tests.core.story import START
-from tests.net.store.lives import a_life, origin_of
+from tests.net.store.lives import live, world_on
 
 LISTS: Final = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, ONLINE_USERS, AUDIT, CONSENTS)
 
@@ -120,15 +122,6 @@ def store(address: str) -> Iterator[PostgreSQLStore]:
         yield made
 
 
-def live(store: PostgreSQLStore) -> None:
-    """A life that touches every table in every way a turn does."""
-    place = 0
-    for wave in a_life():
-        origins = [origin_of(place + number) for number in range(len(wave))]
-        store.turn(wave, START, origins)
-        place += len(wave)
-
-
 def listings(resource: Resource[Any]) -> Iterator[Listing[Any]]:
     """A list by every sort, filter and range, and searched where it can be."""
     needed: dict[str, FilterValue] = {"user_id": "nobody"} if resource is CONSENTS else {}
@@ -207,15 +200,18 @@ def test_a_turn_reads_and_writes_by_whole_primary_keys_alone(
     assert {f"select {each}" for each in asked} <= seen, "the life asks for every table"
 
 
-def test_a_turn_is_a_handful_of_statements_however_many_events_it_has(
-    store: PostgreSQLStore, sent: list[Sent]
-) -> None:
-    live(store)
-    sent.clear()
-    wave = max(a_life(), key=len)
-    store.turn(wave, START, [None] * len(wave))
+def test_a_turn_is_a_handful_of_statements_however_many_events_it_has(address: str, sent: list[Sent]) -> None:
+    with PostgreSQLStore(address, keeps_time=False) as store:
+        world = world_on(store)
+        pairs, login = [world.tokens() for _ in range(4)], world.login()
+        sent.clear()
+        events: list[Event] = [asks.approve(login), asks.machine(world.basic())]
+        events += [asks.refresh(world.basic(), pair) for pair in pairs]
+        events += [asks.revoke(world.basic(), pair.refresh_token) for pair in pairs]
+        events += [asks.user(f"user{number}") for number in range(4)]
+        store.turn(events, START)
     reads = [text for text, _ in in_turns(sent) if text.startswith("SELECT")]
-    assert len(wave) > len(TABLES)
+    assert len(events) > len(TABLES)
     assert len(reads) <= len(TABLES) + 2
     asked = Counter(re.sub(".* FROM ([a-z_]+) .*", r"\1", text) for text in reads)
     assert asked.pop("sessions") <= 2, "by access tokens, then by refresh tokens"

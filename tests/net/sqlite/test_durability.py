@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import apsw
@@ -20,7 +21,7 @@ from ostiary_net.sqlite import SQLiteStore, audit_trail
 from tests.core import asks
 from tests.core.story import START
 from tests.net.sqlite.disk import Disk
-from tests.net.store.lives import a_life
+from tests.net.store.lives import a_life, world_on
 
 
 def contents(store: SQLiteStore) -> tuple[set[Record], tuple[AuditEntry, ...]]:
@@ -45,7 +46,7 @@ def is_sound(path: Path) -> bool:
 
 def test_a_turn_costs_one_flush_however_many_events_it_has(tmp_path: Path) -> None:
     with Disk() as disk, SQLiteStore(tmp_path / "ostiary.db") as store:
-        store.turn(a_life()[0], START)
+        world_on(store)
         for size in (1, 40):
             before = disk.flushes
             store.turn(
@@ -56,7 +57,7 @@ def test_a_turn_costs_one_flush_however_many_events_it_has(tmp_path: Path) -> No
 
 def test_a_turn_that_changes_nothing_and_a_read_cost_no_flush(tmp_path: Path) -> None:
     with Disk() as disk, SQLiteStore(tmp_path / "ostiary.db") as store:
-        store.turn(a_life()[0], START)
+        world_on(store)
         before = disk.flushes
         store.turn([asks.machine(asks.credentials("app", "a wrong secret"))], START)
         store.read([asks.profile(Secret("no token"))], START)
@@ -137,7 +138,7 @@ def test_every_acknowledged_turn_survives_the_killing_of_its_process(tmp_path: P
 @pytest.mark.parametrize("operation", range(8))
 def test_a_disk_that_fails_at_any_moment_keeps_nothing_of_the_turn(tmp_path: Path, operation: int) -> None:
     with Disk() as disk, SQLiteStore(tmp_path / "ostiary.db") as store:
-        store.turn(a_life()[0], START)
+        world_on(store)
         before = contents(store)
         turn = [asks.user(f"late{number}") for number in range(100)]
         disk.fail_after(operation)
@@ -152,7 +153,7 @@ def test_a_disk_that_fails_at_any_moment_keeps_nothing_of_the_turn(tmp_path: Pat
 
 def test_a_full_disk_fails_turns_until_there_is_room_again(tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "ostiary.db") as store:
-        store.turn(a_life()[0], START)
+        world_on(store)
         before = contents(store)
         writer = store._writer._connection
         assert writer is not None
@@ -187,9 +188,10 @@ def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
 ) -> None:
     monkeypatch.setattr(audit_trail, "FILED_AT_ONCE", filed_at_once)
     with SQLiteStore(tmp_path / "ostiary.db") as store:
-        store.turn(a_life()[0], START)
+        largest = max(a_life(), key=lambda wave: len(wave.events))
+        for wave in takewhile(lambda wave: wave is not largest, a_life()):
+            store.turn(wave.events, wave.at)
         before = contents(store)
-        turn = a_life()[1]
         failing_at = 0
         while True:
             countdown = iter(range(failing_at, -1, -1))
@@ -205,7 +207,7 @@ def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
             writer = store._writer._open_connection()
             writer.exec_trace = failing
             try:
-                take(store, turn, START)
+                take(store, largest.events, largest.at)
             except StatementFailed:
                 assert contents(store) == before
                 failing_at += 1

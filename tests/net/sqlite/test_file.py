@@ -29,7 +29,7 @@ from ostiary_net.sqlite.audit_trail import PARTS
 from ostiary_net.sqlite.schema import Migration, bring_up_to_date, examine, known_migrations
 from tests.core import asks, story
 from tests.core.story import START
-from tests.net.store.test_turns import live
+from tests.net.store.lives import live
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_no_token_code_or_secret_is_in_any_file_of_the_store(path: Path) -> None
     with SQLiteStore(path) as store:
         said: set[str] = set()
         digests: set[bytes] = set()
-        for decision in live(store):
+        for _, decision in live(store):
             match decision.reply:
                 case TokensIssued() as tokens:
                     secrets = [tokens.access_token, tokens.refresh_token]

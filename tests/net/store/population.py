@@ -19,9 +19,8 @@ from ostiary_core.model.records import (
 from ostiary_core.model.secret import digest_of
 from tests.core import asks
 from tests.core.story import START
-from tests.net.store.lives import origin_of
+from tests.net.store.lives import live, origin_of
 from tests.net.store.stores import ContractStore
-from tests.net.store.test_turns import live
 
 __all__ = ["crowd", "populate"]
 

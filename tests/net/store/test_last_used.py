@@ -6,8 +6,8 @@ from ostiary_core.events import ClientDisabled, Operator
 from ostiary_core.model.decision import TokensIssued
 from tests.core import asks
 from tests.core.story import World, client
+from tests.net.store.lives import world_on
 from tests.net.store.stores import ContractStore
-from tests.net.store.test_turns import world_on
 
 LATER_SECONDS = 60
 
