@@ -7,12 +7,9 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
 - Disabling and deleting end every session and code of the client; enabling brings none back.
 """
 
-from ostiary_core.clients.client_fields import (
-    ACCESS_TOKEN_SECONDS,
-    REFRESH_TOKEN_SECONDS,
-    ClientFields,
-    read_client_fields,
-)
+from dataclasses import replace
+
+from ostiary_core.clients.client_fields import NEW_CLIENT, read_client_fields
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.events import (
     Caller,
@@ -43,7 +40,7 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType, revised
-from ostiary_core.model.secret import Entropy, draw_client_secret
+from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission
 from ostiary_core.oauth.inherited_endings import end_all_of_client
@@ -64,17 +61,11 @@ __all__ = [
 
 def built_in_client(client_id: str, now: Instant) -> Client:
     """Make one of the backend's own clients; nobody can authenticate as it."""
-    return Client(
+    return replace(
+        NEW_CLIENT,
         client_id=client_id,
         name=client_id,
-        secret_digest=None,
-        redirect_uris=(),
         grant_types=(GrantType.REFRESH_TOKEN,),
-        scopes=(),
-        auto_approve_scopes=(),
-        access_token_seconds=ACCESS_TOKEN_SECONDS.default,
-        refresh_token_seconds=REFRESH_TOKEN_SECONDS.default,
-        enabled=True,
         built_in=True,
         created_at=now,
         updated_at=now,
@@ -86,12 +77,16 @@ def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decis
     who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    fields = read_client_fields(event.fields)
-    if isinstance(fields, tuple):
-        return Decision(Refused(Why.FIELDS_INVALID, fields))
-    if fields.client_id in BUILT_IN_CLIENTS or snapshot.client(fields.client_id) is not None:
+    read = read_client_fields(event.fields)
+    if isinstance(read, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, read))
+    if read.client_id in BUILT_IN_CLIENTS or snapshot.client(read.client_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("clientId", Why.ALREADY_TAKEN),)))
-    return _register(fields, who, event.entropy, now)
+    secret = draw_client_secret(event.entropy)
+    client = replace(read, secret_digest=secret.digest, created_at=now, updated_at=now)
+    return Decision(
+        SecretIssued(client, secret), (Insert(client),), (fact_of(FactKind.CLIENT_REGISTERED, client, who),)
+    )
 
 
 def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
@@ -118,28 +113,6 @@ def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
     return Decision(ClientKnown(client))
 
 
-def _register(fields: ClientFields, who: Person | Operator, entropy: Entropy, now: Instant) -> Decision:
-    secret = draw_client_secret(entropy)
-    client = Client(
-        client_id=fields.client_id,
-        name=fields.name,
-        secret_digest=secret.digest,
-        redirect_uris=fields.redirect_uris,
-        grant_types=fields.grant_types,
-        scopes=fields.scopes,
-        auto_approve_scopes=fields.auto_approve_scopes,
-        access_token_seconds=fields.access_token_seconds,
-        refresh_token_seconds=fields.refresh_token_seconds,
-        enabled=fields.enabled,
-        built_in=False,
-        created_at=now,
-        updated_at=now,
-    )
-    return Decision(
-        SecretIssued(client, secret), (Insert(client),), (fact_of(FactKind.CLIENT_REGISTERED, client, who),)
-    )
-
-
 def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
     stored already change nothing."""
@@ -150,22 +123,12 @@ def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
     asked = merge_edits(event.fields, event.shown, lambda given: read_client_fields(given, client))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
-    fields = read_client_fields(asked, client)
-    if isinstance(fields, tuple):
-        return Decision(Refused(Why.FIELDS_INVALID, fields))
-    if fields == read_client_fields({}, client):
+    read = read_client_fields(asked, client)
+    if isinstance(read, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, read))
+    if read == client:
         return Decision(ClientKnown(client))
-    changed = revised(
-        client,
-        name=fields.name,
-        redirect_uris=fields.redirect_uris,
-        grant_types=fields.grant_types,
-        scopes=fields.scopes,
-        auto_approve_scopes=fields.auto_approve_scopes,
-        access_token_seconds=fields.access_token_seconds,
-        refresh_token_seconds=fields.refresh_token_seconds,
-        updated_at=now,
-    )
+    changed = revised(read, updated_at=now)
     return Decision(
         ClientKnown(changed), (Update(client, changed),), (fact_of(FactKind.CLIENT_CHANGED, client, who),)
     )

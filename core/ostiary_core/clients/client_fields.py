@@ -6,20 +6,21 @@ Client table.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
 from ostiary_core.model.decision import FieldFault, FieldRule
 from ostiary_core.model.fields import FieldReader
 from ostiary_core.model.identifiers import RESERVED
+from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.oauth.scopes import SCOPES
 
 __all__ = [
     "ACCESS_TOKEN_SECONDS",
+    "NEW_CLIENT",
     "REFRESH_TOKEN_SECONDS",
-    "ClientFields",
     "Range",
     "is_redirect_uri",
     "read_client_fields",
@@ -69,19 +70,22 @@ _KNOWN: Final = _SHOWN_ONLY | frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientFields:
-    """The fields of a client that an administrator sets."""
-
-    client_id: str
-    name: str
-    redirect_uris: tuple[str, ...]
-    grant_types: tuple[GrantType, ...]
-    scopes: tuple[str, ...]
-    auto_approve_scopes: tuple[str, ...]
-    access_token_seconds: int
-    refresh_token_seconds: int
-    enabled: bool
+NEW_CLIENT: Final = Client(
+    client_id="",
+    name="",
+    secret_digest=None,
+    redirect_uris=(),
+    grant_types=(),
+    scopes=(),
+    auto_approve_scopes=(),
+    access_token_seconds=ACCESS_TOKEN_SECONDS.default,
+    refresh_token_seconds=REFRESH_TOKEN_SECONDS.default,
+    enabled=True,
+    built_in=False,
+    created_at=Instant(0),
+    updated_at=Instant(0),
+)
+"""What stands in the fields of a new client that are not sent; empty ones among them are required."""
 
 
 def is_redirect_uri(text: str) -> bool:
@@ -112,55 +116,58 @@ def is_redirect_uri(text: str) -> bool:
 
 
 def read_client_fields(
-    fields: Mapping[str, object], stored: Client | None = None
-) -> ClientFields | tuple[FieldFault, ...]:
-    """Read the fields of a new client, or of `stored` with some replaced; else return every fault."""
+    fields: Mapping[str, object], stored: Client = NEW_CLIENT
+) -> Client | tuple[FieldFault, ...]:
+    """Read the fields of a new client, or of `stored` with some replaced; else return every fault.
+
+    The client is of the revision of `stored`, with nothing changed but these fields.
+    """
+    is_new = stored is NEW_CLIENT
     reader = FieldReader(fields, _KNOWN)
-    client_id = reader.text("clientId", None if stored is None else stored.client_id, 64)
-    if stored is not None and reader.has_field("clientId") and client_id != stored.client_id:
+    client_id = reader.text("clientId", stored.client_id, 64)
+    if not is_new and reader.has_field("clientId") and client_id != stored.client_id:
         reader.fault("clientId", FieldRule.IMMUTABLE)
     elif client_id and _CLIENT_ID.fullmatch(client_id) is None:
         reader.fault("clientId", FieldRule.CLIENT_ID)
     elif client_id in RESERVED:
         reader.fault("clientId", FieldRule.RESERVED)
-    enabled = reader.boolean("enabled", stored is None or stored.enabled)
-    if stored is not None:
+    enabled = reader.boolean("enabled", stored.enabled)
+    if not is_new:
         reader.require_unchanged("enabled", stored.enabled)
-    name = reader.text("name", None if stored is None else stored.name, _LONGEST_NAME)
-    redirect_uris = reader.texts("redirectUris", () if stored is None else stored.redirect_uris)
+    name = reader.text("name", stored.name, _LONGEST_NAME)
+    redirect_uris = reader.texts("redirectUris", stored.redirect_uris)
     for place, uri in enumerate(redirect_uris):
         if not is_redirect_uri(uri):
             reader.fault(f"redirectUris.{place}", FieldRule.REDIRECT_URI)
     if len(redirect_uris) > _MOST_URIS:
         reader.fault("redirectUris", FieldRule.TOO_LONG)
-    grants = reader.texts("grantTypes", () if stored is None else stored.grant_types)
-    grant_types = _read_grant_types(reader, "grantTypes", grants)
-    if not grants and (stored is None or reader.has_field("grantTypes")):
+    grants = reader.texts("grantTypes", stored.grant_types)
+    grant_types = _read_grant_types(reader, grants)
+    if not grants and (is_new or reader.has_field("grantTypes")):
         reader.fault("grantTypes", FieldRule.REQUIRED)
     if GrantType.AUTHORIZATION_CODE in grant_types and not redirect_uris:
         reader.fault("redirectUris", FieldRule.REDIRECT_URI_NEEDED)
-    scopes = reader.texts("scopes", () if stored is None else stored.scopes)
+    scopes = reader.texts("scopes", stored.scopes)
     _require_within(reader, "scopes", scopes, SCOPES, FieldRule.SCOPE)
-    automatic = reader.texts("autoApproveScopes", () if stored is None else stored.auto_approve_scopes)
+    automatic = reader.texts("autoApproveScopes", stored.auto_approve_scopes)
     _require_within(reader, "autoApproveScopes", automatic, scopes, FieldRule.AUTO_APPROVE_SCOPE)
     access, refresh = ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
     access_token_seconds = reader.number(
         "accessTokenTtl",
-        access.default if stored is None else stored.access_token_seconds,
+        stored.access_token_seconds,
         access.least,
         access.most,
         FieldRule.ACCESS_LIFETIME,
     )
     refresh_token_seconds = reader.number(
         "refreshTokenTtl",
-        refresh.default if stored is None else stored.refresh_token_seconds,
+        stored.refresh_token_seconds,
         refresh.least,
         refresh.most,
         FieldRule.REFRESH_LIFETIME,
     )
-    if reader.faults:
-        return reader.faults
-    return ClientFields(
+    return reader.faults or replace(
+        stored,
         client_id=client_id,
         name=name,
         redirect_uris=redirect_uris,
@@ -173,13 +180,13 @@ def read_client_fields(
     )
 
 
-def _read_grant_types(reader: FieldReader, path: str, values: tuple[str, ...]) -> tuple[GrantType, ...]:
+def _read_grant_types(reader: FieldReader, values: tuple[str, ...]) -> tuple[GrantType, ...]:
     found = []
     for place, value in enumerate(values):
         try:
             found.append(GrantType(value))
         except ValueError:
-            reader.fault(f"{path}.{place}", FieldRule.GRANT_TYPE)
+            reader.fault(f"grantTypes.{place}", FieldRule.GRANT_TYPE)
     return tuple(found)
 
 

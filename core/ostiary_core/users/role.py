@@ -11,7 +11,7 @@ Rules, all in this file (API, "People"):
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
@@ -55,11 +55,8 @@ _KNOWN: Final = frozenset({"id", "code", "name", "permissions", "builtIn"})
 _PERMISSIONS: Final = frozenset(permission.value for permission in Permission)
 
 
-@dataclass(frozen=True, slots=True)
-class _RoleFields:
-    code: str
-    name: str
-    permissions: tuple[str, ...]
+_NEW_ROLE: Final = Role(role_id="", name="")
+"""What stands in the fields of a new role that are not sent; empty ones are required."""
 
 
 def permissions_in(role: Role) -> tuple[str, ...]:
@@ -83,13 +80,12 @@ def register(event: RoleRegistered, snapshot: Snapshot, now: Instant) -> Decisio
     who = check_permission(event.caller, Permission.ROLE_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    fields = _read(event.fields, None)
-    if isinstance(fields, tuple):
-        return Decision(Refused(Why.FIELDS_INVALID, fields))
-    role = Role(role_id=fields.code, name=fields.name, permissions=fields.permissions)
+    role = _read(event.fields)
+    if isinstance(role, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, role))
     if exceeds((role,), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
-    if snapshot.role(fields.code) is not None:
+    if snapshot.role(role.role_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
     return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, role, who),))
 
@@ -103,14 +99,14 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
     asked = merge_edits(event.fields, event.shown, lambda given: _read(given, role))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
-    fields = _read(asked, role)
-    if isinstance(fields, tuple):
-        return Decision(Refused(Why.FIELDS_INVALID, fields))
-    changed = revised(role, name=fields.name, permissions=fields.permissions)
-    if exceeds((role, changed), who, snapshot):
+    read = _read(asked, role)
+    if isinstance(read, tuple):
+        return Decision(Refused(Why.FIELDS_INVALID, read))
+    if exceeds((role, read), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
-    if fields == _read({}, role):
+    if read == role:
         return Decision(RoleKnown(role))
+    changed = revised(read)
     return Decision(
         RoleKnown(changed), (Update(role, changed),), (_fact_of(FactKind.ROLE_CHANGED, role, who),)
     )
@@ -152,22 +148,22 @@ def _find_role(
     return Why.ROLE_PROTECTED if role.built_in else (who, role)
 
 
-def _read(fields: Mapping[str, object], stored: Role | None) -> _RoleFields | tuple[FieldFault, ...]:
+def _read(fields: Mapping[str, object], stored: Role = _NEW_ROLE) -> Role | tuple[FieldFault, ...]:
     """Read the fields of a new role, or of `stored` with some replaced; else return every fault."""
     reader = FieldReader(fields, _KNOWN)
-    code = reader.text("code", None if stored is None else stored.role_id, 64)
-    if stored is not None:
+    code = reader.text("code", stored.role_id, 64)
+    if stored is not _NEW_ROLE:
         reader.require_unchanged("code", stored.role_id)
     elif code and _CODE.fullmatch(code) is None:
         reader.fault("code", FieldRule.ROLE_CODE)
     elif code in RESERVED:
         reader.fault("code", FieldRule.RESERVED)
-    name = reader.text("name", None if stored is None else stored.name, _LONGEST_NAME)
-    permissions = reader.texts("permissions", () if stored is None else stored.permissions)
+    name = reader.text("name", stored.name, _LONGEST_NAME)
+    permissions = reader.texts("permissions", stored.permissions)
     for place, permission in enumerate(permissions):
         if permission not in _PERMISSIONS:
             reader.fault(f"permissions.{place}", FieldRule.PERMISSION)
-    return reader.faults or _RoleFields(code, name, permissions)
+    return reader.faults or replace(stored, role_id=code, name=name, permissions=permissions)
 
 
 def _fact_of(kind: FactKind, role: Role, who: Person | Operator) -> Fact:

@@ -10,7 +10,8 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 - A deleted user's names are free again; the identifier is never used twice.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.events import (
@@ -57,7 +58,7 @@ from ostiary_core.oauth.authentication import (
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user
-from ostiary_core.users.user_fields import UserFields, read_user_fields
+from ostiary_core.users.user_fields import NEW_USER, read_user_fields
 
 __all__ = [
     "change",
@@ -88,22 +89,15 @@ def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decisio
     who = check_permission(event.caller, Permission.USER_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    fields = _read(event.fields, None, event.faults, snapshot)
-    if isinstance(fields, Refused):
-        return Decision(fields)
-    if exceeds(find_roles(fields.role_ids, snapshot), who, snapshot):
+    read = _read(event.fields, NEW_USER, event.faults, snapshot)
+    if isinstance(read, Refused):
+        return Decision(read)
+    if exceeds(find_roles(read.role_ids, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
-    user = User(
+    user = replace(
+        read,
         user_id=draw_id(event.entropy, "user"),
-        username=fields.username,
-        name=fields.name,
-        phone=fields.phone,
-        locale=fields.locale,
-        timezone=fields.timezone,
         password_hash=event.password_hash,
-        must_change_password=fields.must_change_password,
-        role_ids=fields.role_ids,
-        enabled=fields.enabled,
         created_at=now,
         updated_at=now,
     )
@@ -128,34 +122,25 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if isinstance(found, Why):
         return refused(found)
     who, user = found
-    asked = merge_edits(event.fields, event.shown, lambda given: read_user_fields(given, user, ()))
+    asked = merge_edits(event.fields, event.shown, lambda given: read_user_fields(given, user))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
     faults = tuple(fault for fault in event.faults if fault.path in asked)
-    fields = _read(asked, user, faults, snapshot)
-    if isinstance(fields, Refused):
-        return Decision(fields)
-    if fields == read_user_fields({}, user, ()):
+    read = _read(asked, user, faults, snapshot)
+    if isinstance(read, Refused):
+        return Decision(read)
+    if read == user:
         return Decision(UserKnown(user))
-    moved = set(user.role_ids) ^ set(fields.role_ids)
+    moved = set(user.role_ids) ^ set(read.role_ids)
     if exceeds(find_roles(moved, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
-    chosen: dict[str, Any] = {
-        "username": fields.username,
-        "name": fields.name,
-        "phone": fields.phone,
-        "locale": fields.locale,
-        "timezone": fields.timezone,
-        "must_change_password": fields.must_change_password,
-        "role_ids": fields.role_ids,
-    }
     facts = [_fact_of(FactKind.USER_CHANGED, user, who)]
-    if fields.phone == user.phone:
-        changed = revised(user, updated_at=now, **chosen)
+    if read.phone == user.phone:
+        changed = revised(read, updated_at=now)
     else:
-        changed = end_all_of_user(user, Why.PHONE_CHANGED, now, **chosen)
+        changed = end_all_of_user(read, Why.PHONE_CHANGED, now)
         facts.append(_ending_fact(user, who, Why.PHONE_CHANGED))
     taken = _find_taken_names(user, changed, snapshot)
     if taken:
@@ -176,7 +161,7 @@ def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decisio
         is_same = (
             user is not None
             and event.password_hash is None
-            and (read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user, ()))
+            and (read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user))
         )
         unchanged = pass_over_row(event.caller, Permission.USER_UPDATE, is_same, snapshot, now)
         if unchanged is not None:
@@ -288,18 +273,18 @@ def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decisio
 
 
 def _read(
-    given: Any, stored: User | None, outside: tuple[FieldFault, ...], snapshot: Snapshot
-) -> UserFields | Refused:
+    fields: Mapping[str, object], stored: User, outside: tuple[FieldFault, ...], snapshot: Snapshot
+) -> User | Refused:
     """Read the fields of an account and check that the roles they name exist; else return every fault."""
-    fields = read_user_fields(given, stored, outside)
-    if isinstance(fields, tuple):
-        return Refused(Why.FIELDS_INVALID, fields)
+    read = read_user_fields(fields, stored, outside)
+    if isinstance(read, tuple):
+        return Refused(Why.FIELDS_INVALID, read)
     faults = tuple(
         FieldFault(f"roleIds.{place}", FieldRule.ROLE)
-        for place, role_id in enumerate(fields.role_ids)
+        for place, role_id in enumerate(read.role_ids)
         if snapshot.role(role_id) is None
     )
-    return Refused(Why.FIELDS_INVALID, faults) if faults else fields
+    return Refused(Why.FIELDS_INVALID, faults) if faults else read
 
 
 def _find_account(

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from ostiary_core.model.decision import FieldFault, FieldRule
 from ostiary_core.model.fields import FieldReader
 from ostiary_core.model.identifiers import is_phone, is_username
+from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import User
 
-__all__ = ["LOCALES", "UserFields", "is_timezone_name", "read_user_fields"]
+__all__ = ["LOCALES", "is_timezone_name", "read_user_fields"]
 
 LOCALES: Final = ("zh-CN", "en-US")
 
@@ -24,18 +25,16 @@ _KNOWN: Final = _SHOWN_ONLY | frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserFields:
-    """The fields of an account that an administrator sets."""
-
-    username: str
-    name: str
-    phone: str | None
-    enabled: bool
-    must_change_password: bool
-    role_ids: tuple[str, ...]
-    locale: str | None
-    timezone: str | None
+NEW_USER: Final = User(
+    user_id="",
+    username="",
+    name="",
+    password_hash=None,
+    must_change_password=True,
+    created_at=Instant(0),
+    updated_at=Instant(0),
+)
+"""What stands in the fields of a new account that are not sent; empty ones among them are required."""
 
 
 def is_timezone_name(text: str) -> bool:
@@ -48,38 +47,38 @@ def is_timezone_name(text: str) -> bool:
 
 
 def read_user_fields(
-    fields: Mapping[str, object], stored: User | None, outside: tuple[FieldFault, ...]
-) -> UserFields | tuple[FieldFault, ...]:
+    fields: Mapping[str, object], stored: User = NEW_USER, outside: tuple[FieldFault, ...] = ()
+) -> User | tuple[FieldFault, ...]:
     """Read the fields of a new account, or of `stored` with some replaced; else return every fault.
 
-    `outside` are the faults that the runtime found in what the core does not see.
+    The account is of the revision of `stored`, with nothing changed but these fields. `outside` are the
+    faults that the runtime found in what the core does not see.
     """
     reader = FieldReader(fields, _KNOWN)
-    username = reader.text("username", None if stored is None else stored.username, 64)
+    username = reader.text("username", stored.username, 64)
     if username and not is_username(username):
         reader.fault("username", FieldRule.USERNAME)
-    name = reader.text("name", None if stored is None else stored.name, _LONGEST_NAME)
-    phone = reader.optional_text("phone", None if stored is None else stored.phone)
+    name = reader.text("name", stored.name, _LONGEST_NAME)
+    phone = reader.optional_text("phone", stored.phone)
     if phone is not None and not is_phone(phone):
         reader.fault("phone", FieldRule.PHONE)
-    enabled = reader.boolean("enabled", stored is None or stored.enabled)
-    if stored is not None:
+    enabled = reader.boolean("enabled", stored.enabled)
+    if stored is not NEW_USER:
         reader.require_unchanged("enabled", stored.enabled)
-    must_change = reader.boolean("mustChangePassword", stored is None or stored.must_change_password)
-    role_ids = reader.texts("roleIds", () if stored is None else stored.role_ids)
+    must_change = reader.boolean("mustChangePassword", stored.must_change_password)
+    role_ids = reader.texts("roleIds", stored.role_ids)
     if len(role_ids) > _MOST_ROLES:
         reader.fault("roleIds", FieldRule.TOO_LONG)
-    locale = reader.optional_text("locale", None if stored is None else stored.locale)
+    locale = reader.optional_text("locale", stored.locale)
     if locale is not None and locale not in LOCALES:
         reader.fault("locale", FieldRule.LOCALE)
-    timezone = reader.optional_text("timezone", None if stored is None else stored.timezone)
+    timezone = reader.optional_text("timezone", stored.timezone)
     if timezone is not None and not is_timezone_name(timezone):
         reader.fault("timezone", FieldRule.TIMEZONE)
     for fault in outside:
         reader.fault(fault.path, fault.rule)
-    if reader.faults:
-        return reader.faults
-    return UserFields(
+    return reader.faults or replace(
+        stored,
         username=username,
         name=name,
         phone=phone,
