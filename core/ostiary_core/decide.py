@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ostiary_core import events as e
-from ostiary_core import retention as lapsing
+from ostiary_core import retention
 from ostiary_core.clients import client, client_secret
 from ostiary_core.loading.keys import (
     BACKEND_CLIENT,
@@ -39,9 +39,8 @@ from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Table, TextCodePurpose
 from ostiary_core.oauth import consent, profile, token_service
-from ostiary_core.users import first_administrator, preferences, role, telephone
+from ostiary_core.users import first_administrator, role, telephone
 from ostiary_core.users import own_account as account
-from ostiary_core.users import session_administration as monitor
 from ostiary_core.users import user_administration as people
 
 __all__ = ["READ_ONLY", "RULES", "Rule", "decide", "keys", "take_turn"]
@@ -221,9 +220,9 @@ _ROWS: Final = (
     )
     | _query(e.AccountRequested, lambda it: by_caller(it.caller), account.show_account)
     | _policy_rule(e.PasswordChanged, lambda it: by_caller(it.caller), account.change_password)
-    | _rule(e.LocaleChosen, lambda it: by_caller(it.caller), preferences.choose_locale)
-    | _rule(e.TimezoneChosen, lambda it: by_caller(it.caller), preferences.choose_timezone)
-    | _rule(e.AvatarChosen, lambda it: by_caller(it.caller), preferences.choose_avatar)
+    | _rule(e.LocaleChosen, lambda it: by_caller(it.caller), account.choose_locale)
+    | _rule(e.TimezoneChosen, lambda it: by_caller(it.caller), account.choose_timezone)
+    | _rule(e.AvatarChosen, lambda it: by_caller(it.caller), account.choose_avatar)
     | _policy_rule(
         e.TextCodeRequested,
         lambda it: by_caller(it.caller, *telephone_keys(it.phone, it.purpose)),
@@ -294,15 +293,15 @@ _ROWS: Final = (
     | _rule(
         e.SessionForcedOut,
         lambda it: by_caller(it.caller, session_key(it.session_id)),
-        monitor.force_out_session,
+        people.force_out_session,
     )
     | _policy_rule(e.AllOrNothing, _keys_of_all, _all_or_nothing)
     # --- whoever runs the machine, and the runtime itself
     | _rule(e.FirstAdministratorCreated, _built_in_keys, first_administrator.create_first_administrator)
     | _rule(e.ClientSecretUsed, lambda it: roots(client_key(it.client_id)), client_secret.note_use)
     | _rule(e.WrongSecretsCounted, lambda it: roots(client_key(it.client_id)), client_secret.add_wrong)
-    | _policy_rule(e.GraceLapsed, lambda it: roots(session_key(it.session_id)), monitor.lapse_grace)
-    | _policy_rule(e.RecordLapsed, lambda it: roots(it.key), lapsing.lapse)
+    | _policy_rule(e.GraceLapsed, lambda it: roots(session_key(it.session_id)), retention.erase_salt)
+    | _policy_rule(e.RecordLapsed, lambda it: roots(it.key), retention.delete_expired)
 )
 
 RULES: Final = _all_of(_ROWS)

@@ -1,4 +1,4 @@
-"""Says which records may be deleted after their use, so that a store does not grow for ever.
+"""Forgets what has served its use, salts and whole records, so that a store does not grow for ever.
 
 Rules, all in this file (READINGS 1, 3 and 10):
 
@@ -9,25 +9,35 @@ Rules, all in this file (READINGS 1, 3 and 10):
 - A refresh token goes when its session has gone; the access token goes with it. An unknown token and a dead
   one are answered alike.
 - A code in a text message goes when the day is over that it counts for.
+- The salt of a rotation goes when no safe retry can ask for its pair again (`session.erase_salt`).
 
 A reader might miss: what died by an ending from above (user, client, consent) carries no date of its own and
-goes by its maximum. Nothing that is alive ever lapses, and nothing that lapsed comes back.
+goes by its maximum. Nothing that is alive ever expires, and nothing that expired comes back.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
-from ostiary_core.events import RecordLapsed
+from ostiary_core.events import GraceLapsed, RecordLapsed
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Delete, Done
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import AuthorizationCode, Record, RefreshToken, Session, Table, TextCode
+from ostiary_core.oauth import session
 
-__all__ = ["Expirable", "ExpiredBatch", "find_expired", "lapse", "text_code_seconds", "used_code_seconds"]
+__all__ = [
+    "Expirable",
+    "ExpiredBatch",
+    "delete_expired",
+    "erase_salt",
+    "find_expired",
+    "text_code_seconds",
+    "used_code_seconds",
+]
 
 _DAY_SECONDS: Final = 24 * 60 * 60
 
@@ -79,31 +89,18 @@ def text_code_seconds(policy: Policy) -> int:
     return _DAY_SECONDS + policy.text_code_seconds
 
 
-def lapse(event: RecordLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def delete_expired(event: RecordLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Delete one record that the sweeper names, if it has expired."""
     record = snapshot.record(event.key)
-    if record is None or not _has_lapsed(record, snapshot, now, policy):
+    if record is None or not _is_expired(record, lambda one: snapshot.session(one) is not None, now, policy):
         return Decision(Done())
     return Decision(Done(), (Delete(record),))
 
 
-def _has_lapsed(record: Record, snapshot: Snapshot, now: Instant, policy: Policy) -> bool:
-    match record:
-        case AuthorizationCode(session_id=None):
-            return now >= later(record.issued_at, policy.code_seconds)
-        case AuthorizationCode():
-            return now >= later(record.issued_at, used_code_seconds(policy))
-        case Session():
-            died_at = (
-                record.expires_at if record.ended_at is None else min(record.ended_at, record.expires_at)
-            )
-            return now >= later(died_at, policy.retention_seconds)
-        case RefreshToken():
-            return snapshot.session(record.session_id) is None
-        case TextCode():
-            return now >= later(record.counted_from, text_code_seconds(policy))
-        case _:
-            return False
+def erase_salt(event: GraceLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """Erase the salt of a session that the sweeper names, if no safe retry can need it any more."""
+    stored = snapshot.session(event.session_id)
+    return Decision(Done()) if stored is None else session.erase_salt(stored, now, policy)
 
 
 def find_expired(
@@ -119,25 +116,41 @@ def find_expired(
     For a store that can do no more than list its records; `sessions` are the identifiers of all sessions that
     there are. Each identifier is for a `RecordLapsed`, which looks at the record again.
     """
-    found = [record.key.id for record in records if _is_expired(record, kind, sessions, now, policy)]
+    found = [
+        record.key.id
+        for record in records
+        if _kind_of(record) is kind and _is_expired(record, sessions.__contains__, now, policy)
+    ]
     return ExpiredBatch(tuple(found[:limit]))
 
 
-def _is_expired(
-    record: Record, kind: Expirable, sessions: Collection[str], now: Instant, policy: Policy
-) -> bool:
-    match kind, record:
-        case Expirable.CODES, AuthorizationCode(session_id=None, issued_at=issued_at):
-            return now >= later(issued_at, policy.code_seconds)
-        case Expirable.USED_CODES, AuthorizationCode(session_id=str(), issued_at=issued_at):
-            return now >= later(issued_at, used_code_seconds(policy))
-        case Expirable.ENDED_SESSIONS, Session(ended_at=int(ended_at)):
-            return now >= later(Instant(ended_at), policy.retention_seconds)
-        case Expirable.SESSIONS, Session(ended_at=None, expires_at=expires_at):
-            return now >= later(expires_at, policy.retention_seconds)
-        case Expirable.TEXT_CODES, TextCode(counted_from=counted_from):
-            return now >= later(counted_from, text_code_seconds(policy))
-        case Expirable.TOKENS, RefreshToken(session_id=session_id):
-            return session_id not in sessions
+def _kind_of(record: Record) -> Expirable | None:
+    match record:
+        case AuthorizationCode():
+            return Expirable.CODES if record.session_id is None else Expirable.USED_CODES
+        case Session():
+            return Expirable.SESSIONS if record.ended_at is None else Expirable.ENDED_SESSIONS
+        case TextCode():
+            return Expirable.TEXT_CODES
+        case RefreshToken():
+            return Expirable.TOKENS
+        case _:
+            return None
+
+
+def _is_expired(record: Record, has_session: Callable[[str], bool], now: Instant, policy: Policy) -> bool:
+    match record:
+        case AuthorizationCode():
+            kept_seconds = policy.code_seconds if record.session_id is None else used_code_seconds(policy)
+            return now >= later(record.issued_at, kept_seconds)
+        case Session():
+            died_at = (
+                record.expires_at if record.ended_at is None else min(record.ended_at, record.expires_at)
+            )
+            return now >= later(died_at, policy.retention_seconds)
+        case TextCode():
+            return now >= later(record.counted_from, text_code_seconds(policy))
+        case RefreshToken():
+            return not has_session(record.session_id)
         case _:
             return False

@@ -304,7 +304,7 @@ FAULTS: Final = (
     Fault(
         "forced-out-lives",
         "a forced-out session goes on",
-        wrapped("session_administration", "force_out_session", nothing_happens),
+        wrapped("user_administration", "force_out_session", nothing_happens),
     ),
     Fault("deletes-lost", "the store forgets what was deleted", writing(deletes_lost)),
     Fault("revocations-lost", "the store loses an acknowledged revocation", writing(endings_lost)),

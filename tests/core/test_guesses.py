@@ -92,7 +92,7 @@ def test_a_success_is_no_failure() -> None:
     guesses = SignInThrottle()
     for _ in range(10 * FREE):
         assert guesses.seconds_to_wait(HERE, "anna", START) == 0
-        guesses.succeeded(HERE, "anna", START)
+        guesses.forgive(HERE, "anna", START)
 
 
 def test_a_crowd_mends_its_own_slips() -> None:
@@ -100,7 +100,7 @@ def test_a_crowd_mends_its_own_slips() -> None:
     for number in range(500):
         assert guesses.seconds_to_wait(HERE, f"person {number}", START) == 0, "mistyped"
         assert guesses.seconds_to_wait(HERE, f"person {number}", START) == 0
-        guesses.succeeded(HERE, f"person {number}", START)
+        guesses.forgive(HERE, f"person {number}", START)
 
 
 def test_a_guesser_with_an_account_of_their_own_gains_a_single_guess() -> None:
@@ -109,14 +109,14 @@ def test_a_guesser_with_an_account_of_their_own_gains_a_single_guess() -> None:
         if guesses.seconds_to_wait(HERE, f"victim {number}", START) == 0:
             let_in += 1
         assert guesses.seconds_to_wait(HERE, "guesser", START) == 0 or number > FREE
-        guesses.succeeded(HERE, "guesser", START)
+        guesses.forgive(HERE, "guesser", START)
     assert let_in <= FREE + 1
 
 
 def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wrong_there() -> None:
     guesses = SignInThrottle()
     assert guesses.seconds_to_wait(HERE, "anna", START) == 0
-    guesses.succeeded(HERE, "anna", START)
+    guesses.forgive(HERE, "anna", START)
     now = failed_out(guesses)
     assert guesses.seconds_to_wait(HERE, "bert", now) == LONGEST_WAIT
     assert guesses.seconds_to_wait(HERE, "anna", now) == 0
@@ -125,7 +125,7 @@ def test_who_has_signed_in_from_an_address_does_not_wait_for_what_others_get_wro
 def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
     guesses = SignInThrottle()
     guesses.seconds_to_wait(HERE, "insider", START)
-    guesses.succeeded(HERE, "insider", START)
+    guesses.forgive(HERE, "insider", START)
     now = failed_out(guesses)
     for second in range(LONGEST_WAIT):
         assert guesses.seconds_to_wait(HERE, "insider", after(now, second)) == 0
@@ -135,7 +135,7 @@ def test_who_does_not_wait_keeps_nobody_out_by_guessing_on() -> None:
 def test_being_known_at_one_address_is_nothing_at_another() -> None:
     guesses = SignInThrottle()
     guesses.seconds_to_wait(ELSEWHERE, "anna", START)
-    guesses.succeeded(ELSEWHERE, "anna", START)
+    guesses.forgive(ELSEWHERE, "anna", START)
     fail(guesses, FREE)
     assert guesses.seconds_to_wait(HERE, "anna", START) == 1
 
@@ -163,7 +163,7 @@ def test_memory_is_bounded_and_nobody_gets_more_guesses_by_filling_it() -> None:
     guesses = SignInThrottle(most_addresses=10, most_acquaintances=10)
     for number in range(50_000):
         guesses.seconds_to_wait(f"2001:db8:{number:x}::1", "anna", START)
-        guesses.succeeded(f"198.51.{number % 250}.{number % 199}", f"person {number}", START)
+        guesses.forgive(f"198.51.{number % 250}.{number % 199}", f"person {number}", START)
     kept = vars(guesses).values()
     assert all(len(kind) <= 4_096 for kind in kept if isinstance(kind, dict))
     assert fail(guesses, 100, source="192.0.2.1").count(0) <= FREE
@@ -194,7 +194,7 @@ def test_nobody_ever_waits_longer_than_a_minute(steps: list[tuple[str, str, bool
         wait = guesses.seconds_to_wait(source, account, now)
         assert 0 <= wait <= LONGEST_WAIT
         if wait == 0 and right:
-            guesses.succeeded(source, account, now)
+            guesses.forgive(source, account, now)
         if wait:
             assert guesses.seconds_to_wait(source, account, after(now, wait)) == 0
 

@@ -208,9 +208,9 @@ def test_a_used_code_stays_where_its_second_use_must_end_its_session() -> None:
 def clear_by_hand(store: MemoryStore, now: Instant) -> int:
     """All that has lapsed, without a sweeper."""
     gone = 0
-    for lapses in Expirable:
-        found = store.expired(lapses, b"", now, 1_000)
-        events = [RecordLapsed(key=Key(lapses.table, each)) for each in found.identifiers]
+    for kind in Expirable:
+        found = store.expired(kind, b"", now, 1_000)
+        events = [RecordLapsed(key=Key(kind.table, each)) for each in found.identifiers]
         decisions = store.turn(events, now)
         gone += sum(bool(decision.changes) for decision in decisions)
     return gone
@@ -255,9 +255,7 @@ def test_a_store_that_is_cleared_at_every_step_answers_as_one_that_never_is(step
         clear_by_hand(swept.store, clock.now())
 
 
-@given(
-    st.sampled_from([each for each in RECORD_TABLES if each not in {lapses.table for lapses in Expirable}])
-)
+@given(st.sampled_from([each for each in RECORD_TABLES if each not in {kind.table for kind in Expirable}]))
 def test_no_record_of_another_kind_ever_lapses(table: Table) -> None:
     clock = HandClock()
     house = House(MemoryStore(), clock)

@@ -5,7 +5,7 @@ from quart import Blueprint, Response
 from ostiary_core.events import ConsentWithdrawn, LocaleChosen, PhoneChanged, SignedIn, TimezoneChosen
 from ostiary_core.model.decision import FieldFault, FieldRule, Refused
 from ostiary_core.model.secret import Secret
-from ostiary_core.users.passwords import LONGEST_PASSWORD
+from ostiary_core.users.user_fields import LONGEST_PASSWORD
 from ostiary_web.exchange import Exchange
 from ostiary_web.grants import grants_of
 from ostiary_web.own_account import longest, open_own_call, phone, texts, verify_current_password

@@ -21,7 +21,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.users.passwords import LONGEST_PASSWORD, new_password_faults
+from ostiary_core.users.user_fields import LONGEST_PASSWORD, new_password_faults
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.turns import TurnFailed
 from ostiary_web.answer_data import AnswerData, Count, Locale, Phone, Token, one_of
@@ -83,7 +83,7 @@ async def sign_in(here: Exchange, username: str, password: str) -> LoginIssued |
             case Refused(why=Why.CREDENTIAL_MOVED_ON):
                 continue
             case LoginIssued() as issued:
-                service.sign_in_throttle.succeeded(here.source, account, service.clock.monotonic())
+                service.sign_in_throttle.forgive(here.source, account, service.clock.monotonic())
                 return issued
             case Refused() as reply:
                 return reply

@@ -12,7 +12,7 @@ from ostiary_core.model.decision import AccountKnown, FieldFault, FieldRule, Pas
 from ostiary_core.model.identifiers import is_phone
 from ostiary_core.model.records import User
 from ostiary_core.model.why import Why
-from ostiary_core.users.passwords import LONGEST_PASSWORD, new_password_faults
+from ostiary_core.users.user_fields import LONGEST_PASSWORD, new_password_faults
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.browser import caller
 from ostiary_web.exchange import Exchange, exchange, json_object

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ostiary_core.model.identifiers import is_username
 from ostiary_core.model.secret import Secret
-from ostiary_core.users.passwords import new_password_faults
+from ostiary_core.users.user_fields import new_password_faults
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.rules import CannotStart
 from ostiary_web.database import ALLOWED, Database, read_database

@@ -2,9 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, cast, overload
+from typing import Final
 
-from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, difference, require
+from ostiary_core.conformance.bench import (
+    Bench,
+    Broken,
+    CheckedStore,
+    Contents,
+    Crash,
+    Torn,
+    difference,
+    require,
+)
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import (
@@ -260,8 +269,8 @@ def a_crash_between_writes_leaves_none_of_them(bench: Bench) -> None:
             Delete(doomed),
         ]
         try:
-            store.write(_Torn(changes, place))
-        except _Crash:
+            store.write(Torn(changes, place))
+        except Crash:
             pass
         else:
             raise Broken("an error between two writes was swallowed")
@@ -290,36 +299,6 @@ def _must_lose(store: CheckedStore, changes: Sequence[Change], words: str) -> No
         require(wrong is None, f"a partial write: a refused write left some of its changes ({wrong})")
         return
     raise Broken(f"{words}; it must raise LostRace")
-
-
-class _Crash(BaseException):
-    """Stands for the end of the program; a store must not swallow it."""
-
-
-class _Torn(Sequence[Change]):
-    """A sequence of changes that raises `_Crash` after so many of them."""
-
-    def __init__(self, changes: Sequence[Change], place: int) -> None:
-        self._changes = changes
-        self._place = place
-
-    def __len__(self) -> int:
-        return len(self._changes)
-
-    @overload
-    def __getitem__(self, place: int) -> Change: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Change]: ...
-
-    def __getitem__(self, place: int | slice) -> Any:
-        if isinstance(place, int) and place >= self._place:
-            raise _Crash
-        return cast("Any", self._changes)[place]
-
-    def __iter__(self) -> Iterator[Change]:
-        yield from self._changes[: self._place]
-        raise _Crash
 
 
 CHECKS: tuple[Callable[[Bench], None], ...] = (

@@ -1,9 +1,9 @@
 """Checks of whole turns: decided as the reference decides, stored whole or not at all, and durable."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast, overload
+from typing import Any
 
-from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, difference, require
+from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents, Torn, difference, require
 from ostiary_core.conformance.lives import Backend, Wave, a_life, origin_of, registration_of
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
@@ -93,7 +93,7 @@ def a_turn_that_fails_leaves_nothing(bench: Bench) -> None:
         store = _require_unchanged(bench, store, before, "a turn that failed on an event")
     for place in range(3):
         events = [registration_of(name, "torn") for name in ("dave", "erin", "fred")]
-        origins = _Torn([origin_of(number) for number in range(3)], place)
+        origins = Torn([origin_of(number) for number in range(3)], place)
         _must_raise(store, events, origins, "an error while the audit trail was written")
         store = _require_unchanged(
             bench, store, before, "a turn that failed while its audit trail was written"
@@ -196,32 +196,6 @@ def _raced(bench: Bench, store: Any, at: Instant, events: Sequence[Event]) -> li
         return ask
 
     return list(bench.at_once([persistent(event) for event in events]))
-
-
-class _Crash(BaseException):
-    """Stands for the end of the program; a store must not swallow it."""
-
-
-class _Torn(Sequence[Origin | None]):
-    """A sequence of origins that raises `_Crash` after so many of them."""
-
-    def __init__(self, origins: Sequence[Origin | None], place: int) -> None:
-        self._origins = origins
-        self._place = place
-
-    def __len__(self) -> int:
-        return len(self._origins)
-
-    @overload
-    def __getitem__(self, place: int) -> Origin | None: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Origin | None]: ...
-
-    def __getitem__(self, place: int | slice) -> Any:
-        if isinstance(place, int) and place >= self._place:
-            raise _Crash
-        return cast("Any", self._origins)[place]
 
 
 CHECKS: tuple[Callable[[Bench], None], ...] = (

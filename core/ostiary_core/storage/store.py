@@ -217,11 +217,11 @@ class MemoryStore:
             if entry.kind in USES and entry.client_id is not None and entry.client_id in client_ids
         }
 
-    def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+    def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         sessions = self._tables[Table.SESSION]
-        records = self.records(lapses.table)
-        return find_expired(records, lapses, sessions, now, self.policy, limit)
+        records = self.records(kind.table)
+        return find_expired(records, kind, sessions, now, self.policy, limit)
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
         """Erase up to `limit` of the oldest entries of the audit trail; how many there were."""

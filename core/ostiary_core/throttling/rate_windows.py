@@ -1,5 +1,6 @@
 """Rate limits: fixed one-minute windows, counted per operation and source address ("Limits", READINGS 39)."""
 
+import ipaddress
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
@@ -7,9 +8,8 @@ from typing import Final
 from zlib import crc32
 
 from ostiary_core.model.instant import MINUTE_MS, Monotonic, seconds_until
-from ostiary_core.throttling.failure_backoff import address_of
 
-__all__ = ["LIMITS", "Operation", "RateWindows"]
+__all__ = ["LIMITS", "SHARED_COUNTERS", "Operation", "RateWindows", "address_of"]
 
 
 class Operation(StrEnum):
@@ -39,7 +39,8 @@ LIMITS: Final[Mapping[Operation, int]] = MappingProxyType(
 )
 """Requests a minute from one source. The last three are this project's own, the rest the specification's."""
 
-_SHARED_COUNTERS: Final = 4_096
+SHARED_COUNTERS: Final = 4_096
+"""Of all callers past those that have a counter of their own."""
 
 
 class RateWindows:
@@ -70,7 +71,7 @@ class RateWindows:
         key = (operation, address)
         count = self._counts.get(key)
         if count is None and len(self._counts) >= self._most_sources:
-            slot = (operation, crc32(address.encode("utf-8", "surrogatepass")) % _SHARED_COUNTERS)
+            slot = (operation, crc32(address.encode("utf-8", "surrogatepass")) % SHARED_COUNTERS)
             count = self._shared.get(slot, 0)
             self._shared[slot] = min(count + 1, limit)
         else:
@@ -79,3 +80,25 @@ class RateWindows:
         if count < limit:
             return 0
         return seconds_until((minute + 1) * MINUTE_MS - now)
+
+
+def address_of(source: str) -> str:
+    """Return what counts as one address for every limit (READINGS 39).
+
+    An IPv6 address counts as its /64, all of which one subscriber commands; an IPv4-mapped one as the IPv4
+    address; anything else as itself.
+
+    >>> address_of("2001:db8:1:2:aaaa::1") == address_of("2001:db8:1:2:bbbb::2")
+    True
+    >>> address_of("203.0.113.7"), address_of("local")
+    ('203.0.113.7', 'local')
+    """
+    if ":" not in source:  # most of them: to read one would cost every request
+        return source
+    try:
+        address = ipaddress.IPv6Address(source)
+    except ValueError:
+        return source
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{int(address) >> 64:x}/64"

@@ -1,4 +1,4 @@
-"""What users do with their own account: sign in, sign out, and change the password.
+"""What users do with their own account: sign in, sign out, change the password, choose what they like.
 
 Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 
@@ -11,9 +11,12 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 """
 
 import hmac
+from typing import Any
 
 from ostiary_core.events import (
     AccountRequested,
+    AvatarChosen,
+    LocaleChosen,
     LoginRefreshed,
     Operator,
     OwnSessionEnded,
@@ -23,6 +26,7 @@ from ostiary_core.events import (
     SignedIn,
     SignedOut,
     SignInAttempted,
+    TimezoneChosen,
 )
 from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.loading.snapshot import Snapshot
@@ -33,6 +37,8 @@ from ostiary_core.model.decision import (
     Done,
     Fact,
     FactKind,
+    FieldFault,
+    FieldRule,
     LoginIssued,
     PasswordOnFile,
     Refused,
@@ -57,10 +63,14 @@ from ostiary_core.oauth.authentication import (
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user, epochs_now
+from ostiary_core.users.user_fields import LOCALES, is_timezone_name
 
 __all__ = [
     "all_ended_fact",
     "change_password",
+    "choose_avatar",
+    "choose_locale",
+    "choose_timezone",
     "end_other_sessions",
     "end_own_session",
     "password_on_file",
@@ -242,6 +252,41 @@ def refuse_wrong_password(
     return refused(
         why, Update(user, end_all_of_user(user, why, now)), facts=(wrong, all_ended_fact(user, why))
     )
+
+
+# --- preferences, which end no session
+
+
+def choose_locale(event: LocaleChosen, snapshot: Snapshot, now: Instant) -> Decision:
+    """Set the user's language, one of the two there are."""
+    faults = () if event.locale in LOCALES else (FieldFault("locale", FieldRule.LOCALE),)
+    return _set_preference(event.caller, faults, snapshot, now, locale=event.locale)
+
+
+def choose_timezone(event: TimezoneChosen, snapshot: Snapshot, now: Instant) -> Decision:
+    """Set the user's time zone by its IANA name."""
+    faults = event.faults
+    if not is_timezone_name(event.timezone):
+        faults = (FieldFault("timezone", FieldRule.TIMEZONE),)
+    return _set_preference(event.caller, faults, snapshot, now, timezone=event.timezone)
+
+
+def choose_avatar(event: AvatarChosen, snapshot: Snapshot, now: Instant) -> Decision:
+    """Set the address of the user's picture, or remove the picture."""
+    return _set_preference(event.caller, (), snapshot, now, avatar_url=event.avatar_url)
+
+
+def _set_preference(
+    caller: SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, now: Instant, **chosen: Any
+) -> Decision:
+    who = find_person_free_to_act(caller, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    if faults:
+        return Decision(Refused(Why.FIELDS_INVALID, faults))
+    changed = revised(who.user, updated_at=now, **chosen)
+    fact = Fact(kind=FactKind.PREFERENCES_SET, user_id=who.user.user_id)
+    return Decision(Done(), (Update(who.user, changed),), (fact,))
 
 
 # --- shared

@@ -18,6 +18,7 @@ from ostiary_core.events import (
     Caller,
     Operator,
     PasswordResetByAdministrator,
+    SessionForcedOut,
     UserChanged,
     UserDeleted,
     UserDisabled,
@@ -46,15 +47,17 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.identifiers import names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
-from ostiary_core.model.records import Role, User, revised
+from ostiary_core.model.records import Role, SessionKind, User, revised
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
+from ostiary_core.oauth import session
 from ostiary_core.oauth.authentication import (
     Person,
     actor_id_of,
     check_permission,
     exceeds,
     find_roles,
+    is_super_administrator,
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user
@@ -66,6 +69,7 @@ __all__ = [
     "disable",
     "enable",
     "force_out",
+    "force_out_session",
     "import_row",
     "register",
     "reset_password",
@@ -267,6 +271,20 @@ def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decisio
     who, user = found
     ended = end_all_of_user(user, Why.USER_FORCED_OUT, now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
+
+
+def force_out_session(event: SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+    """End one session; one of client credentials only by a super administrator ("Session (grant)")."""
+    who = check_permission(event.caller, Permission.ONLINE_KILL, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    stored = snapshot.session(event.session_id)
+    if stored is None or session.state_of(stored, snapshot, now) is not session.SessionState.ACTIVE:
+        return refused(Why.NOT_FOUND)
+    if stored.kind is SessionKind.CLIENT_CREDENTIALS and not is_super_administrator(who):
+        return refused(Why.NOT_FOUND)
+    changes, fact = session.end(stored, Why.SESSION_FORCED_OUT, now, actor_id=actor_id_of(who))
+    return Decision(Done(), changes, (fact,))
 
 
 # --- shared

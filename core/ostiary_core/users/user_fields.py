@@ -1,4 +1,7 @@
-"""The fields of an account that an administrator sends, and the rule for each of them."""
+"""The fields of an account that an administrator sends, and a new password: the rule for each of them.
+
+A runtime applies the rules of a password before it hashes; the core never stores one.
+"""
 
 import re
 from collections.abc import Mapping
@@ -9,11 +12,21 @@ from ostiary_core.model.decision import FieldFault, FieldRule
 from ostiary_core.model.fields import FieldReader
 from ostiary_core.model.identifiers import is_phone, is_username
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import User
 
-__all__ = ["LOCALES", "is_timezone_name", "read_user_fields"]
+__all__ = [
+    "LOCALES",
+    "LONGEST_PASSWORD",
+    "NEW_USER",
+    "is_timezone_name",
+    "new_password_faults",
+    "read_user_fields",
+]
 
 LOCALES: Final = ("zh-CN", "en-US")
+LONGEST_PASSWORD: Final = 256
+"""Characters; longer ones are refused before anything is hashed."""
 
 _LONGEST_NAME: Final = 100
 _MOST_ROLES: Final = 100
@@ -88,3 +101,18 @@ def read_user_fields(
         locale=locale,
         timezone=timezone,
     )
+
+
+def new_password_faults(
+    path: str, new: str, current: str | None = None, policy: Policy = SPECIFICATION
+) -> tuple[FieldFault, ...]:
+    """Find the faults of a new password in the field `path`; `current` is the one it replaces.
+
+    >>> new_password_faults("newPassword", "short")
+    (FieldFault(path='newPassword', rule=<FieldRule.PASSWORD: 'password'>),)
+    """
+    if not policy.minimum_password_length <= len(new) <= LONGEST_PASSWORD:
+        return (FieldFault(path, FieldRule.PASSWORD),)
+    if new == current:
+        return (FieldFault(path, FieldRule.PASSWORD_UNCHANGED),)
+    return ()

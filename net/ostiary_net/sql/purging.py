@@ -51,18 +51,18 @@ _TOKENS: Final = (
 
 
 def read_expired(
-    execute: Execute, lapses: Expirable, after: bytes, now: Instant, policy: Policy, limit: int
+    execute: Execute, kind: Expirable, after: bytes, now: Instant, policy: Policy, limit: int
 ) -> ExpiredBatch:
     """Up to `limit` identifiers of one kind that the rules may let go of at `now`, the oldest first.
 
     Refresh tokens have no index by session, as it would cost every rotation a write: they are gone through by
     their key, from `after` on.
     """
-    if lapses is Expirable.TOKENS:
+    if kind is Expirable.TOKENS:
         rows = execute(_TOKENS, (after, limit))
         orphans = tuple(digest for digest, session_id in rows if session_id is None)
         return ExpiredBatch(orphans, rows[-1][0] if len(rows) == limit else None)
-    sought = _SOUGHT[lapses]
+    sought = _SOUGHT[kind]
     before = now - sought.seconds(policy) * SECOND_MS
     found = execute(f"{sought.statement} LIMIT ?", (before, limit))
     return ExpiredBatch(tuple(tuple(row) if len(row) > 1 else row[0] for row in found))

@@ -131,10 +131,10 @@ class SQLStore(ABC):
         rows = self._find(lambda reading: reading.execute(ALL_ENTRIES, ()), takes_long=True)
         return tuple(map(ENTRIES.from_row, rows))
 
-    def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+    def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Find up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         return self._find(
-            lambda reading: read_expired(reading.execute, lapses, after, reading.now, self.policy, limit), now
+            lambda reading: read_expired(reading.execute, kind, after, reading.now, self.policy, limit), now
         )
 
     def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:

@@ -112,7 +112,7 @@ async def _decide_each(turns: Turns, events: Sequence[GraceLapsed | RecordLapsed
 class PurgeableStore(SweepableStore, Protocol):
     """What the purge asks of a store."""
 
-    def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+    def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
         """Find up to `limit` identifiers of one kind that the rules may let go of at `now`."""
         ...
 
@@ -187,8 +187,8 @@ class Purge:
 
     async def _purge_kinds(self, until: float, *, share_of_tokens: float) -> dict[str, int]:
         """Purge all kinds for half of the time, and for the rest of it a share of all tokens."""
-        kinds = [lapses for lapses in Expirable if lapses is not Expirable.TOKENS]
-        batches: dict[str, _Batch] = {lapses.value: partial(self._purge_some, lapses) for lapses in kinds}
+        kinds = [kind for kind in Expirable if kind is not Expirable.TOKENS]
+        batches: dict[str, _Batch] = {kind.value: partial(self._purge_some, kind) for kind in kinds}
         cleared = dict.fromkeys((*batches, Expirable.TOKENS.value, _ENTRIES), 0)
         if self._audit_seconds:
             batches[_ENTRIES] = self._purge_entries
@@ -214,10 +214,10 @@ class Purge:
         """Count what was purged, at once, as a later batch may fail."""
         self._metrics.count_swept(what.replace(" ", "_"), number)
 
-    async def _purge_some(self, lapses: Expirable) -> tuple[int, bool]:
+    async def _purge_some(self, kind: Expirable) -> tuple[int, bool]:
         """Purge one batch of a kind; return how many went, and whether there are no more."""
-        found = await self._find(lapses, b"", _RECORDS_A_BATCH)
-        gone = await self._delete(lapses, found.identifiers)
+        found = await self._find(kind, b"", _RECORDS_A_BATCH)
+        gone = await self._delete(kind, found.identifiers)
         return gone, not gone or len(found.identifiers) < _RECORDS_A_BATCH
 
     async def _purge_tokens(self, until: float, share: float) -> int:
@@ -249,13 +249,13 @@ class Purge:
         number = await self._run_sync(forget, limiter=self._limiter)
         return number, number < _RECORDS_A_BATCH
 
-    async def _find(self, lapses: Expirable, after: bytes, limit: int) -> ExpiredBatch:
-        find = partial(self._store.expired, lapses, after, self._clock.now(), limit)
+    async def _find(self, kind: Expirable, after: bytes, limit: int) -> ExpiredBatch:
+        find = partial(self._store.expired, kind, after, self._clock.now(), limit)
         return await self._run_sync(find, limiter=self._limiter)
 
-    async def _delete(self, lapses: Expirable, identifiers: Sequence[Any]) -> int:
+    async def _delete(self, kind: Expirable, identifiers: Sequence[Any]) -> int:
         return await _decide_each(
-            self._turns, [RecordLapsed(key=Key(lapses.table, each)) for each in identifiers]
+            self._turns, [RecordLapsed(key=Key(kind.table, each)) for each in identifiers]
         )
 
     async def _rest(self, began: float) -> None:

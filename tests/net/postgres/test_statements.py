@@ -146,8 +146,8 @@ def use_all(store: PostgreSQLStore) -> None:
             store.page(listing, START)
     store.session_history(session.session_id)
     store.last_used(["app"])
-    for lapses in Expirable:
-        store.expired(lapses, b"", START, 10)
+    for kind in Expirable:
+        store.expired(kind, b"", START, 10)
     store.sessions_past_grace(START, 30, 10)
     store.take_lease("sweeper", "one", 60, START)
     store.forget_entries(START, 0, 10)

@@ -8,8 +8,7 @@ from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import TOKEN_LENGTH
 from ostiary_core.model.why import Why
-from ostiary_core.users.passwords import LONGEST_PASSWORD
-from ostiary_core.users.user_fields import LOCALES
+from ostiary_core.users.user_fields import LOCALES, LONGEST_PASSWORD
 from ostiary_web.api_document.parts import (
     ANYBODY,
     JSON_REFUSALS,

@@ -16,8 +16,7 @@ from ostiary_core.model.decision import Reply, UserKnown
 from ostiary_core.model.records import User
 from ostiary_core.model.secret import draw_token
 from ostiary_core.storage.listing import USERS, Listing
-from ostiary_core.users.passwords import new_password_faults
-from ostiary_core.users.user_fields import LOCALES
+from ostiary_core.users.user_fields import LOCALES, new_password_faults
 from ostiary_net.runtime.entropy import SystemEntropy
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.commands.desk import OPERATOR, Desk, invalid, run

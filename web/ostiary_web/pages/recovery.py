@@ -8,7 +8,7 @@ from ostiary_core.model.decision import FieldFault, FieldRule, Refused
 from ostiary_core.model.identifiers import is_phone
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_core.users.passwords import new_password_faults
+from ostiary_core.users.user_fields import new_password_faults
 from ostiary_web.browser import FORM_FIELD, proves_origin
 from ostiary_web.pages.addresses import local_path, recovery_page, see_other
 from ostiary_web.pages.visit import Visit, open_visit, page

@@ -26,8 +26,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
-from ostiary_core.users.passwords import new_password_faults
-from ostiary_core.users.user_fields import LOCALES
+from ostiary_core.users.user_fields import LOCALES, new_password_faults
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.exchange import json_object
 from ostiary_web.resources.access import Call, opened_by
