@@ -51,8 +51,8 @@ run: $(SERVER_STAMP)  ## start the server (BIND=127.0.0.1:8000 and the other set
 demo: $(SERVER_STAMP)  ## the whole protocol in a browser: the server with sample data, and a third party
 	@$(BIN)/ostiary demo
 
-test: $(STAMP)  ## every test
-	$(BIN)/python -m pytest -q
+test: $(STAMP)  ## every test, a process for each core
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 # Quick, for before a commit: tests only of the folders touched since HEAD. .ci/run takes them all.
 check: $(STAMP)  ## lint, format, types, and the tests of what was touched
@@ -113,7 +113,7 @@ COMPILE = env -u PIP_INDEX_URL -u PIP_EXTRA_INDEX_URL -u PIP_FIND_LINKS -u PIP_N
 lock: $(STAMP)  ## write both lock files from pyproject.toml (Python 3.11 only)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
 		echo "make lock needs $(VENV) on Python 3.11: rm -r $(VENV); make lock PYTHON=python3.11" >&2; exit 1; }
-	$(COMPILE) $(UPGRADE) --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) $(UPGRADE) --extra dev --extra examples --output-file requirements.lock pyproject.toml
 	$(COMPILE) --constraint requirements.lock --output-file requirements-server.lock pyproject.toml
 
 clean:  ## remove caches and build output; .venv and data stay

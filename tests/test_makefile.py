@@ -71,7 +71,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-SERVE, TEST = "run ostiary serve", "run python -m pytest -q"
+SERVE, TEST = "run ostiary serve", "run python -m pytest -q -n auto --maxprocesses 4 --dist loadfile"
 
 
 @pytest.mark.parametrize("target, ran", [("run", SERVE), ("demo", "run ostiary demo")])

@@ -3,9 +3,8 @@
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
-from tests.web.browser.household import a_browser
 from tests.web.command_line.machine import Machine
 
 PATIENCE_MS = 60_000
@@ -23,11 +22,11 @@ def _seen_on_the_way_down(page: Page) -> set[str]:
     return seen
 
 
-def test_the_page_shows_every_operation_and_asks_nobody_else(tmp_path: Path) -> None:
+def test_the_page_shows_every_operation_and_asks_nobody_else(browser: Browser, tmp_path: Path) -> None:
     machine = Machine(tmp_path, API_DOCS_ENABLED="true")
     asked: list[str] = []
     complaints: list[str] = []
-    with a_browser() as browser, machine.serving() as address:
+    with machine.serving() as address:
         page = browser.new_page()
         page.set_default_timeout(PATIENCE_MS)
         page.on("request", lambda request: asked.append(request.url))
