@@ -26,7 +26,7 @@ from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Decision
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
-from ostiary_net.front_door import guard, install_seam
+from ostiary_net.front_door import Guard, install_seam
 from ostiary_net.front_door.connection import open_connection
 from ostiary_net.lane import open_lane
 from ostiary_net.runtime.clock import SystemClock
@@ -200,7 +200,7 @@ class Instance:
         self._config.include_date_header = False
         async with slot.application.backed() as backing:
             self.service = backing.service
-            self._guard = guard(slot.application, door_rules(slot.settings))
+            self._guard = Guard(slot.application, door_rules(slot.settings))
             self._guard.draw_trace_id = backing.service.trace_id
             self._config.keep_alive_timeout = self._guard.rules.idle_seconds
             self._config.keep_alive_max_requests = 1_000_000

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import trio
 
-from ostiary_net.front_door import guard
+from ostiary_net.front_door import Guard
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
 from ostiary_net.lane import open_lane
@@ -41,7 +41,7 @@ async def listening(served: Served, door: SocketDoor) -> AsyncIterator[Listened]
         listened.passed_on += scope["type"] == "http"
         await application(scope, receive, send)
 
-    guarded = guard(counted, door_rules(served.application.settings))
+    guarded = Guard(counted, door_rules(served.application.settings))
     if door != "application":
         guarded.shortcut = shortcut(served.service)
     if door == "lane":

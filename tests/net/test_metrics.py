@@ -15,7 +15,7 @@ from ostiary_core.model.decision import Decision, Done, Fact, FactKind, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.front_door.lifeline import WORKER
-from ostiary_net.front_door.listening import AddressError
+from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Histogram, Metrics
 from ostiary_net.runtime.threads import run_inline

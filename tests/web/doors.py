@@ -19,8 +19,8 @@ import trio
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 
+from ostiary_net.front_door.connection import install_seam
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.seam import install_seam
 from ostiary_net.lane import open_lane
 from ostiary_net.lane.shortcut import shortcut
 from ostiary_net.turns.service import Service

@@ -20,7 +20,7 @@ from ostiary_core.model.decision import UserKnown
 from ostiary_core.model.records import RECORD_TABLES, Record, Table
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
-from ostiary_net.front_door import guard
+from ostiary_net.front_door import Guard
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.text_messages import Outbox, open_text_messages
@@ -265,7 +265,7 @@ async def serving(
                 )
 
     application = _application(settings, environment, open_backing)
-    guarded = guard(application, door_rules(settings))
+    guarded = Guard(application, door_rules(settings))
     async with (
         application.backed() as backing,
         opened_door(door, guarded, backing.service) as open_transport,

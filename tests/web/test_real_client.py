@@ -27,7 +27,7 @@ from authlib.integrations.requests_client import OAuth2Session
 
 from ostiary_core import Secret
 from ostiary_core.model.records import Session, Table
-from ostiary_net.front_door.listening import open_listeners
+from ostiary_net.front_door.listeners import open_listeners
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sql.columns import TABLES
 from ostiary_net.sqlite import SQLiteStore

@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES
-from ostiary_net.front_door import DoorRules, guard
+from ostiary_net.front_door import DoorRules, Guard
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.threads import run_inline
 from ostiary_net.turns.service import Service
@@ -143,7 +143,7 @@ class _Twin:
             application = self._application()
             application.quart.extensions["ostiary"] = service
             # No time is lost with the rest of a body that is refused.
-            guarded: Any = guard(application, replace(self._rules, linger_seconds=0.0))
+            guarded: Any = Guard(application, replace(self._rules, linger_seconds=0.0))
             guarded.draw_trace_id = service.trace_id
             self._own_service = service
             async with opened_door(self._door, guarded, service) as open_transport:

@@ -18,7 +18,7 @@ from ostiary_core.http.envelope import service_failure
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
-from ostiary_net.front_door.listening import AddressError
+from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Metrics

@@ -14,7 +14,7 @@ from ostiary_core.http.envelope import failure, service_failure
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.sender import language_of
 from ostiary_core.model.why import Why
-from ostiary_net.front_door import DoorRules, Guard, guard, install_seam
+from ostiary_net.front_door import DoorRules, Guard, install_seam
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.lane.shortcut import shortcut
 from ostiary_web.app import Application, Backing
@@ -69,7 +69,7 @@ def entrance(settings: Settings, ready: Callable[[Backing], None]) -> Guard:
     application: Any = Application(settings, ready=opened)
     if settings.otel_exporter_otlp_endpoint is not None:
         application.quart.before_request(_tell_route)
-    guarded = guard(application, door_rules(settings))
+    guarded = Guard(application, door_rules(settings))
     return guarded
 
 

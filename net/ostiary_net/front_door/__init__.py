@@ -1,9 +1,12 @@
-"""The front door: Hypercorn's Trio server with its faults repaired, and its limits and processes."""
+"""The front door: Hypercorn's Trio server with its faults repaired, and its limits and processes.
 
-from ostiary_net.front_door.guard import Guard, guard
-from ostiary_net.front_door.listening import AddressError
+Nothing of OAuth enters; what a request means is for the core and the application to say.
+"""
+
+from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.guard import Guard
+from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.rules import DoorRules
-from ostiary_net.front_door.seam import install_seam
 from ostiary_net.front_door.serving import ServerFailed, serve, until_signal
 from ostiary_net.front_door.supervising import supervise
 
@@ -12,7 +15,6 @@ __all__ = [
     "DoorRules",
     "Guard",
     "ServerFailed",
-    "guard",
     "install_seam",
     "serve",
     "supervise",

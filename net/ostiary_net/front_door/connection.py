@@ -1,35 +1,43 @@
-"""One connection of Hypercorn's Trio server, held to the front door's limits.
-
-Imported only where `seam.py` found Hypercorn to be as this subclass expects it.
-"""
+"""One connection of Hypercorn's Trio server, held to the front door's limits."""
 
 import math
+import os
 from typing import Any
 
 import structlog
 import trio
-from hypercorn.config import Config
-from hypercorn.events import Closed, Event, RawData
-from hypercorn.trio.tcp_server import TCPServer
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import AppWrapper, LifespanState
 
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.sockets import send_at_once
+from ostiary_net.front_door.protocol import GuardedProtocol, guard_of, open_protocol
+from ostiary_net.front_door.seam import (
+    MAX_RECV,
+    AppWrapper,
+    Closed,
+    Config,
+    Event,
+    LifespanState,
+    RawData,
+    TCPServer,
+    WorkerContext,
+    replace_classes,
+)
 from ostiary_net.runtime.departures import HAS_LEFT, make_has_left
 from ostiary_net.turns.service import fault_in, where_raised
 
-__all__ = ["GuardedConnection", "guard_of", "open_connection"]
+__all__ = ["GuardedConnection", "install_seam", "open_connection", "receive_some", "send_at_once"]
 
 _log = structlog.get_logger("ostiary")
 
 _SLICE_BYTES = 64 * 1024
 
 
-def guard_of(app: AppWrapper) -> Guard | None:
-    """The guard in Hypercorn's wrapper; None where another application is served."""
-    found = getattr(app, "app", None)
-    return found if isinstance(found, Guard) else None
+def install_seam() -> bool:
+    """Have every Hypercorn server of this process keep the front door's rules for guarded applications.
+
+    Applications without a guard are served as before. Doing it twice does no more. False where Hypercorn is
+    not as expected, which the log then says.
+    """
+    return replace_classes(open_connection, open_protocol, GuardedProtocol)
 
 
 def open_connection(
@@ -190,3 +198,41 @@ class _IdleWatch:
         """Stop watching, as the connection is over."""
         self._is_over = True
         self._timer.cancel()
+
+
+# --- plain sockets, with as few steps as Trio allows
+
+
+async def receive_some(stream: Any) -> bytes:
+    """Read the next bytes, in fewer steps than `stream.receive_some`, with the same errors.
+
+    That one tries to read before it waits, and checks in with the scheduler once more after reading; on a
+    kept-alive connection there is hardly ever anything to read at once.
+    """
+    if not isinstance(stream, trio.SocketStream):
+        return bytes(await stream.receive_some(MAX_RECV))
+    while True:
+        if stream.socket.fileno() < 0:
+            raise trio.ClosedResourceError("this connection was closed")
+        await trio.lowlevel.wait_readable(stream.socket)
+        try:
+            return os.read(stream.socket.fileno(), MAX_RECV)
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            raise trio.BrokenResourceError(str(error)) from error
+
+
+def send_at_once(stream: Any, data: bytes) -> bytes:
+    """Send what can be sent without waiting, and return the rest. Raises as `stream.send_all` does.
+
+    What the kernel takes whole needs no deadline, and so no cancel scope.
+    """
+    if not isinstance(stream, trio.SocketStream):
+        return data
+    try:
+        return data[os.write(stream.socket.fileno(), data) :]
+    except BlockingIOError:
+        return data
+    except OSError as error:
+        raise trio.BrokenResourceError(str(error)) from error

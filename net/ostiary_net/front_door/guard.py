@@ -20,7 +20,7 @@ from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.entropy import SystemEntropy
 from ostiary_net.turns.service import where_raised
 
-__all__ = ["Guard", "guard"]
+__all__ = ["Guard"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -136,11 +136,6 @@ class Guard:
         if not has_asked:
             await receive()  # Hypercorn minds if it is told before it asked
         await send({"type": "lifespan.startup.failed", "message": message})
-
-
-def guard(app: Application, rules: DoorRules) -> Guard:
-    """Put `app` behind the front door's rules."""
-    return Guard(app, rules)
 
 
 def _draw_trace_id() -> str:

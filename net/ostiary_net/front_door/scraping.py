@@ -15,7 +15,7 @@ import h11
 import trio
 
 from ostiary_net.front_door.lifeline import WORKER
-from ostiary_net.front_door.listening import AddressError, open_listeners
+from ostiary_net.front_door.listeners import AddressError, open_listeners
 from ostiary_net.observability.metrics import CONTENT_TYPE, Metrics
 
 __all__ = ["metrics_listeners", "serve_metrics"]

@@ -1,26 +1,68 @@
-"""Where this project reaches below ASGI into Hypercorn: three class names, replaced by subclasses.
+"""The seam to Hypercorn: all that is taken from below its ASGI face, and what is relied on there.
 
 Hypercorn offers no other way to turn HTTP/2 off on a plain port, to bound a write, or to count connections
-when it was started by its own command. What the subclasses rely on is listed here and looked at before
-anything is replaced; where it is not as listed, the guard alone does what can be done above the server, and
-one line in the log says so.
+when it was started by its own command. So three of its names are replaced by subclasses. Nothing else of this
+project imports Hypercorn. What the subclasses rely on is listed here and looked at before anything is
+replaced; where it is not as listed, the guard alone does what can be done above the server, and one line in
+the log says so.
 """
 
 import inspect
+from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Final
 
 import structlog
+from hypercorn.app_wrappers import ASGIWrapper
+from hypercorn.config import Config, Sockets
+from hypercorn.events import Closed, Event, RawData
+from hypercorn.protocol import ProtocolWrapper
+from hypercorn.protocol.h11 import H11Protocol
+from hypercorn.trio.run import worker_serve
+from hypercorn.trio.tcp_server import MAX_RECV, TCPServer
+from hypercorn.trio.worker_context import WorkerContext
+from hypercorn.typing import AppWrapper, ConnectionState, H11SendableEvent, LifespanState, TaskGroup
+from hypercorn.utils import LifespanFailureError, LifespanTimeoutError
 
-__all__ = ["EXPECTED", "HYPERCORN", "find_surprises", "install_seam"]
+__all__ = [
+    "ATTRIBUTES",
+    "HYPERCORN",
+    "MAX_RECV",
+    "PARAMETERS",
+    "ASGIWrapper",
+    "AppWrapper",
+    "Closed",
+    "Config",
+    "ConnectionState",
+    "Event",
+    "H11Protocol",
+    "H11SendableEvent",
+    "LifespanFailureError",
+    "LifespanState",
+    "LifespanTimeoutError",
+    "ProtocolWrapper",
+    "RawData",
+    "Sockets",
+    "TCPServer",
+    "TaskGroup",
+    "WorkerContext",
+    "find_surprises",
+    "replace_classes",
+    "worker_serve",
+]
 
 _log = structlog.get_logger("ostiary")
 
 HYPERCORN: Final = "0.18."
 """The version whose source was read."""
 
-EXPECTED: Final = {
+_OF_A_PROTOCOL: Final = (
+    *("app", "config", "context", "task_group", "state"),
+    *("ssl", "client", "server", "send", "alpn_protocol"),
+)
+
+PARAMETERS: Final = {
     "hypercorn.trio.tcp_server:TCPServer.__init__": ("self", "app", "config", "context", "state", "stream"),
     "hypercorn.trio.tcp_server:TCPServer.run": ("self",),
     "hypercorn.trio.tcp_server:TCPServer.protocol_send": ("self", "event"),
@@ -31,15 +73,9 @@ EXPECTED: Final = {
     "hypercorn.trio.run:TCPServer": ("app", "config", "context", "state", "stream"),
     "hypercorn.trio.run:worker_serve": ("app", "config", "sockets", "shutdown_trigger", "task_status"),
     "hypercorn.protocol:H11Protocol.handle": ("self", "event"),
-    "hypercorn.protocol:ProtocolWrapper.__init__": (
-        *("self", "app", "config", "context", "task_group", "state"),
-        *("ssl", "client", "server", "send", "alpn_protocol"),
-    ),
+    "hypercorn.protocol:ProtocolWrapper.__init__": ("self", *_OF_A_PROTOCOL),
     "hypercorn.protocol:ProtocolWrapper.handle": ("self", "event"),
-    "hypercorn.trio.tcp_server:ProtocolWrapper": (
-        *("app", "config", "context", "task_group", "state"),
-        *("ssl", "client", "server", "send", "alpn_protocol"),
-    ),
+    "hypercorn.trio.tcp_server:ProtocolWrapper": _OF_A_PROTOCOL,
     "hypercorn.protocol.h11:H11Protocol.__init__": (
         *("self", "app", "config", "context", "task_group", "connection_state"),
         *("ssl", "client", "server", "send"),
@@ -49,43 +85,71 @@ EXPECTED: Final = {
     "hypercorn.protocol.h11:H11Protocol._send_h11_event": ("self", "event"),
     "hypercorn.protocol.h11:H11Protocol._send_error_response": ("self", "status_code"),
 }
-"""Each name the subclasses rely on, with its parameters."""
+"""Each function that the subclasses call or replace, with its parameters."""
+
+ATTRIBUTES: Final = {
+    "hypercorn.trio.tcp_server:TCPServer": (
+        *("app", "config", "context", "idle_task", "send_lock", "state", "stream"),
+    ),
+    "hypercorn.protocol:ProtocolWrapper": ("protocol", "ssl", "client"),
+    "hypercorn.protocol.h11:H11Protocol": (
+        *("app", "client", "config", "connection", "keep_alive_requests", "send", "stream"),
+    ),
+    "hypercorn.trio.worker_context:WorkerContext": ("max_requests", "terminated"),
+}
+"""What the objects of a class keep under names that the subclasses use."""
 
 
-def install_seam() -> bool:
-    """Have every Hypercorn server of this process keep the front door's rules for guarded applications.
+def replace_classes(
+    open_connection: Callable[..., TCPServer],
+    open_protocol: Callable[..., ProtocolWrapper],
+    protocol: type[H11Protocol],
+) -> bool:
+    """Have every Hypercorn server of this process make its objects by these; doing it twice does no more.
 
-    Applications without a guard are served as before. Doing it twice does no more. False where Hypercorn is
-    not as expected, which the log then says.
+    False where Hypercorn is not as expected, which the log then says.
     """
-    unexpected = find_surprises()
-    if unexpected:
-        _log.warning("hypercorn is not as expected; some limits of the front door are off", found=unexpected)
+    surprises = find_surprises()
+    if surprises:
+        _log.warning("hypercorn is not as expected; some limits of the front door are off", found=surprises)
         return False
-    from ostiary_net.front_door.connection import open_connection
-    from ostiary_net.front_door.late import open_protocol
-    from ostiary_net.front_door.protocol import GuardedProtocol
-
     vars(import_module("hypercorn.trio.run"))["TCPServer"] = open_connection
     vars(import_module("hypercorn.trio.tcp_server"))["ProtocolWrapper"] = open_protocol
-    vars(import_module("hypercorn.protocol"))["H11Protocol"] = GuardedProtocol
+    vars(import_module("hypercorn.protocol"))["H11Protocol"] = protocol
     return True
 
 
 def find_surprises() -> list[str]:
-    """What differs from the Hypercorn that the subclasses were written for."""
+    """What differs from the Hypercorn that the subclasses were written for, each difference in words."""
     found = version("hypercorn")
-    if not found.startswith(HYPERCORN):
-        return [f"version {found}"]
-    return [name for name, parameters in EXPECTED.items() if _parameters(name) != parameters]
+    surprises = [] if found.startswith(HYPERCORN) else [f"version {found}"]
+    for name, expected in PARAMETERS.items():
+        parameters = _parameters_of(name)
+        if parameters is None:
+            surprises.append(f"{name} is gone")
+        elif parameters != expected:
+            surprises.append(f"{name} takes {', '.join(parameters)}")
+    for name, attributes in ATTRIBUTES.items():
+        made = _find(f"{name}.__init__")
+        missing = set(attributes).difference(made.__code__.co_names if inspect.isfunction(made) else ())
+        surprises += [f"{name} has no {attribute}" for attribute in sorted(missing)]
+    return surprises
 
 
-def _parameters(name: str) -> tuple[str, ...] | None:
+def _parameters_of(name: str) -> tuple[str, ...] | None:
+    try:
+        return tuple(inspect.signature(_find(name)).parameters)
+    except (TypeError, ValueError):
+        return None
+
+
+def _find(name: str) -> Any:
+    """What a name as `module:Class.function` stands for; None where there is no such thing."""
     module, _, path = name.partition(":")
     try:
-        thing: Any = import_module(module)
+        found: Any = import_module(module)
         for part in path.split("."):
-            thing = getattr(thing, part)
-        return tuple(inspect.signature(thing).parameters)
-    except (ImportError, AttributeError, TypeError, ValueError):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
         return None
+    return found

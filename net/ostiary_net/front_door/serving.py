@@ -18,16 +18,21 @@ from typing import Any, Final, cast
 
 import structlog
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.config import Config, Sockets
-from hypercorn.trio.run import worker_serve
-from hypercorn.utils import LifespanFailureError, LifespanTimeoutError
 
+from ostiary_net.front_door.connection import install_seam
 from ostiary_net.front_door.connections import raise_file_limit
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.lifeline import Lifeline, inherited_lifeline
-from ostiary_net.front_door.listening import AddressError, address_of, open_listeners
-from ostiary_net.front_door.seam import install_seam
+from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
+from ostiary_net.front_door.seam import (
+    ASGIWrapper,
+    Config,
+    LifespanFailureError,
+    LifespanTimeoutError,
+    Sockets,
+    worker_serve,
+)
+from ostiary_net.turns.service import fault_in
 
 __all__ = [
     "HARD_END_SECONDS",
@@ -130,7 +135,7 @@ async def serve_on(
     """Serve on sockets that listen already, until `stop` is set or the application breaks."""
     install_seam()
     raise_file_limit(app.rules.most_connections)
-    failures: list[BaseException] = []
+    failure: BaseException | None = None
     serving = trio.Event()
 
     def tell() -> None:
@@ -152,12 +157,12 @@ async def serve_on(
                 task_status=_StartStatus(tell),
             )
         except* (LifespanFailureError, LifespanTimeoutError) as group:
-            failures = _leaves(group)
+            failure = fault_in(group)
         nursery.cancel_scope.cancel()
     if app.failure is not None:
         raise ServerFailed(app.failure)
-    if failures:
-        raise ServerFailed(str(failures[0]))
+    if failure is not None:
+        raise ServerFailed(str(failure))
 
 
 class _StartStatus:
@@ -258,10 +263,3 @@ def _hard_end(stop: trio.Event) -> Iterator[Any]:
         yield arm
     finally:
         over.set()
-
-
-def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
-    found: list[BaseException] = []
-    for error in group.exceptions:
-        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
-    return found

@@ -19,7 +19,7 @@ import structlog
 import trio
 
 from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline
-from ostiary_net.front_door.listening import AddressError, address_of, open_listeners
+from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
 from ostiary_net.front_door.serving import HARD_END_SECONDS, STOPPING
 
 __all__ = ["supervise"]

@@ -18,18 +18,21 @@ from typing import Any, Final
 import h11
 import outcome
 import trio
-from hypercorn.config import Config
-from hypercorn.events import Closed, RawData
-from hypercorn.protocol.h11 import H11Protocol
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import AppWrapper, LifespanState
 
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import Request
-from ostiary_net.front_door.connection import GuardedConnection
+from ostiary_net.front_door.connection import GuardedConnection, receive_some, send_at_once
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.late import LazyProtocol
-from ostiary_net.front_door.sockets import receive_some, send_at_once
+from ostiary_net.front_door.protocol import LazyProtocol
+from ostiary_net.front_door.seam import (
+    AppWrapper,
+    Closed,
+    Config,
+    H11Protocol,
+    LifespanState,
+    RawData,
+    WorkerContext,
+)
 from ostiary_net.lane.deadline import SharedDeadline
 from ostiary_net.lane.exchange import LaneExchange
 from ostiary_net.lane.heads import HeadReader

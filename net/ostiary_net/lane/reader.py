@@ -4,8 +4,8 @@ import os
 from typing import Any, Protocol
 
 import trio
-from hypercorn.trio.tcp_server import MAX_RECV
 
+from ostiary_net.front_door.seam import MAX_RECV
 from ostiary_net.lane.poller import Poller
 
 __all__ = ["ByteReceiver", "SocketReader"]

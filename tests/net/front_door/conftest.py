@@ -15,9 +15,9 @@ from quart import Response, request
 from quart_trio import QuartTrio
 from trio.testing import MockClock
 
-from ostiary_net.front_door.guard import Guard, guard
+from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.rules import DoorRules, Fields, Message, Receive, Scope, Send
-from ostiary_net.front_door.seam import install_seam
 from ostiary_net.front_door.serving import serve_until
 
 Way = Literal["serve", "plain"]
@@ -124,7 +124,7 @@ def open_door(way: Way, nursery: trio.Nursery, rules: DoorRules) -> Iterator[Ope
     peers: list[Peer] = []
 
     async def open_it(app: Any, graceful_seconds: float = 5.0, **changed: Any) -> Door:
-        guarded = guard(app, replace(rules, **changed))
+        guarded = Guard(app, replace(rules, **changed))
         stop, stopped = trio.Event(), trio.Event()
         send, receive = trio.open_memory_channel[list[str]](1)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ostiary_net.front_door.lifeline import VARIABLE, Lifeline
-from ostiary_net.front_door.listening import AddressError, address_of, open_listeners
+from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
 
 ROOT = Path(__file__).parents[3]
 GET = b"GET / HTTP/1.1\r\nHost: door\r\nConnection: close\r\n\r\n"

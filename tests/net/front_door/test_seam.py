@@ -9,9 +9,10 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from ostiary_net.front_door import seam
-from ostiary_net.front_door.guard import guard
+from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.rules import DoorRules
-from ostiary_net.front_door.seam import EXPECTED, find_surprises, install_seam
+from ostiary_net.front_door.seam import ATTRIBUTES, PARAMETERS, find_surprises
 from ostiary_net.front_door.serving import ServerFailed, serve_until
 from tests.net.front_door.conftest import OpenDoor, Peer, Way, bare_app
 
@@ -35,12 +36,12 @@ def test_the_hypercorn_installed_is_the_one_that_was_read() -> None:
 
 
 @pytest.mark.usefixtures("stock")
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", PARAMETERS)
 def test_whatever_hypercorn_changes_is_noticed_and_then_nothing_is_replaced(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = import_module(SERVER).TCPServer, import_module(PROTOCOL).H11Protocol
-    monkeypatch.setitem(EXPECTED, name, ("something", "else"))
+    monkeypatch.setitem(PARAMETERS, name, ("something", "else"))
     assert not install_seam()
     assert (import_module(SERVER).TCPServer, import_module(PROTOCOL).H11Protocol) == before
     lines = capsys.readouterr()
@@ -48,9 +49,19 @@ def test_whatever_hypercorn_changes_is_noticed_and_then_nothing_is_replaced(
     assert name in lines.out + lines.err
 
 
-def test_another_version_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_another_hypercorn_every_difference_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, moved = "hypercorn.trio.tcp_server:TCPServer.run", "hypercorn.elsewhere:TCPServer.run"
+    context = "hypercorn.trio.worker_context:WorkerContext"
     monkeypatch.setattr(seam, "version", lambda name: "0.19.0")
-    assert find_surprises() == ["version 0.19.0"]
+    monkeypatch.setitem(PARAMETERS, run, ("self", "stop"))
+    monkeypatch.setitem(PARAMETERS, moved, ("self",))
+    monkeypatch.setitem(ATTRIBUTES, context, ("terminated", "stopped"))
+    assert find_surprises() == [
+        "version 0.19.0",
+        f"{run} takes self",
+        f"{moved} is gone",
+        f"{context} has no stopped",
+    ]
 
 
 def test_doing_it_twice_does_no_more() -> None:
@@ -107,7 +118,7 @@ async def test_an_application_that_cannot_start_is_not_served(rules: DoorRules) 
 
     with pytest.raises(ServerFailed, match="the store is not there"):
         await serve_until(
-            trio.Event(), guard(broken, rules), bind="127.0.0.1:0", graceful_seconds=1, started=lambda a: None
+            trio.Event(), Guard(broken, rules), bind="127.0.0.1:0", graceful_seconds=1, started=lambda a: None
         )
 
 
@@ -119,5 +130,5 @@ async def test_a_server_whose_application_ended_by_itself_ends(rules: DoorRules)
 
     with trio.fail_after(120), pytest.raises(ServerFailed, match="ended by itself"):
         await serve_until(
-            trio.Event(), guard(dying, rules), bind="127.0.0.1:0", graceful_seconds=1, started=lambda a: None
+            trio.Event(), Guard(dying, rules), bind="127.0.0.1:0", graceful_seconds=1, started=lambda a: None
         )

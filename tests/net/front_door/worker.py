@@ -10,7 +10,7 @@ from functools import partial
 
 import trio
 
-from ostiary_net.front_door import AddressError, ServerFailed, guard, install_seam, serve, serving, supervise
+from ostiary_net.front_door import AddressError, Guard, ServerFailed, install_seam, serve, serving, supervise
 from ostiary_net.front_door.rules import DoorRules, Receive, Scope, Send
 from tests.net.front_door.conftest import answer_lifespan, refusal
 
@@ -42,7 +42,7 @@ def main(how: str, bind: str) -> int:
         return supervise(worker, bind=bind, workers=2, graceful_seconds=1, started=tell)
     serving.HARD_END_SECONDS = 0.2  # type: ignore[misc]
     try:
-        app = guard(partial(application, how), RULES)
+        app = Guard(partial(application, how), RULES)
         trio.run(partial(serve, app, bind=bind, graceful_seconds=0.2, started=tell))
     except (AddressError, ServerFailed) as error:
         print(error, file=sys.stderr)
@@ -51,7 +51,7 @@ def main(how: str, bind: str) -> int:
 
 
 install_seam()  # as the product's own module for plain Hypercorn does
-app = guard(partial(application, "serve"), RULES)
+app = Guard(partial(application, "serve"), RULES)
 
 if __name__ == "__main__":
     sys.exit(main(*sys.argv[1:]))

@@ -15,8 +15,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
+from ostiary_net.front_door import seam
 from ostiary_net.front_door.rules import Receive, Scope, Send
-from ostiary_net.lane import open_lane, opening
+from ostiary_net.lane import open_lane
 from ostiary_net.turns.turn_queue import QueuedEvent, Resolve
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
@@ -397,11 +398,11 @@ def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(ope
     assert asked == ["/api/oauth2/introspect"]
 
 
-@pytest.mark.parametrize("name", opening.EXPECTED_ATTRIBUTES)
+@pytest.mark.parametrize("name", seam.ATTRIBUTES)
 def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
     opened: Door, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(opening.EXPECTED_ATTRIBUTES, name, ("something_else",))
+    monkeypatch.setitem(seam.ATTRIBUTES, name, ("something_else",))
 
     async def main() -> bool:
         async with opened(lane=False) as door:
@@ -414,7 +415,7 @@ def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
     with capture_logs() as log:
         assert not virtually(main)
     [entry] = [entry for entry in log if entry["log_level"] == "warning"]
-    assert entry["missing"] == [f"{name}.something_else"]
+    assert entry["found"] == [f"{name} has no something_else"]
 
 
 def test_a_connection_makes_h11_when_there_is_something_for_it(

@@ -20,9 +20,9 @@ from trio.testing import MockClock
 
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES
-from ostiary_net.front_door.guard import Guard, guard
+from ostiary_net.front_door.connection import install_seam
+from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.rules import Application, DoorRules, Receive, Scope, Send
-from ostiary_net.front_door.seam import install_seam
 from ostiary_net.lane import open_lane
 from ostiary_net.runtime.threads import RunSync, run_inline
 from ostiary_net.turns.service import Service
@@ -177,7 +177,7 @@ async def opened(
             quart: Any = _QUART
             await quart(scope, receive, send)
 
-        guarded = guard(app or web, replace(rules, **changed))
+        guarded = Guard(app or web, replace(rules, **changed))
         if lane:
             assert open_lane(guarded, service)
         door = Opened(guarded, service, clock, nursery, WorkerContext(None), kind)

@@ -18,7 +18,7 @@ import trio
 
 from fuzz.processes.connection import Line, Lost
 from fuzz.processes.server import ADMIN_PASSWORD, Server
-from ostiary_net.front_door.listening import open_listeners
+from ostiary_net.front_door.listeners import open_listeners
 from tests.net.postgres.authorizing import Desk, Pair
 from tests.net.postgres.cluster import Cluster, running_cluster
 

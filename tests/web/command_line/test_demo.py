@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ostiary_net.front_door.listening import AddressError, open_listeners
+from ostiary_net.front_door.listeners import AddressError, open_listeners
 
 PATIENCE_SECONDS = 60
 

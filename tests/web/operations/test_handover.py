@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from ostiary_net.front_door.listening import open_listeners
+from ostiary_net.front_door.listeners import open_listeners
 from tests.web.command_line.machine import Machine
 
 PATIENCE_SECONDS = 60

@@ -16,8 +16,8 @@ from typing import Any, cast
 import httpx
 import trio
 
-from ostiary_net.front_door import AddressError, guard
-from ostiary_net.front_door.listening import address_of, open_listeners
+from ostiary_net.front_door import AddressError, Guard
+from ostiary_net.front_door.listeners import address_of, open_listeners
 from ostiary_net.front_door.serving import heed_signals, serve_on
 from ostiary_web.app import Backing
 from ostiary_web.database import SQLiteFile
@@ -117,7 +117,7 @@ async def _serve_both(
             await serve_on(
                 shop_listeners,
                 stop,
-                guard(cast(Any, third_party(oauth, server)), door_rules(settings)),
+                Guard(cast(Any, third_party(oauth, server)), door_rules(settings)),
                 graceful_seconds=_GRACEFUL_SECONDS,
                 started=lambda _: tell(server, shop, PASSWORD),
             )
