@@ -45,14 +45,15 @@ def open_connection(
 ) -> TCPServer:
     """Make the object for a connection that Hypercorn has accepted."""
     guard = guard_of(app)
+    accepted = (app, config, context, state, stream)
     if guard is None:
-        return TCPServer(app, config, context, state, stream)
+        return TCPServer(*accepted)
     config.include_server_header = False
     config.h11_max_incomplete_size = guard.rules.head_bytes
     if guard.open_connection is not None and config.accesslog is None:
-        opened: TCPServer = guard.open_connection(app, config, context, state, stream)
+        opened: TCPServer = guard.open_connection(*accepted)
         return opened
-    return GuardedConnection(app, config, context, state, stream, guard)
+    return GuardedConnection(*accepted, guard=guard)
 
 
 class GuardedConnection(TCPServer):
@@ -62,18 +63,11 @@ class GuardedConnection(TCPServer):
     request that Hypercorn starts.
     """
 
-    def __init__(
-        self,
-        app: AppWrapper,
-        config: Config,
-        context: WorkerContext,
-        state: LifespanState,
-        stream: Any,
-        guard: Guard,
-    ) -> None:
-        super().__init__(app, config, context, state, stream)
+    def __init__(self, *accepted: Any, guard: Guard) -> None:
+        """`accepted` is what Hypercorn makes a connection of, as `open_connection` has it."""
+        super().__init__(*accepted)
         self._rules = guard.rules
-        guard.is_stopping = context.terminated.is_set
+        guard.is_stopping = self.context.terminated.is_set
         self.connections = guard.connections
         self._watch = _IdleWatch(self, guard.rules.head_seconds)
         # It has the two methods that Hypercorn calls.

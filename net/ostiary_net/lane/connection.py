@@ -25,13 +25,9 @@ from ostiary_net.front_door.connection import GuardedConnection, receive_some, s
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.protocol import LazyProtocol
 from ostiary_net.front_door.seam import (
-    AppWrapper,
     Closed,
-    Config,
     H11Protocol,
-    LifespanState,
     RawData,
-    WorkerContext,
 )
 from ostiary_net.lane.deadline import SharedDeadline
 from ostiary_net.lane.exchange import LaneExchange
@@ -64,24 +60,16 @@ class Lane:
 class LaneConnection(GuardedConnection):
     """A connection of the front door that answers plain requests from the service of `lane`."""
 
-    def __init__(
-        self,
-        app: AppWrapper,
-        config: Config,
-        context: WorkerContext,
-        state: LifespanState,
-        stream: Any,
-        guard: Guard,
-        lane: Lane,
-    ) -> None:
-        super().__init__(app, config, context, state, stream, guard)
+    def __init__(self, *accepted: Any, guard: Guard, lane: Lane) -> None:
+        super().__init__(*accepted, guard=guard)
         self._lane = lane
-        self._has_left = make_has_left(stream)
+        self._has_left = make_has_left(self.stream)
         self._lazy_protocol: LazyProtocol
         self._parser: RequestParser
         self._reader: SocketReader | None = None
         # A worker that ends after so many requests counts in the task, where Hypercorn's timeouts are too.
-        needs_task = config.read_timeout or context.max_requests is not None
+        stream: Any = self.stream
+        needs_task = self.config.read_timeout or self.context.max_requests is not None
         if lane.poller is not None and isinstance(stream, trio.SocketStream) and not needs_task:
             self._reader = SocketReader(stream, lane.poller, self)
         self._task: trio.lowlevel.Task | None = None

@@ -54,11 +54,11 @@ def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
     heads, deadline = HeadReader(guard.rules), SharedDeadline(guard.rules.patience_seconds)
     poller = open_poller()
 
-    def open_connection(app: Any, config: Any, context: Any, state: Any, stream: Any) -> LaneConnection:
+    def open_connection(app: Any, config: Any, *accepted: Any) -> LaneConnection:
         nonlocal lane
         if lane is None:
             writer = AnswerWriter(lambda: config.response_headers("h11"))
             lane = Lane(service, heads, writer, deadline, poller)
-        return LaneConnection(app, config, context, state, stream, guard, lane)
+        return LaneConnection(app, config, *accepted, guard=guard, lane=lane)
 
     return open_connection
