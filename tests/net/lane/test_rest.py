@@ -12,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
-from ostiary_net.lane import poller
+from ostiary_net.lane import opening
 from ostiary_net.lane.parser import RequestParser
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
@@ -323,7 +323,7 @@ def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: pytest.
 
 
 def test_where_the_system_has_no_epoll_a_connection_s_task_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poller, "open_poller", lambda: None)
+    monkeypatch.setattr(opening, "open_poller", lambda: None)
 
     async def main() -> tuple[int, Heard]:
         woken = Woken()
