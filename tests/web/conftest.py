@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.web.doors import Door
-from tests.web.served import Served, in_memory, on_disk, serving
+from tests.web.served import Api, Browser, Served, in_memory, on_disk, serving
 
 Serve = Callable[..., AbstractAsyncContextManager[Served]]
 
@@ -31,3 +31,17 @@ async def served(serve: Serve) -> AsyncIterator[Served]:
     """The application with the settings that it has by default, on a SQLite file."""
     async with serve() as running:
         yield running
+
+
+@pytest.fixture
+async def api(served: Served) -> Api:
+    """A program that the first administrator signed in."""
+    return await served.administrator()
+
+
+@pytest.fixture
+async def browser(served: Served) -> Browser:
+    """A browser that the first administrator signed in at."""
+    signed_in = served.browser()
+    await signed_in.sign_in()
+    return signed_in

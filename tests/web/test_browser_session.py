@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import ADMIN_PASSWORD, Served, serving, sso
+from tests.web.served import ADMIN_PASSWORD, Browser, Served, serving, sso
 
 FOREIGN = [
     "https://evil.example",
@@ -171,9 +171,7 @@ async def test_a_sign_in_of_another_site_is_refused(served: Served) -> None:
 # --- the interface by cookie
 
 
-async def test_a_browser_refreshes_by_its_cookie_if_it_proves_where_it_is(served: Served) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_a_browser_refreshes_by_its_cookie_if_it_proves_where_it_is(browser: Browser) -> None:
     (form, *_) = [await browser.get("/password")]
     form_token = form.text.partition('name="form_token" value="')[2].partition('"')[0]
     before = browser.cookies["ostiary_refresh"]
@@ -186,9 +184,7 @@ async def test_a_browser_refreshes_by_its_cookie_if_it_proves_where_it_is(served
 # --- signing out
 
 
-async def test_signing_out_ends_the_session_and_forgets_the_cookies(served: Served) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_signing_out_ends_the_session_and_forgets_the_cookies(served: Served, browser: Browser) -> None:
     kept = dict(browser.cookies)
     home = await browser.get("/")
     response = await browser.submit(home, to="/logout")
@@ -201,9 +197,7 @@ async def test_signing_out_ends_the_session_and_forgets_the_cookies(served: Serv
     assert "/login" in (await thief.get(sso())).headers["location"]
 
 
-async def test_signing_out_takes_the_form_of_our_own_page(served: Served) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_signing_out_takes_the_form_of_our_own_page(browser: Browser) -> None:
     home = await browser.get("/")
     for values, headers in (({"form_token": "x"}, {}), ({}, {"Origin": "https://evil.example"})):
         response = await browser.submit(home, values, to="/logout", headers=headers)

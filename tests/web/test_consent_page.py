@@ -87,10 +87,10 @@ async def test_a_no_sends_access_denied_and_state_only_if_there_was_one(served: 
     assert served.records()[Table.CODE] == served.records()[Table.CONSENT] == frozenset()
 
 
-async def test_nobody_is_asked_where_every_scope_is_approved_beforehand(served: Served) -> None:
+async def test_nobody_is_asked_where_every_scope_is_approved_beforehand(
+    served: Served, browser: Browser
+) -> None:
     await served.client(autoApproveScopes=["user.read"])
-    browser = served.browser()
-    await browser.sign_in()
     assert len(in_query(led_away(await browser.get(sso())), "code")) == 43
 
 
@@ -98,12 +98,10 @@ async def test_nobody_is_asked_where_every_scope_is_approved_beforehand(served: 
 @row("/sso browser behaviour", "7 only the two results reach the redirect address")
 @pytest.mark.parametrize("asked, code", WRONG)
 async def test_an_invalid_request_stays_with_its_reason(
-    served: Served, asked: dict[str, str | None], code: str
+    served: Served, browser: Browser, asked: dict[str, str | None], code: str
 ) -> None:
     await served.client(autoApproveScopes=["user.read"])
     await served.client("machine", grantTypes=["client_credentials"])
-    browser = served.browser()
-    await browser.sign_in()
     before = served.records()
     stays(await browser.get(sso(**asked)), 400, code)
     assert served.records() == before
@@ -182,9 +180,7 @@ async def test_an_access_token_that_ran_out_is_renewed_on_the_way(served: Served
     assert (await browser.get("/api/auth/me")).status_code == 200
 
 
-async def test_two_tabs_that_renew_at_once_both_stay_signed_in(served: Served) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_two_tabs_that_renew_at_once_both_stay_signed_in(served: Served, browser: Browser) -> None:
     tab = served.browser()
     tab.cookies.update(browser.cookies)
     served.clock.wait(1801)
@@ -214,10 +210,8 @@ async def test_pages_need_no_script(served: Served) -> None:
     assert form.buttons == [("decision", "approve"), ("decision", "deny")]
 
 
-async def test_a_repeated_parameter_stays_too(served: Served) -> None:
+async def test_a_repeated_parameter_stays_too(served: Served, browser: Browser) -> None:
     await served.client(autoApproveScopes=["user.read"])
-    browser = served.browser()
-    await browser.sign_in()
     for name in authorization():
         stays(await browser.get(f"{sso()}&{name}=x"), 400, "A0401")
     stays(await browser.get("/sso?%ff"), 400, "A0401")

@@ -11,7 +11,7 @@ from ostiary_net.lane.writer import AnswerWriter
 from ostiary_web import oauth2
 from tests.web.doors import DOORS, Door
 from tests.web.envelopes import succeeded
-from tests.web.served import Registered, Served, in_memory, serving
+from tests.web.served import Api, Registered, Served, in_memory, serving
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 
@@ -40,10 +40,7 @@ async def test_behind_hypercorn_the_application_is_not_asked_what_a_backend_asks
     assert len(called) == (1 if door == "guard" else 0)
 
 
-async def test_a_connection_is_kept_and_one_that_was_closed_is_opened_again(
-    served: Served, door: Door
-) -> None:
-    api = await served.administrator()
+async def test_a_connection_is_kept_and_one_that_was_closed_is_opened_again(api: Api, door: Door) -> None:
     for path, status in (("/api/oauth2/token", 413), ("/api/auth/me", 200), ("/api/auth/me", 200)):
         method, content = ("POST", bytes(1024 * 1024)) if status == 413 else ("GET", b"")
         assert (await api.call(method, path, content=content)).status_code == status

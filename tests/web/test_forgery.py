@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.web.served import Served
+from tests.web.served import Browser, Served
 from tests.web.test_every_route import routes
 from tests.web.test_malformed import standing
 
@@ -27,10 +27,8 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
     ],
     ids=["no origin", "other origin", "null across sites", "sister site", "origin as a prefix"],
 )
-async def test_a_forged_request_does_nothing(served: Served, sent: dict[str, str]) -> None:
+async def test_a_forged_request_does_nothing(served: Served, browser: Browser, sent: dict[str, str]) -> None:
     await served.client()
-    browser = served.browser()
-    await browser.sign_in()
     kept, before = dict(browser.cookies), standing(served)
     assert ("POST", "/logout") in CHANGING
     assert len(CHANGING) > 40

@@ -241,10 +241,8 @@ async def test_any_form(served: Served, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/oauth2/authorize", "/sso", "/login", "/password", "/", "/static/x"])
-async def test_any_query_and_any_cookie(served: Served, path: str) -> None:
+async def test_any_query_and_any_cookie(served: Served, browser: Browser, path: str) -> None:
     await served.client()
-    browser = served.browser()
-    await browser.sign_in()
     kept = dict(browser.cookies)
     parameter = st.tuples(
         st.sampled_from([*authorization(), "scope", "next", "switch"]).map(str.encode) | any_bytes, any_bytes

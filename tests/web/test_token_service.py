@@ -15,6 +15,8 @@ from tests.web.doors import DOORS
 from tests.web.envelopes import refused, succeeded
 from tests.web.served import (
     ADMIN_PASSWORD,
+    Api,
+    Browser,
     Served,
     exchange_of,
     in_memory,
@@ -45,9 +47,8 @@ def uncached(response: httpx.Response) -> None:
 
 
 @row("Summary", "POST /api/oauth2/token")
-async def test_a_code_becomes_a_pair_and_a_pair_another(served: Served) -> None:
+async def test_a_code_becomes_a_pair_and_a_pair_another(served: Served, api: Api) -> None:
     client = await served.client()
-    api = await served.administrator()
     response = await api.service("token", client, **exchange_of(await served.code(api)))
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json; charset=utf-8"
@@ -117,10 +118,8 @@ async def test_a_client_ends_a_session(served: Served) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_browsers_login_is_no_client(served: Served, operation: str) -> None:
+async def test_a_browsers_login_is_no_client(served: Served, browser: Browser, operation: str) -> None:
     """Nothing of the token service looks at cookies, and a Bearer token is no client secret."""
-    browser = served.browser()
-    await browser.sign_in()
     response = await browser.post(f"/api/oauth2/{operation}", data={"token": "x"})
     raw(response, 400 if operation == "token" else 401, "invalid_client")
     token = (await served.api().sign_in())["accessToken"]
@@ -151,11 +150,8 @@ async def test_user_info_shows_the_profile_and_nothing_else(served: Served) -> N
     }
 
 
-async def test_a_login_session_asks_by_its_token_or_its_cookie(served: Served) -> None:
-    api = await served.administrator()
+async def test_a_login_session_asks_by_its_token_or_its_cookie(api: Api, browser: Browser) -> None:
     by_token = succeeded(await api.call("GET", "/api/oauth2/userinfo"))
-    browser = served.browser()
-    await browser.sign_in()
     assert succeeded(await browser.get("/api/oauth2/userinfo")) == by_token
 
 

@@ -21,7 +21,7 @@ from tests.net.lane.wires import connected
 from tests.net.rooms import START
 from tests.web.conftest import Serve
 from tests.web.doors import DOORS
-from tests.web.served import Served
+from tests.web.served import Api, Served
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 
@@ -64,8 +64,7 @@ async def test_a_token_request_that_fails_after_its_decision(
     failed(served, response, log, "session-started")
 
 
-async def test_user_info_that_fails(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    api = await served.administrator()
+async def test_user_info_that_fails(served: Served, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Service, "finish", broken)
     with capture_logs() as log:
         response = await api.call("GET", "/api/oauth2/userinfo")

@@ -60,9 +60,8 @@ def stored(served: Served) -> list[str]:
     ids=["png", "jpeg", "webp", "webp lossless"],
 )
 async def test_a_picture_is_shown_as_what_its_bytes_are_whatever_it_is_called(
-    served: Served, content: bytes, media_type: str
+    served: Served, anna: Api, content: bytes, media_type: str
 ) -> None:
-    anna = await anna_of(served)
     address = await uploaded(anna, content, name="../../evil.html", media_type="text/html")
     assert address.startswith("/files/")
     assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] == address
@@ -77,8 +76,7 @@ async def test_a_picture_is_shown_as_what_its_bytes_are_whatever_it_is_called(
     [b"", gif(), b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"<html></html>", png(5000, 5000)],
     ids=["empty", "gif", "svg", "html", "too many pixels"],
 )
-async def test_what_is_no_such_picture_is_refused_by_field(served: Served, content: bytes) -> None:
-    anna = await anna_of(served)
+async def test_what_is_no_such_picture_is_refused_by_field(served: Served, anna: Api, content: bytes) -> None:
     failure = refused(await upload(anna, content, name="me.png"), 400, "A0401")
     assert fields_of(failure) == ["file"]
     assert stored(served) == []
@@ -86,8 +84,7 @@ async def test_what_is_no_such_picture_is_refused_by_field(served: Served, conte
 
 
 @row("General envelope and status codes", "413")
-async def test_two_mebibytes_are_taken_and_one_byte_more_is_413(served: Served) -> None:
-    anna = await anna_of(served)
+async def test_two_mebibytes_are_taken_and_one_byte_more_is_413(served: Served, anna: Api) -> None:
     largest = png(filling=TWO_MIB - len(png()))
     assert len(largest) == TWO_MIB
     await uploaded(anna, largest)
@@ -107,16 +104,14 @@ async def test_two_mebibytes_are_taken_and_one_byte_more_is_413(served: Served) 
     ],
     ids=["another field", "twice", "a text", "broken", "no boundary"],
 )
-async def test_it_takes_one_file_in_its_field(served: Served, options: dict[str, Any]) -> None:
-    anna = await anna_of(served)
+async def test_it_takes_one_file_in_its_field(served: Served, anna: Api, options: dict[str, Any]) -> None:
     response = await anna.call("PUT", "/api/auth/avatar", **options)
     assert fields_of(refused(response, 400, "A0401")) == ["file"]
     assert stored(served) == []
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "image/png", "text/plain"])
-async def test_it_takes_nothing_but_a_multipart_form(served: Served, content_type: str) -> None:
-    anna = await anna_of(served)
+async def test_it_takes_nothing_but_a_multipart_form(anna: Api, content_type: str) -> None:
     headers = {"Content-Type": content_type}
     refused(await anna.call("PUT", "/api/auth/avatar", content=b"{}", headers=headers), 415, "A0415")
 
@@ -129,8 +124,7 @@ async def test_a_stranger_stores_nothing(served: Served) -> None:
 # --- letting go
 
 
-async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served) -> None:
-    anna = await anna_of(served)
+async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served, anna: Api) -> None:
     first = await uploaded(anna, png())
     second = await uploaded(anna, jpeg())
     assert stored(served) == [second.removeprefix("/files/")]
@@ -141,8 +135,9 @@ async def test_a_picture_that_was_replaced_or_removed_is_gone(served: Served) ->
     succeeded(await anna.call("DELETE", "/api/auth/avatar"))
 
 
-async def test_one_picture_of_two_people_stays_when_one_of_them_changes_theirs(served: Served) -> None:
-    anna = await anna_of(served)
+async def test_one_picture_of_two_people_stays_when_one_of_them_changes_theirs(
+    served: Served, anna: Api
+) -> None:
     await with_phone(served, "bert", None)
     bert = await signed_in(served, "bert")
     annas, berts = await uploaded(anna, png()), await uploaded(bert, png())
@@ -151,8 +146,9 @@ async def test_one_picture_of_two_people_stays_when_one_of_them_changes_theirs(s
     assert (await served.api().get(berts)).status_code == 200
 
 
-async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(served: Served) -> None:
-    anna = await anna_of(served)
+async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(
+    served: Served, anna: Api
+) -> None:
     async with trio.open_nursery() as nursery:
         for number in range(10):
             nursery.start_soon(uploaded, anna, png(filling=number))
@@ -160,8 +156,9 @@ async def test_of_many_uploads_at_once_one_file_is_left_and_it_is_the_accounts(s
     assert stored(served) == [address.removeprefix("/files/")]
 
 
-async def test_the_picture_of_a_deleted_account_is_gone_and_a_disabled_ones_is_not(served: Served) -> None:
-    anna = await anna_of(served)
+async def test_the_picture_of_a_deleted_account_is_gone_and_a_disabled_ones_is_not(
+    served: Served, anna: Api
+) -> None:
     address = await uploaded(anna, png())
     user_id = succeeded(await anna.call("GET", "/api/auth/me"))["id"]
     admin = await served.administrator()
@@ -200,8 +197,7 @@ async def test_nothing_is_kept_when_the_turn_could_not_be_taken(tmp_path: Path) 
 # --- showing
 
 
-async def test_a_picture_is_cached_for_ever_and_nothing_in_it_is_run(served: Served) -> None:
-    anna = await anna_of(served)
+async def test_a_picture_is_cached_for_ever_and_nothing_in_it_is_run(served: Served, anna: Api) -> None:
     shown = await served.api().get(await uploaded(anna, png()))
     assert shown.headers["x-content-type-options"] == "nosniff"
     assert shown.headers["content-security-policy"] == "default-src 'none'; sandbox; frame-ancestors 'none'"
@@ -211,8 +207,7 @@ async def test_a_picture_is_cached_for_ever_and_nothing_in_it_is_run(served: Ser
     assert int(shown.headers["content-length"]) == len(shown.content)
 
 
-async def test_a_browser_that_has_a_picture_is_not_sent_it_again(served: Served) -> None:
-    anna = await anna_of(served)
+async def test_a_browser_that_has_a_picture_is_not_sent_it_again(served: Served, anna: Api) -> None:
     address = await uploaded(anna, png())
     shown = await served.api().get(address)
     again = await served.api().get(address, headers={"If-None-Match": shown.headers["etag"]})
@@ -236,8 +231,7 @@ async def test_a_browser_that_has_a_picture_is_not_sent_it_again(served: Served)
         ".",
     ],
 )
-async def test_no_other_file_is_shown(served: Served, tmp_path: Path, name: str) -> None:
-    anna = await anna_of(served)
+async def test_no_other_file_is_shown(served: Served, anna: Api, tmp_path: Path, name: str) -> None:
     await uploaded(anna, png())
     assert (tmp_path / "ostiary.db").exists()
     response = await served.api().get(httpx.URL(f"http://id.example/files/{name}"))

@@ -15,10 +15,10 @@ async def grants(api: Api) -> list[dict[str, object]]:
     return found
 
 
-async def test_a_grant_shows_the_client_its_scopes_and_its_running_sessions(served: Served) -> None:
-    await with_phone(served)
+async def test_a_grant_shows_the_client_its_scopes_and_its_running_sessions(
+    served: Served, anna: Api
+) -> None:
     client = await served.client(name="The App")
-    anna = await signed_in(served)
     code = await served.code(anna)
     served.clock.wait(1)
     backend = served.api(BACKEND, **{"User-Agent": USER_AGENT})
@@ -47,10 +47,8 @@ async def test_a_grant_shows_the_client_its_scopes_and_its_running_sessions(serv
     }
 
 
-async def test_sessions_that_nobody_was_asked_about_are_shown_too(served: Served) -> None:
-    await with_phone(served)
+async def test_sessions_that_nobody_was_asked_about_are_shown_too(served: Served, anna: Api) -> None:
     client = await served.client("quiet", name="Asks nobody", autoApproveScopes=["user.read"])
-    anna = await signed_in(served)
     await anna.service("token", client, **exchange_of(await served.code(anna, "quiet")))
     (grant,) = await grants(anna)
     assert (grant["clientId"], grant["name"], grant["scopes"], grant["grantedAt"]) == (
@@ -77,9 +75,7 @@ async def test_nobody_sees_another_users_grants_nor_login_sessions_nor_what_has_
     assert grant["sessions"] == []
 
 
-async def test_grants_are_in_the_order_of_their_clients(served: Served) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_grants_are_in_the_order_of_their_clients(served: Served, anna: Api) -> None:
     for client_id, scopes in (("b", []), ("c", ["user.read"]), ("a", [])):
         client = await served.client(client_id, autoApproveScopes=scopes)
         await anna.service("token", client, **exchange_of(await served.code(anna, client_id)))
@@ -112,9 +108,7 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
     await bert.assert_all_alive()
 
 
-async def test_clients_that_are_not_there_or_built_in_cannot_be_withdrawn(served: Served) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_clients_that_are_not_there_or_built_in_cannot_be_withdrawn(anna: Api) -> None:
     for client_id in ("nothing", "console", "mobile", "%00", "%2e%2e"):
         refused(await anna.call("DELETE", f"/api/auth/grants/{client_id}"), 404, "A0404")
     succeeded(await anna.call("GET", "/api/auth/me"))

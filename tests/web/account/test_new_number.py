@@ -13,40 +13,23 @@ from tests.web.account.people import (
     everything_open,
     new_number,
     outbox,
-    signed_in,
     with_phone,
 )
 from tests.web.callers import forms_in
-from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Browser, Served
+from tests.web.envelopes import refused, succeeded
+from tests.web.served import Api, Browser, Served
 
 # --- the password
 
 
-async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no_code(served: Served) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no_code(
+    served: Served, anna: Api
+) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     refused(await anna.call("PUT", "/api/auth/phone", new_number(code, "wrong")), 422, "A1005")
     assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE
     assert succeeded(await anna.call("PUT", "/api/auth/phone", new_number(code))) is None
     assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == NEW_PHONE
-
-
-@pytest.mark.parametrize("password", [None, "", 12345678, "x" * 257, "\x00"])
-async def test_no_password_is_a_bad_field_and_no_wrong_entry(served: Served, password: object) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
-    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
-    before = served.records()
-    for _ in range(6):
-        failure = refused(await anna.call("PUT", "/api/auth/phone", new_number(code, password)), 400, "A0401")
-        assert fields_of(failure) == ["password"]
-    without = {"phone": NEW_PHONE, "code": code}
-    assert fields_of(refused(await anna.call("PUT", "/api/auth/phone", without), 400, "A0401")) == [
-        "password"
-    ]
-    assert served.records() == before
 
 
 @pytest.mark.parametrize("code", ["right", "000000"])
@@ -63,9 +46,7 @@ async def test_the_fifth_wrong_password_ends_everything_whatever_the_code(served
     assert await anna.living() == set()
 
 
-async def test_wrong_passwords_count_together_at_both_forms(served: Served) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_wrong_passwords_count_together_at_both_forms(anna: Api) -> None:
     change = {"oldPassword": "wrong", "newPassword": "another password"}
     for _ in range(2):
         refused(await anna.call("PUT", "/api/auth/password", change), 422, "A1005")
@@ -73,18 +54,16 @@ async def test_wrong_passwords_count_together_at_both_forms(served: Served) -> N
     refused(await anna.call("PUT", "/api/auth/phone", new_number("000000", "wrong")), 401, "A1001")
 
 
-async def test_a_wrong_code_with_the_right_password_costs_a_try_of_the_code_alone(served: Served) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_a_wrong_code_with_the_right_password_costs_a_try_of_the_code_alone(
+    served: Served, anna: Api
+) -> None:
     code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
     for _ in range(5):
         refused(await anna.call("PUT", "/api/auth/phone", new_number("wrong")), 422, "A1006")
     refused(await anna.call("PUT", "/api/auth/phone", new_number(code)), 422, "A1006")
 
 
-async def test_no_password_that_came_with_a_number_is_stored_or_told(served: Served) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_no_password_that_came_with_a_number_is_stored_or_told(served: Served, anna: Api) -> None:
     with capture_logs() as logs:
         code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
         await anna.call("PUT", "/api/auth/phone", new_number(code, "a guessed password"))

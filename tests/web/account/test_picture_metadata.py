@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from ostiary_web.picture_metadata import strip_metadata
 from ostiary_web.pictures import MOST_PARTS, PictureType, picture_in
-from tests.web.account.people import signed_in, with_phone
 from tests.web.account.pictures import jpeg, png, webp_lossless, webp_lossy
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Served
+from tests.web.served import Api, Served
 
 FOLDER = Path(__file__).parent / "photographs"
 PHOTOGRAPHS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
@@ -56,9 +55,9 @@ def test_the_photographs_tell_what_is_to_be_left_out() -> None:
 
 
 @EVERY
-async def test_an_uploaded_picture_is_kept_and_shown_without_a_word_of_it(served: Served, name: str) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_an_uploaded_picture_is_kept_and_shown_without_a_word_of_it(
+    served: Served, anna: Api, name: str
+) -> None:
     response = await anna.call("PUT", "/api/auth/avatar", files={"file": (name, PHOTOGRAPHS[name])})
     address = succeeded(response)["avatarUrl"]
     shown = (await served.api().get(address)).content
@@ -119,9 +118,7 @@ def test_what_is_cut_off_is_no_picture() -> None:
 
 
 @EVERY
-async def test_what_is_broken_is_refused_by_field(served: Served, name: str) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_what_is_broken_is_refused_by_field(anna: Api, name: str) -> None:
     content = stripped(name)
     for broken in (content[: len(content) // 2], content[:-1]):
         response = await anna.call("PUT", "/api/auth/avatar", files={"file": (name, broken)})

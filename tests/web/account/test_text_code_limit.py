@@ -32,10 +32,8 @@ async def asked_often(served: Served, api: Api, times: int = 20) -> None:
     assert len(outbox(served)) == times
 
 
-async def test_an_account_asks_for_twenty_codes_a_day_whatever_the_numbers(served: Served) -> None:
+async def test_an_account_asks_for_twenty_codes_a_day_whatever_the_numbers(served: Served, anna: Api) -> None:
     """READINGS 43."""
-    await with_phone(served)
-    anna = await signed_in(served)
     await asked_often(served, anna)
     served.clock.wait(60)
     response = await ask(anna, 20)
@@ -58,9 +56,7 @@ async def test_numbers_that_somebody_has_count_too_and_another_account_does_not(
     succeeded(await ask(bert, 0))
 
 
-async def test_who_asks_for_many_at_once_is_sent_no_more_than_in_a_row(served: Served) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_who_asks_for_many_at_once_is_sent_no_more_than_in_a_row(served: Served, anna: Api) -> None:
     async with trio.open_nursery() as nursery:
         for number in range(40):
             source = served.api(f"198.51.100.{number}")
@@ -69,9 +65,8 @@ async def test_who_asks_for_many_at_once_is_sent_no_more_than_in_a_row(served: S
     assert len(outbox(served)) == 20
 
 
-async def test_a_day_after_each_one_more_may_be_asked_for(served: Served) -> None:
-    await with_phone(served)
-    await asked_often(served, await signed_in(served))
+async def test_a_day_after_each_one_more_may_be_asked_for(served: Served, anna: Api) -> None:
+    await asked_often(served, anna)
     served.clock.wait(DAY_SECONDS - 19 * 60 - 1)
     refused(await ask(await signed_in(served), 20), 429, "A0429")
     served.clock.wait(1)
@@ -80,9 +75,7 @@ async def test_a_day_after_each_one_more_may_be_asked_for(served: Served) -> Non
     refused(await ask(anna, 22), 429, "A0429")
 
 
-async def test_neither_a_wrong_field_nor_a_new_password_counts(served: Served) -> None:
-    await with_phone(served)
-    anna = await signed_in(served)
+async def test_neither_a_wrong_field_nor_a_new_password_counts(served: Served, anna: Api) -> None:
     await asked_often(served, anna, 19)
     for _ in range(3):
         served.clock.wait(60)

@@ -8,7 +8,7 @@ import pytest
 
 from ostiary_web.app import create_app
 from ostiary_web.settings import Settings
-from tests.web.served import ADMIN_PASSWORD, BASE, Served
+from tests.web.served import ADMIN_PASSWORD, BASE, Api, Browser, Served
 
 pytestmark = pytest.mark.parametrize("door", ["guard", "lane"])
 
@@ -69,18 +69,15 @@ def fixed_paths() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
-async def test_another_spelling_of_an_address_is_not_there(served: Served, spelling: Spelling) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_another_spelling_of_an_address_is_not_there(browser: Browser, spelling: Spelling) -> None:
     bearer = {"Authorization": f"Bearer {browser.cookies['ostiary_access']}"}
     for method, path in fixed_paths():
         response = await asked(browser, method, spelling(path), headers=bearer)
         assert response.status_code == 404, (method, spelling(path), response.text[:200])
 
 
-async def test_the_one_spelling_is_there(served: Served) -> None:
+async def test_the_one_spelling_is_there(api: Api) -> None:
     """Or the test above would pass on a server that has nothing."""
-    api = await served.administrator()
     for method, path in fixed_paths():
         response = await api.call(method, path)
         assert response.status_code not in (404, 405), path

@@ -8,7 +8,7 @@ import pytest
 
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.third_party import third_party
-from tests.web.served import ADMIN_PASSWORD, BASE, Served
+from tests.web.served import ADMIN_PASSWORD, BASE, Browser, Served
 
 SHOP = "http://127.0.0.1:9000"
 FOREIGN = [
@@ -42,9 +42,7 @@ async def test_nobody_is_signed_in_by_a_form_of_another_site(served: Served, med
     assert not victim.cookies
 
 
-async def test_a_browser_is_not_refreshed_by_a_form_of_another_site(served: Served) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_a_browser_is_not_refreshed_by_a_form_of_another_site(browser: Browser) -> None:
     kept = dict(browser.cookies)
     for fields in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {}):
         assert (await browser.post("/api/auth/refresh", headers=fields)).status_code == 403

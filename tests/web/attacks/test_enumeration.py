@@ -12,7 +12,7 @@ import pytest
 from ostiary_core.events import Event
 from tests.web.account.people import ANNAS_PHONE, code_sent_to, with_phone
 from tests.web.doors import DOORS
-from tests.web.served import REDIRECT_URI, Registered, Served
+from tests.web.served import REDIRECT_URI, Api, Registered, Served
 
 DRAWN = re.compile(r"[0-9a-f]{32}|[A-Za-z0-9_-]{43}")
 
@@ -123,10 +123,9 @@ async def test_a_recovery_is_the_same_whether_the_number_is_known(served: Served
 @pytest.mark.parametrize("operation", ["token", "introspect", "revoke"])
 @pytest.mark.parametrize("method", ["basic", "fields"])
 async def test_a_client_that_fails_to_prove_itself_is_not_told_whether_it_is_there(
-    served: Served, operation: str, method: str
+    served: Served, api: Api, operation: str, method: str
 ) -> None:
     there = await served.client("there")
-    api = await served.administrator()
     for client_id in ("disabled", "deleted"):
         await served.client(client_id)
     await api.call("PUT", "/api/oauth/clients/disabled/enabled", {"enabled": False})

@@ -69,12 +69,12 @@ async def test_signing_in_again_in_the_same_browser_ends_the_session_before(serv
 
 
 @pytest.mark.parametrize("way", ["switched", "signed out and in"])
-async def test_what_was_shown_to_one_person_is_not_sent_by_the_next(served: Served, way: str) -> None:
+async def test_what_was_shown_to_one_person_is_not_sent_by_the_next(
+    served: Served, browser: Browser, way: str
+) -> None:
     """Two tabs: the consent page names who would be signed in, and it is nobody else who then is."""
     await served.client()
     await served.user("anna")
-    browser = served.browser()
-    await browser.sign_in()
     asks_admin = await browser.get(sso())
     changes_password = await browser.get("/password")
     if way == "switched":

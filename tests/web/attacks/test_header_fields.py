@@ -66,10 +66,10 @@ async def test_no_parameter_of_a_page_becomes_a_field(served: Served, broken: st
 
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
-async def test_a_state_comes_back_whole_and_as_one_parameter(served: Served, broken: str) -> None:
+async def test_a_state_comes_back_whole_and_as_one_parameter(
+    served: Served, browser: Browser, broken: str
+) -> None:
     await served.client()
-    browser = served.browser()
-    await browser.sign_in()
     state = f"a{broken}{PLANTED}&code=stolen#x"
     page = await browser.get(sso(state=state))
     for decision in ("deny", "approve"):
@@ -83,10 +83,8 @@ async def test_a_state_comes_back_whole_and_as_one_parameter(served: Served, bro
 
 
 @pytest.mark.parametrize("broken", ["\n", "\r\n", "\x00", "é"], ids=["LF", "CR LF", "NUL", "not ASCII"])
-async def test_no_field_of_a_request_becomes_one_of_the_answer(served: Served, broken: str) -> None:
+async def test_no_field_of_a_request_becomes_one_of_the_answer(browser: Browser, broken: str) -> None:
     """As an application server would hand it on that lets such bytes through."""
-    browser = served.browser()
-    await browser.sign_in()
     value = f"x{broken}{PLANTED}".encode("latin-1")
     for name in ("Accept-Language", "X-Timezone", "User-Agent", "Origin", "X-Request-Id", "X-Form-Token"):
         for path in ("/", "/account", "/api/auth/me", "/api/nothing", "/api/oauth/clients/export"):
@@ -115,11 +113,9 @@ async def answers_to(browser: Browser, host: str) -> list[httpx.Response]:
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_a_host_that_was_made_up_is_in_no_answer(served: Served) -> None:
+async def test_a_host_that_was_made_up_is_in_no_answer(served: Served, browser: Browser) -> None:
     """Without PUBLIC_URL nobody has said what this server is called: so it calls itself nothing."""
     await served.client()
-    browser = served.browser()
-    await browser.sign_in()
     kept = dict(browser.cookies)
     for visitor in (browser, served.browser()):
         for response in await answers_to(visitor, EVIL):

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import ADMIN_PASSWORD, BASE, Browser, Served, exchange_of, serving, sso
+from tests.web.served import ADMIN_PASSWORD, BASE, Api, Browser, Served, exchange_of, serving, sso
 
 MARK: Final = "mark7341"
 HOSTILE: Final = f"{MARK}'\"><x-{MARK} on{MARK}=1 style=x></title></textarea></pre><!--{{{{7*7}}}}%s&lt;"
@@ -162,10 +162,8 @@ async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
         harmless(await stranger.submit(await stranger.get(path), values, to=path), shows=True)
 
 
-async def test_the_longest_name_is_shown_whole_and_breaks_no_page(served: Served) -> None:
+async def test_the_longest_name_is_shown_whole_and_breaks_no_page(served: Served, browser: Browser) -> None:
     await served.client("app", name=LONGEST)
-    browser = served.browser()
-    await browser.sign_in()
     for path in (sso(), "/admin/clients", "/admin/clients/app"):
         page = await browser.get(path)
         harmless(page, shows=True)
@@ -177,9 +175,8 @@ async def test_the_longest_name_is_shown_whole_and_breaks_no_page(served: Served
     ["\u202egnp.exe", "a\u2066b", "\u200bApp", "a\x00b", "a\r\nb", "\ufeffApp", "\x1b[2J", "x" * 101],
     ids=["override", "isolate", "zero width", "NUL", "line break", "BOM", "escape", "too long"],
 )
-async def test_nothing_is_called_what_nobody_can_read_aloud(served: Served, name: str) -> None:
+async def test_nothing_is_called_what_nobody_can_read_aloud(served: Served, api: Api, name: str) -> None:
     """A name that turns round what stands after it, or hides something, would lie on the consent page."""
-    api = await served.administrator()
     before = served.records()
     client = {"clientId": "other", "name": name, "grantTypes": ["client_credentials"], "redirectUris": []}
     bodies: dict[str, dict[str, object]] = {
@@ -194,9 +191,7 @@ async def test_nothing_is_called_what_nobody_can_read_aloud(served: Served, name
     assert served.records() == before
 
 
-async def test_a_json_answer_is_never_taken_for_a_page(served: Served) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_a_json_answer_is_never_taken_for_a_page(browser: Browser) -> None:
     for path in ("/api/auth/me", "/api/oauth/clients", "/api/nothing/<script>", "/files/x.html"):
         answer = await browser.get(httpx.URL(BASE).join(path))
         assert answer.headers["content-type"] == "application/json; charset=utf-8"

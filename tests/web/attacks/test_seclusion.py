@@ -9,7 +9,7 @@ from ostiary_web.app import create_app
 from ostiary_web.settings import Settings
 from tests.web.account.pictures import png
 from tests.web.envelopes import succeeded
-from tests.web.served import Served
+from tests.web.served import Api, Browser, Served
 
 SERVER_TO_SERVER = {
     *("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"),
@@ -36,9 +36,7 @@ def secluded(response: httpx.Response) -> None:
     assert not any(name.startswith("access-control") for name in response.headers), asked
 
 
-async def test_every_answer_is_secluded(served: Served) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_every_answer_is_secluded(served: Served, browser: Browser) -> None:
     kept = dict(browser.cookies)
     statuses = set()
     for visitor in (browser, served.browser(), served.api()):
@@ -54,8 +52,7 @@ async def test_every_answer_is_secluded(served: Served) -> None:
     assert statuses >= {200, 303, 401, 403, 404, 405, 415}
 
 
-async def test_a_picture_may_be_shown_elsewhere_and_do_nothing_there(served: Served) -> None:
-    api = await served.administrator()
+async def test_a_picture_may_be_shown_elsewhere_and_do_nothing_there(served: Served, api: Api) -> None:
     files = {"file": ("me", png(), "image/png")}
     address = succeeded(await api.call("PUT", "/api/auth/avatar", files=files))["avatarUrl"]
     shown = await served.browser().get(address)
@@ -65,9 +62,7 @@ async def test_a_picture_may_be_shown_elsewhere_and_do_nothing_there(served: Ser
     assert shown.headers["cross-origin-resource-policy"] == "cross-origin"
 
 
-async def test_nothing_of_who_is_signed_in_is_kept_by_a_cache(served: Served) -> None:
-    browser = served.browser()
-    await browser.sign_in()
+async def test_nothing_of_who_is_signed_in_is_kept_by_a_cache(browser: Browser) -> None:
     kept = dict(browser.cookies)
     for method, path in addresses():
         if path in SERVER_TO_SERVER or path.startswith("/static/"):

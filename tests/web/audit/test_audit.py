@@ -103,31 +103,28 @@ async def test_events_are_narrowed_by_client_user_session_kind_and_time(served: 
     assert [event["kind"] for event in succeeded(both)["items"]] == ["pair-rotated", "code-used"]
 
 
-async def test_the_latest_come_first_and_pages_follow_one_another(served: Served) -> None:
+async def test_the_latest_come_first_and_pages_follow_one_another(served: Served, api: Api) -> None:
     await served.client()
-    root = await served.administrator()
-    every = (await events(root))[::-1]
+    every = (await events(api))[::-1]
 
-    first = succeeded(await root.call("GET", EVENTS, params={"pageSize": "2"}))
-    second = succeeded(await root.call("GET", EVENTS, params={"pageSize": "2", "page": "2"}))
+    first = succeeded(await api.call("GET", EVENTS, params={"pageSize": "2"}))
+    second = succeeded(await api.call("GET", EVENTS, params={"pageSize": "2", "page": "2"}))
 
     assert first["items"] + second["items"] == every[:4]
     assert first["total"] == second["total"] == len(every)
 
 
-async def test_every_bad_parameter_is_named(served: Served) -> None:
-    root = await served.administrator()
+async def test_every_bad_parameter_is_named(api: Api) -> None:
     query = {"kind": "refused", "sort": "kind", "atFrom": "yesterday", "q": "x", "page": "0"}
 
-    failure = refused(await root.call("GET", EVENTS, params=query), 400, "A0401")
+    failure = refused(await api.call("GET", EVENTS, params=query), 400, "A0401")
 
     assert sorted(fields_of(failure)) == sorted(query)
 
 
 @pytest.mark.parametrize("kind", FactKind)
-async def test_a_kind_can_be_asked_for_if_it_is_kept(served: Served, kind: FactKind) -> None:
-    root = await served.administrator()
-    response = await root.call("GET", EVENTS, params={"kind": kind.value})
+async def test_a_kind_can_be_asked_for_if_it_is_kept(api: Api, kind: FactKind) -> None:
+    response = await api.call("GET", EVENTS, params={"kind": kind.value})
     assert response.status_code == (400 if kind in NOT_KEPT else 200)
 
 
@@ -159,10 +156,10 @@ async def test_a_replay_is_explained_with_both_times_and_both_user_agents(served
     replayed_at = served.clock.now()
     assert (await refresh(served, app, tokens, "thief/9"))["error"] == "invalid_grant"
     served.clock.wait(3_600)
-    root = await served.administrator()
-    session_id = await session_of(root)
+    api = await served.administrator()
+    session_id = await session_of(api)
 
-    life = succeeded(await root.call("GET", explain(session_id)))
+    life = succeeded(await api.call("GET", explain(session_id)))
 
     assert {
         name: life[name] for name in life if name not in ("steps", "text", "nearMisses", "expiresAt")
@@ -200,20 +197,19 @@ async def test_a_replay_is_explained_with_both_times_and_both_user_agents(served
         "longestDelayMs": 5_000,
         "text": life["nearMisses"]["text"],
     }
-    [event] = await events(root, kind="session-ended")
+    [event] = await events(api, kind="session-ended")
     assert ended["traceId"] == event["traceId"]
 
 
 async def test_the_words_are_in_the_language_that_is_asked_for_and_nothing_else_differs(
-    served: Served,
+    served: Served, api: Api
 ) -> None:
     app = await served.client()
     await served.tokens(app)
-    root = await served.administrator()
-    path = explain(await session_of(root))
+    path = explain(await session_of(api))
 
-    english = succeeded(await root.call("GET", path, headers={"Accept-Language": "en"}))
-    chinese = succeeded(await root.call("GET", path, headers={"Accept-Language": "zh-CN"}))
+    english = succeeded(await api.call("GET", path, headers={"Accept-Language": "en"}))
+    chinese = succeeded(await api.call("GET", path, headers={"Accept-Language": "zh-CN"}))
 
     assert english["text"].startswith("It is running until")
     assert chinese["text"].startswith("会话有效")
@@ -240,22 +236,20 @@ async def test_a_session_of_client_credentials_is_explained_to_a_super_administr
 
 
 @pytest.mark.parametrize("session_id", ["unknown", "%00", "%ff", "é"])
-async def test_a_session_that_never_was_is_404(served: Served, session_id: str) -> None:
-    root = await served.administrator()
-    refused(await root.call("GET", explain(session_id)), 404, "A0404")
+async def test_a_session_that_never_was_is_404(api: Api, session_id: str) -> None:
+    refused(await api.call("GET", explain(session_id)), 404, "A0404")
 
 
-async def test_nothing_under_audit_shows_a_token_or_a_secret(served: Served) -> None:
+async def test_nothing_under_audit_shows_a_token_or_a_secret(served: Served, api: Api) -> None:
     app = await served.client()
     tokens = await served.tokens(app)
     rotated = await refresh(served, app, tokens, "app/1")
-    root = await served.administrator()
-    session_id = await session_of(root)
+    session_id = await session_of(api)
 
-    told = (await root.call("GET", explain(session_id))).text
-    told += (await root.call("GET", EVENTS, params={"pageSize": "200"})).text
+    told = (await api.call("GET", explain(session_id))).text
+    told += (await api.call("GET", EVENTS, params={"pageSize": "200"})).text
 
-    secrets = [app.secret, root.token]
+    secrets = [app.secret, api.token]
     for pair in (tokens, rotated):
         secrets += [pair["access_token"], pair["refresh_token"]]
     for secret in secrets:

@@ -33,14 +33,15 @@ async def machine_token(served: Served, client: Registered) -> str:
     return token
 
 
-async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_when(served: Served) -> None:
+async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_when(
+    served: Served, api: Api
+) -> None:
     app = await served.client()
     await served.user("anna")
-    root = await served.administrator()
     served.clock.wait(10)
     await served.tokens(app, "anna", "anna's password")
 
-    by_kind = {item["kind"]: item for item in await listed(root, username="anna")}
+    by_kind = {item["kind"]: item for item in await listed(api, username="anna")}
 
     assert set(by_kind) == {"login", "oauth"}
     oauth = by_kind["oauth"]
@@ -75,30 +76,28 @@ async def test_only_running_sessions_are_listed(served: Served) -> None:
     assert await listed(root, kind="oauth") == []
 
 
-async def test_filters_ranges_sorts_and_pages(served: Served) -> None:
+async def test_filters_ranges_sorts_and_pages(served: Served, api: Api) -> None:
     app = await served.client()
-    root = await served.administrator()
     for _ in range(3):
         served.clock.wait(10)
         await served.tokens(app)
 
-    every = await listed(root, kind="oauth")
+    every = await listed(api, kind="oauth")
     assert [item["signedInAt"] for item in every] == sorted(
         (item["signedInAt"] for item in every), reverse=True
     )
-    assert await listed(root, kind="oauth", sort="signedInAt") == every[::-1]
-    assert await listed(root, kind="oauth", signedInAtFrom=every[1]["signedInAt"]) == every[:2]
-    assert await listed(root, kind="oauth", signedInAtTo=every[1]["signedInAt"]) == every[1:]
-    assert await listed(root, clientId="app", q="ADM") == every
-    page = succeeded(await root.call("GET", PATH, params={"kind": "oauth", "pageSize": "2", "page": "2"}))
+    assert await listed(api, kind="oauth", sort="signedInAt") == every[::-1]
+    assert await listed(api, kind="oauth", signedInAtFrom=every[1]["signedInAt"]) == every[:2]
+    assert await listed(api, kind="oauth", signedInAtTo=every[1]["signedInAt"]) == every[1:]
+    assert await listed(api, clientId="app", q="ADM") == every
+    page = succeeded(await api.call("GET", PATH, params={"kind": "oauth", "pageSize": "2", "page": "2"}))
     assert page == {"items": every[2:], "total": 3}
 
 
-async def test_every_bad_parameter_is_named(served: Served) -> None:
-    root = await served.administrator()
+async def test_every_bad_parameter_is_named(api: Api) -> None:
     query = {"kind": "robot", "pageSize": "201", "sort": "ip", "colour": "red", "expiresAtFrom": "then"}
 
-    failure = refused(await root.call("GET", PATH, params=query), 400, "A0401")
+    failure = refused(await api.call("GET", PATH, params=query), 400, "A0401")
 
     assert sorted(fields_of(failure)) == sorted(query)
 
@@ -133,29 +132,28 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
 
 
 @pytest.mark.parametrize("session_id", ["unknown", "%00", "é", "a" * 2_000])
-async def test_a_session_that_is_not_there_is_404(served: Served, session_id: str) -> None:
-    root = await served.administrator()
-
-    refused(await root.call("DELETE", f"{PATH}/{session_id}"), 404, "A0404")
+async def test_a_session_that_is_not_there_is_404(api: Api, session_id: str) -> None:
+    refused(await api.call("DELETE", f"{PATH}/{session_id}"), 404, "A0404")
 
 
 # --- client credentials
 
 
 @row("Session (grant)", "client-credentials session force-terminable only by a super administrator")
-async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(served: Served) -> None:
+async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
+    served: Served, api: Api
+) -> None:
     app = await served.client()
     token = await machine_token(served, app)
-    root = await served.administrator()
     watcher = await holder_of(served, *(each for each in Permission))
-    [session] = await listed(root, kind="oauth")
+    [session] = await listed(api, kind="oauth")
     assert (session["username"], session["name"], session["clientId"]) == (None, None, "app")
 
     assert await listed(watcher, kind="oauth") == []
     refused(await watcher.call("DELETE", f"{PATH}/{session['id']}"), 404, "A0404")
     assert await is_active(served, app, token)
 
-    succeeded(await root.call("DELETE", f"{PATH}/{session['id']}"))
+    succeeded(await api.call("DELETE", f"{PATH}/{session['id']}"))
     assert not await is_active(served, app, token)
 
 
@@ -204,9 +202,8 @@ async def test_the_number_leads_to_the_list_for_whoever_may_open_it(served: Serv
 # --- permissions
 
 
-async def test_looking_and_ending_are_two_permissions(served: Served) -> None:
-    root = await served.administrator()
-    [session, *_] = await listed(root)
+async def test_looking_and_ending_are_two_permissions(served: Served, api: Api) -> None:
+    [session, *_] = await listed(api)
     looks = await holder_of(served, Permission.ONLINE_LIST, username="looks")
     ends = await holder_of(served, Permission.ONLINE_KILL, username="ends")
     neither = await holder_of(served, Permission.AUDIT_READ, username="neither")

@@ -9,7 +9,7 @@ from ostiary_core.events import RecordLapsed
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Key, Table
 from tests.web.holders import holder_of
-from tests.web.served import Registered, Served
+from tests.web.served import Browser, Registered, Served
 
 
 async def refresh(served: Served, client: Registered, token: str, agent: str = "app/1") -> str:
@@ -78,12 +78,10 @@ async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: b
     assert len(set(lives)) == (2 if sees_machines else 1)
 
 
-async def test_people_are_named_and_found_by_their_names(served: Served) -> None:
+async def test_people_are_named_and_found_by_their_names(served: Served, browser: Browser) -> None:
     anna, ann = await served.user("anna"), await served.user("ann")
     await served.user("bob")
     await served.client()
-    browser = served.browser()
-    await browser.sign_in()
 
     async def named(label: str, **asked: str) -> list[tuple[str, str]]:
         page = await browser.get("/admin/audit", params=asked)
@@ -104,13 +102,13 @@ async def test_people_are_named_and_found_by_their_names(served: Served) -> None
     assert (await browser.get("/admin/audit?userId=a%00b")).status_code == 400
 
 
-async def test_a_session_whose_record_was_erased_is_told_by_its_entries(served: Served) -> None:
+async def test_a_session_whose_record_was_erased_is_told_by_its_entries(
+    served: Served, browser: Browser
+) -> None:
     app = await served.client()
     await served.user("anna")
     tokens = await served.tokens(app, "anna", "anna's password")
     await served.api().service("revoke", app, token=tokens["access_token"])
-    browser = served.browser()
-    await browser.sign_in()
     listed = await browser.get("/admin/audit?kind=session-ended")
     (life,) = set(re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)"', listed.text))
     assert (await browser.get(life)).status_code == 200

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.web.envelopes import succeeded
-from tests.web.served import Served, forms_in
+from tests.web.served import Browser, Served, forms_in
 
 
 def form_of(page: httpx.Response, action: str) -> dict[str, str]:
@@ -38,10 +38,10 @@ async def test_what_an_empty_lifetime_means(served: Served, language: str, new: 
 
 
 @pytest.mark.parametrize("path", ["/admin/clients/new", "/admin/clients/app/edit"])
-async def test_a_lifetime_that_cannot_be_is_shown_as_it_was_entered(served: Served, path: str) -> None:
+async def test_a_lifetime_that_cannot_be_is_shown_as_it_was_entered(
+    served: Served, browser: Browser, path: str
+) -> None:
     await served.client()
-    browser = served.browser()
-    await browser.sign_in()
     page = await browser.get(path)
     for entered in ("0", "299", "soon"):
         wrong = await browser.submit(page, {"accessTokenTtl": entered, "refreshTokenTtl": ""}, to=path)

@@ -44,12 +44,10 @@ async def test_another_language_after_a_wrong_password(served: Served) -> None:
     assert (await browser.submit(again, values, to="/login")).headers["location"] == sso()
 
 
-async def test_another_language_while_another_account_signs_in(served: Served) -> None:
+async def test_another_language_while_another_account_signs_in(served: Served, browser: Browser) -> None:
     """The switch must not lead on as whoever is signed in still."""
     await served.client()
     await with_phone(served)
-    browser = served.browser()
-    await browser.sign_in()
     page = await browser.get(link(await browser.get(sso()), "/login?"))
     wrong = await browser.submit(page, {"username": "anna", "password": "wrong"}, to="/login")
     again = await in_another_language(browser, wrong)
@@ -71,10 +69,10 @@ async def test_another_language_on_the_way_through_the_first_password(served: Se
     assert changed.headers["location"] == sso()
 
 
-async def test_another_language_after_an_answer_that_could_not_be_taken(served: Served) -> None:
+async def test_another_language_after_an_answer_that_could_not_be_taken(
+    served: Served, browser: Browser
+) -> None:
     await served.client()
-    browser = served.browser()
-    await browser.sign_in()
     consent = await browser.get(sso())
     odd = await browser.submit(consent, {"decision": "perhaps"}, to="/sso")
     assert odd.status_code == 400
@@ -92,11 +90,9 @@ async def test_another_language_after_an_answer_that_could_not_be_taken(served: 
     ],
 )
 async def test_another_language_on_a_form_with_faults(
-    served: Served, path: str, values: dict[str, str]
+    served: Served, browser: Browser, path: str, values: dict[str, str]
 ) -> None:
     await served.client()
-    browser = served.browser()
-    await browser.sign_in()
     page = await browser.get("/account" if path == "/account/language" else path)
     faulty = await browser.submit(page, values, to=path)
     assert faulty.status_code in (400, 422)

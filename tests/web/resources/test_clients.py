@@ -1,21 +1,55 @@
 """What is a client's own beside the convention: built-in ones, secrets, sessions, when it was last used."""
 
-from typing import Any
-
 import pytest
+import trio
 
 from ostiary_core.model.records import Client, Table
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Served
+from tests.web.served import REDIRECT_URI, Api, Registered, Served
 
 CLIENTS = "/api/oauth/clients"
+APP: dict[str, object] = {
+    "clientId": "app",
+    "name": "The App",
+    "redirectUris": [REDIRECT_URI],
+    "grantTypes": ["authorization_code", "refresh_token", "client_credentials"],
+    "scopes": ["user.read"],
+    "autoApproveScopes": [],
+}
+
+
+@row("Summary", "POST /api/oauth/clients")
+@row("Client registration", "HTTP 201 and the envelope")
+@row("General envelope and status codes", "200, 201")
+async def test_a_client_is_registered_and_its_secret_shown_this_once(api: Api) -> None:
+    data = succeeded(await api.call("POST", CLIENTS, APP), status=201)
+    secret = data.pop("secret")
+    assert len(secret) == 43
+    assert secret.isalnum()
+    assert data == {
+        **APP,
+        "id": "app",
+        "accessTokenTtl": 1800,
+        "refreshTokenTtl": 604800,
+        "enabled": True,
+        "builtIn": False,
+        "createdAt": "2027-01-15T08:00:00.123Z",
+        "updatedAt": "2027-01-15T08:00:00.123Z",
+        "lastUsedAt": None,
+        "secretLastUsedAt": None,
+        "oldSecretLastUsedAt": None,
+        "oldSecretUntil": None,
+        "wrongSecrets": 0,
+        "wrongSecretLastAt": None,
+    }
+    issued = await api.service("token", Registered("app", secret), grant_type="client_credentials")
+    assert issued.status_code == 200
 
 
 @row("Other OAuth-related codes", "B4010")
 @pytest.mark.parametrize("client_id", ["console", "mobile"])
-async def test_the_built_in_clients_are_protected(served: Served, client_id: str) -> None:
-    api = await served.administrator()
+async def test_the_built_in_clients_are_protected(served: Served, api: Api, client_id: str) -> None:
     before = served.records()
     one = f"{CLIENTS}/{client_id}"
     for method, path, body in (
@@ -37,9 +71,8 @@ async def test_the_built_in_clients_are_protected(served: Served, client_id: str
     assert [item["clientId"] for item in built_in] == ["console", "mobile"]
 
 
-async def test_a_batch_with_a_built_in_client_deletes_nothing(served: Served) -> None:
+async def test_a_batch_with_a_built_in_client_deletes_nothing(served: Served, api: Api) -> None:
     await served.client()
-    api = await served.administrator()
     before = served.records()
     batch = {"ids": ["app", "mobile"]}
     failure = refused(await api.call("POST", f"{CLIENTS}/batch-delete", batch), 422, "B4010")
@@ -47,9 +80,8 @@ async def test_a_batch_with_a_built_in_client_deletes_nothing(served: Served) ->
     assert served.records() == before
 
 
-async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Served) -> None:
+async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Served, api: Api) -> None:
     client = await served.client()
-    api = await served.administrator()
     drawn = [client.secret, succeeded(await api.call("POST", f"{CLIENTS}/app/secret"))["secret"]]
     assert all(len(secret) >= 43 and secret.isalnum() for secret in drawn)
     succeeded(await api.call("PUT", f"{CLIENTS}/app", {"name": "Other"}))
@@ -64,35 +96,8 @@ async def test_the_secret_is_shown_where_it_is_drawn_and_nowhere_else(served: Se
     assert stored.secret_digest.hex() not in (await api.call("GET", CLIENTS)).text
 
 
-@pytest.mark.parametrize(
-    "body, bad",
-    [
-        ({}, ["enabled"]),
-        ({"enabled": None}, ["enabled"]),
-        ({"enabled": "true"}, ["enabled"]),
-        ({"enabled": 1}, ["enabled"]),
-        ({"enabled": True, "name": "x"}, ["name"]),
-    ],
-)
-@pytest.mark.parametrize("path", [f"{CLIENTS}/app/enabled", "/api/iam/users/somebody/enabled"])
-async def test_enabled_is_true_or_false(served: Served, path: str, body: Any, bad: list[str]) -> None:
-    await served.client()
-    api = await served.administrator()
-    assert fields_of(refused(await api.call("PUT", path, body), 400, "A0401")) == bad
-
-
-async def test_enabled_is_changed_by_its_own_action_only(served: Served) -> None:
-    await served.client()
-    api = await served.administrator()
-    failure = refused(await api.call("PUT", f"{CLIENTS}/app", {"enabled": False}), 400, "A0401")
-    assert fields_of(failure) == ["enabled"]
-    failure = refused(await api.call("PUT", f"{CLIENTS}/app", {"clientId": "other"}), 400, "A0401")
-    assert fields_of(failure) == ["clientId"]
-
-
-async def test_a_client_was_last_used_when_it_was_last_given_tokens(served: Served) -> None:
+async def test_a_client_was_last_used_when_it_was_last_given_tokens(served: Served, api: Api) -> None:
     client = await served.client()
-    api = await served.administrator()
     assert succeeded(await api.call("GET", f"{CLIENTS}/app"))["lastUsedAt"] is None
     served.clock.wait(60)
     await api.service("token", client, grant_type="client_credentials")
@@ -103,12 +108,11 @@ async def test_a_client_was_last_used_when_it_was_last_given_tokens(served: Serv
     assert items == [shown]
 
 
-async def test_the_sessions_of_a_client_are_those_that_run(served: Served) -> None:
+async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: Api) -> None:
     client, other = await served.client(), await served.client("other")
     await served.user("anna")
     issued = await served.tokens(client, "anna", "anna's password")
     await served.tokens(other, "anna", "anna's password")
-    api = await served.administrator()
     [session] = succeeded(await api.call("GET", f"{CLIENTS}/app/sessions"))["items"]
     assert (session["clientId"], session["username"], session["kind"]) == ("app", "anna", "oauth")
     page = succeeded(
@@ -125,12 +129,48 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served) -> No
     assert fields_of(failure) == ["pageSize"]
 
 
-async def test_a_deleted_client_is_gone_from_everywhere(served: Served) -> None:
+async def test_a_deleted_client_is_gone_from_everywhere(served: Served, api: Api) -> None:
     await served.client()
-    api = await served.administrator()
     succeeded(await api.call("DELETE", f"{CLIENTS}/app"))
     for path in ("/app", "/app/sessions"):
         refused(await api.call("GET", CLIENTS + path), 404, "A0404")
     refused(await api.call("PUT", f"{CLIENTS}/app/enabled", {"enabled": True}), 404, "A0404")
     refused(await api.call("POST", f"{CLIENTS}/app/secret"), 404, "A0404")
     assert "app" not in (await api.call("GET", f"{CLIENTS}/options")).text
+
+
+# --- duplicate submission (READINGS 31)
+
+
+@row("General envelope and status codes", "429")
+async def test_the_same_create_request_within_a_second_is_a_duplicate(served: Served, api: Api) -> None:
+    succeeded(await api.call("POST", CLIENTS, APP), status=201)
+    served.clock.wait(0.999)
+    before = served.records()
+    failure = refused(await api.call("POST", CLIENTS, APP), 429, "A0429")
+    assert failure["msg"] == "The same request was just made."
+    reordered = dict(reversed(APP.items()))
+    refused(await api.call("POST", CLIENTS, reordered), 429, "A0429")
+    assert served.records() == before
+    served.clock.wait(0.001)
+    refused(await api.call("POST", CLIENTS, APP), 409, "A0409")
+
+
+async def test_a_clock_that_is_set_back_makes_no_duplicate(served: Served, api: Api) -> None:
+    """READINGS 42."""
+    succeeded(await api.call("POST", CLIENTS, APP), status=201)
+    served.clock.set_back(3_600)
+    served.clock.wait(1)
+    refused(await api.call("POST", CLIENTS, APP), 409, "A0409")
+
+
+async def test_of_two_at_the_same_moment_one_is_a_duplicate(api: Api) -> None:
+    statuses = []
+
+    async def register() -> None:
+        statuses.append((await api.call("POST", CLIENTS, APP)).status_code)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(register)
+        nursery.start_soon(register)
+    assert sorted(statuses) == [201, 429]

@@ -102,8 +102,7 @@ async def keys(api: Api, kind: Kind, **query: Any) -> list[str]:
 
 @every_resource
 @row("General envelope and status codes", "200, 201")
-async def test_a_record_is_made_shown_changed_and_deleted(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_a_record_is_made_shown_changed_and_deleted(served: Served, api: Api, kind: Kind) -> None:
     made = await kind.made(api, "one")
     assert set(made) - {"secret"} == kind.record
     shown = succeeded(await api.call("GET", f"{kind.path}/{made['id']}"))
@@ -126,9 +125,8 @@ async def test_a_record_is_made_shown_changed_and_deleted(served: Served, kind: 
 
 @every_resource
 @pytest.mark.parametrize("sent", ["nothing", "all of it"])
-async def test_what_stands_already_is_no_change(served: Served, kind: Kind, sent: str) -> None:
+async def test_what_stands_already_is_no_change(served: Served, api: Api, kind: Kind, sent: str) -> None:
     """A record may be sent back as it was shown."""
-    api = await served.administrator()
     made = await kind.made(api, "one")
     shown = succeeded(await api.call("GET", f"{kind.path}/{made['id']}"))
     before, told = served.records(), served.audit()
@@ -140,8 +138,9 @@ async def test_what_stands_already_is_no_change(served: Served, kind: Kind, sent
 
 @every_resource
 @row("General envelope and status codes", "409")
-async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
+    served: Served, api: Api, kind: Kind
+) -> None:
     await kind.made(api, "one")
     served.clock.wait(2)
     before = served.records()
@@ -152,9 +151,8 @@ async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(served: S
 
 @every_resource
 @row("General envelope and status codes", "429")
-async def test_a_create_request_sent_twice_makes_one_record(served: Served, kind: Kind) -> None:
+async def test_a_create_request_sent_twice_makes_one_record(served: Served, api: Api, kind: Kind) -> None:
     """READINGS 31: within a second, the same caller, the same path, the same body."""
-    api = await served.administrator()
     await kind.made(api, "one")
     refused(await api.call("POST", kind.path, kind.new("one")), 429, "A0429")
     await kind.made(api, "two")
@@ -165,16 +163,14 @@ async def test_a_create_request_sent_twice_makes_one_record(served: Served, kind
 
 
 @every_resource
-async def test_a_create_request_that_failed_may_be_sent_again_at_once(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_a_create_request_that_failed_may_be_sent_again_at_once(api: Api, kind: Kind) -> None:
     for _ in range(2):
         refused(await api.call("POST", kind.path, {**kind.new("one"), "name": ""}), 400, "A0401")
 
 
 @every_resource
 @row("General envelope and status codes", "400")
-async def test_every_bad_field_is_named_at_once(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_every_bad_field_is_named_at_once(api: Api, kind: Kind) -> None:
     body = {**kind.new("one"), kind.key: "", "name": 7, "strange": None}
     failure = refused(await api.call("POST", kind.path, body), 400, "A0401")
     assert sorted(fields_of(failure)) == sorted([kind.key, "name", "strange"])
@@ -183,18 +179,16 @@ async def test_every_bad_field_is_named_at_once(served: Served, kind: Kind) -> N
 @every_resource
 @pytest.mark.parametrize("language, word", [("zh-CN", "必填"), ("en", "is required")])
 async def test_faults_are_told_in_the_language_of_the_request(
-    served: Served, kind: Kind, language: str, word: str
+    api: Api, kind: Kind, language: str, word: str
 ) -> None:
-    api = await served.administrator()
     response = await api.call("POST", kind.path, {}, headers={"Accept-Language": language})
     errors = {error["path"]: error["msg"] for error in refused(response, 400, "A0401")["errors"]}
     assert errors[kind.key] == word
 
 
 @every_resource
-async def test_only_json_is_taken(served: Served, kind: Kind) -> None:
+async def test_only_json_is_taken(served: Served, api: Api, kind: Kind) -> None:
     """READINGS 29."""
-    api = await served.administrator()
     made = await kind.made(api, "one")
     before = served.records()
     one = f"{kind.path}/{made['id']}"
@@ -227,8 +221,7 @@ async def test_only_json_is_taken(served: Served, kind: Kind) -> None:
 @every_resource
 @pytest.mark.parametrize("record_id", ["nobody", "%00", "%F0%9F%9A%AA", "a" * 3000, "..%2f", "%ff"])
 @row("General envelope and status codes", "404")
-async def test_what_is_not_there_is_404(served: Served, kind: Kind, record_id: str) -> None:
-    api = await served.administrator()
+async def test_what_is_not_there_is_404(api: Api, kind: Kind, record_id: str) -> None:
     for method in ("GET", "DELETE"):
         refused(await api.call(method, f"{kind.path}/{record_id}"), 404, "A0404")
     refused(await api.call("PUT", f"{kind.path}/{record_id}", kind.change), 404, "A0404")
@@ -238,8 +231,7 @@ async def test_what_is_not_there_is_404(served: Served, kind: Kind, record_id: s
 
 
 @every_resource
-async def test_several_are_deleted_as_one(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_several_are_deleted_as_one(api: Api, kind: Kind) -> None:
     ids = [(await kind.made(api, name))["id"] for name in ("one", "two", "three")]
     assert succeeded(await api.call("POST", f"{kind.path}/batch-delete", {"ids": ids[:2]})) == {"deleted": 2}
     found = await keys(api, kind)
@@ -248,8 +240,7 @@ async def test_several_are_deleted_as_one(served: Served, kind: Kind) -> None:
 
 
 @every_resource
-async def test_one_that_cannot_be_deleted_keeps_them_all(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_one_that_cannot_be_deleted_keeps_them_all(served: Served, api: Api, kind: Kind) -> None:
     ids = [(await kind.made(api, name))["id"] for name in ("one", "two")]
     before = served.records()
     failure = refused(
@@ -277,8 +268,7 @@ async def test_one_that_cannot_be_deleted_keeps_them_all(served: Served, kind: K
     ],
     ids=["missing", "empty", "text", "numbers", "null", "twice", "too many", "unknown"],
 )
-async def test_what_a_batch_must_be(served: Served, kind: Kind, body: Body, bad: list[str]) -> None:
-    api = await served.administrator()
+async def test_what_a_batch_must_be(api: Api, kind: Kind, body: Body, bad: list[str]) -> None:
     assert fields_of(refused(await api.call("POST", f"{kind.path}/batch-delete", body), 400, "A0401")) == bad
 
 
@@ -286,8 +276,7 @@ async def test_what_a_batch_must_be(served: Served, kind: Kind, body: Body, bad:
 
 
 @every_resource
-async def test_a_list_is_paged(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_a_list_is_paged(api: Api, kind: Kind) -> None:
     for number in range(24):
         await kind.made(api, f"no{number:02}")
     total = 24 + kind.built_in
@@ -305,8 +294,7 @@ async def test_a_list_is_paged(served: Served, kind: Kind) -> None:
 
 
 @every_resource
-async def test_equal_values_of_a_sort_are_ordered_all_the_same(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_equal_values_of_a_sort_are_ordered_all_the_same(api: Api, kind: Kind) -> None:
     for number in range(6):
         await api.call("POST", kind.path, {**kind.new(f"no{number}"), "name": "Same"})
     pages = [await keys(api, kind, sort="name", page=page, pageSize=2) for page in range(1, 6)]
@@ -315,8 +303,7 @@ async def test_equal_values_of_a_sort_are_ordered_all_the_same(served: Served, k
 
 
 @every_resource
-async def test_filters_narrow_a_list_and_search_looks_into_names(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_filters_narrow_a_list_and_search_looks_into_names(api: Api, kind: Kind) -> None:
     for name in ("anna", "annika", "ben"):
         await kind.made(api, name)
     assert await keys(api, kind, **{kind.key: "ANN"}) == ["anna", "annika"]
@@ -356,15 +343,13 @@ async def test_filters_narrow_a_list_and_search_looks_into_names(served: Served,
         ("page=0&pageSize=0&sort=x&nothing=1", ["page", "pageSize", "sort", "nothing"]),
     ],
 )
-async def test_every_bad_parameter_is_named(served: Served, kind: Kind, query: str, bad: list[str]) -> None:
+async def test_every_bad_parameter_is_named(api: Api, kind: Kind, query: str, bad: list[str]) -> None:
     """READINGS 35."""
-    api = await served.administrator()
     assert fields_of(refused(await api.call("GET", f"{kind.path}?{query}"), 400, "A0401")) == bad
 
 
 @dated_resources
-async def test_ranges_are_inclusive_and_in_any_offset(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_ranges_are_inclusive_and_in_any_offset(served: Served, api: Api, kind: Kind) -> None:
     served.clock.wait(600)
     made_at = (await kind.made(api, "one"))["createdAt"]
     served.clock.wait(600)
@@ -398,15 +383,13 @@ async def test_ranges_are_inclusive_and_in_any_offset(served: Served, kind: Kind
         ("enabled=yes", ["enabled"]),
     ],
 )
-async def test_every_bad_range_is_named(served: Served, kind: Kind, query: str, bad: list[str]) -> None:
+async def test_every_bad_range_is_named(api: Api, kind: Kind, query: str, bad: list[str]) -> None:
     """READINGS 35."""
-    api = await served.administrator()
     assert fields_of(refused(await api.call("GET", f"{kind.path}?{query}"), 400, "A0401")) == bad
 
 
 @dated_resources
-async def test_a_list_is_narrowed_to_what_is_enabled(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_a_list_is_narrowed_to_what_is_enabled(api: Api, kind: Kind) -> None:
     off = await kind.made(api, "off")
     await kind.made(api, "on")
     succeeded(await api.call("PUT", f"{kind.path}/{off['id']}/enabled", {"enabled": False}))
@@ -415,8 +398,7 @@ async def test_a_list_is_narrowed_to_what_is_enabled(served: Served, kind: Kind)
 
 
 @every_resource
-async def test_options_are_values_with_labels(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_options_are_values_with_labels(api: Api, kind: Kind) -> None:
     made = await kind.made(api, "one")
     await kind.made(api, "two")
     path = f"{kind.path}/options"

@@ -137,8 +137,7 @@ async def test_an_export_is_what_the_filters_match_in_the_order_asked_for(served
     assert fields_of(refused(response, 400, "A0401")) == ["sort", "page"]
 
 
-async def test_an_export_longer_than_a_piece_has_every_item_once(served: Served) -> None:
-    api = await served.administrator()
+async def test_an_export_longer_than_a_piece_has_every_item_once(api: Api) -> None:
     names = [f"no{number:04}" for number in range(1_500)]
     sheet = [["username", "name"], *([name, "Somebody"] for name in names)]
     assert succeeded(await imported(api, USERS, sheet, mode="insert"))["created"] == 1_500
@@ -147,11 +146,10 @@ async def test_an_export_longer_than_a_piece_has_every_item_once(served: Served)
 
 
 async def test_an_export_has_what_was_made_since_its_list_was_counted(
-    served: Served, monkeypatch: pytest.MonkeyPatch
+    api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paging, "STEP", 5)
     monkeypatch.setattr(exports, "_ITEMS_AT_A_TIME", 3)
-    api = await served.administrator()
     names = [f"no{number:02}" for number in range(20)]
     for some in (names[:12], names[12:]):
         sheet = [["username", "name"], *([name, "Somebody"] for name in some)]
@@ -172,9 +170,8 @@ async def test_an_export_has_what_was_made_since_its_list_was_counted(
     ],
 )
 async def test_times_are_in_the_zone_of_the_request_the_user_or_china(
-    served: Served, header: str | None, own: str | None, zone: str, shown: str
+    api: Api, header: str | None, own: str | None, zone: str, shown: str
 ) -> None:
-    api = await served.administrator()
     [admin] = succeeded(await api.call("GET", USERS.path))["items"]
     succeeded(await api.call("PUT", f"{USERS.path}/{admin['id']}", {"timezone": own}))
     headings, *rows = rows_of(await exported(api, CLIENTS, {} if header is None else {"X-Timezone": header}))
@@ -185,9 +182,8 @@ async def test_times_are_in_the_zone_of_the_request_the_user_or_china(
 @every_resource
 @pytest.mark.parametrize("language, notes", [("en-US", "What it takes"), ("zh-CN", "说明")])
 async def test_a_template_has_the_headings_that_an_import_takes_and_explains_them(
-    served: Served, kind: Kind, language: str, notes: str
+    api: Api, kind: Kind, language: str, notes: str
 ) -> None:
-    api = await served.administrator()
     response = await api.call("GET", f"{kind.path}/import-template", headers={"Accept-Language": language})
     assert response.headers["content-type"] == SHEET
     headings = rows_of(response.content)[0]
@@ -247,8 +243,7 @@ async def test_every_bad_cell_is_named_by_its_row_and_field(served: Served, kind
     assert served.records() == before
 
 
-async def test_cells_are_read_as_people_and_programs_write_them(served: Served) -> None:
-    api = await served.administrator()
+async def test_cells_are_read_as_people_and_programs_write_them(api: Api) -> None:
     sheet = [
         [
             " user NAME ",
@@ -313,8 +308,7 @@ async def test_new_clients_get_their_secrets_this_once(served: Served) -> None:
     assert "Secret" not in cells
 
 
-async def test_passwords_come_in_and_never_go_out(served: Served) -> None:
-    api = await served.administrator()
+async def test_passwords_come_in_and_never_go_out(served: Served, api: Api) -> None:
     headings = ["username", "name", "password", "mustChangePassword"]
     sheet = [headings, ["anna", "Anna", "anna's password", False], ["ben", "Ben", None, None]]
     succeeded(await imported(api, USERS, sheet, mode="insert"))
@@ -345,9 +339,8 @@ async def test_passwords_come_in_and_never_go_out(served: Served) -> None:
     ],
 )
 async def test_headings_that_are_none_or_twice_are_named(
-    served: Served, headings: list[Any], bad: list[str]
+    api: Api, headings: list[Any], bad: list[str]
 ) -> None:
-    api = await served.administrator()
     sheet = [headings, ["anna", "anna", "anna"]]
     assert fields_of(refused(await imported(api, USERS, sheet), 400, "A0401")) == bad
 
@@ -358,8 +351,9 @@ async def test_headings_that_are_none_or_twice_are_named(
     [b"", b"not a sheet", zip_of({"xl/workbook.xml": b"<workbook/>"}), b"PK\x03\x04" * 100, sheet_of([])],
     ids=["empty", "text", "hollow", "torn", "blank"],
 )
-async def test_what_is_no_sheet_is_a_fault_of_the_file(served: Served, kind: Kind, content: bytes) -> None:
-    api = await served.administrator()
+async def test_what_is_no_sheet_is_a_fault_of_the_file(
+    served: Served, api: Api, kind: Kind, content: bytes
+) -> None:
     before = served.records()
     assert fields_of(refused(await imported(api, kind, content), 400, "A0401")) == ["file"]
     assert served.records() == before
@@ -367,15 +361,13 @@ async def test_what_is_no_sheet_is_a_fault_of_the_file(served: Served, kind: Kin
 
 @every_resource
 @pytest.mark.parametrize("mode", ["", "replace", "INSERT", "insert,upsert"])
-async def test_the_mode_is_one_of_two(served: Served, kind: Kind, mode: str) -> None:
-    api = await served.administrator()
+async def test_the_mode_is_one_of_two(api: Api, kind: Kind, mode: str) -> None:
     response = await imported(api, kind, [[kind.key], ["one"]], mode=mode)
     assert fields_of(refused(response, 400, "A0401")) == ["mode"]
 
 
 @every_resource
-async def test_the_form_must_have_a_file_and_a_mode(served: Served, kind: Kind) -> None:
-    api = await served.administrator()
+async def test_the_form_must_have_a_file_and_a_mode(api: Api, kind: Kind) -> None:
     path = f"{kind.path}/import"
     nothing = await api.call("POST", path, files={"other": ("x", b"x")})
     assert fields_of(refused(nothing, 400, "A0401")) == ["file", "mode"]
@@ -388,8 +380,7 @@ async def test_the_form_must_have_a_file_and_a_mode(served: Served, kind: Kind) 
 
 
 @row("General envelope and status codes", "413")
-async def test_a_file_that_is_too_large_is_413(served: Served) -> None:
-    api = await served.administrator()
+async def test_a_file_that_is_too_large_is_413(api: Api) -> None:
     refused(await imported(api, USERS, bytes(LONGEST_IMPORT)), 413, "C1413")
 
 

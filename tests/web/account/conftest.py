@@ -1,0 +1,13 @@
+"""Whose account it is that these tests are about."""
+
+import pytest
+
+from tests.web.account.people import signed_in, with_phone
+from tests.web.served import Api, Served
+
+
+@pytest.fixture
+async def anna(served: Served) -> Api:
+    """A program that Anna signed in, who has a telephone."""
+    await with_phone(served)
+    return await signed_in(served)

@@ -1,0 +1,117 @@
+"""Every bad field of a body is named, all of them at once, and such a body counts and changes nothing."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.rows import row
+from tests.web.envelopes import fields_of, refused
+from tests.web.served import ADMIN_PASSWORD, Api, Served, authorization
+
+PHONE: Final = "+8613800000002"
+NEW_USER: Final = {"username": "anna", "name": "Anna", "password": "a good password"}
+DECISION: Final = {**authorization(), "approve": True}
+PASSWORDS: Final = (None, "", "7 chars", "x" * 257, 12345678, ["a good password"], "good\x00one")
+
+_OF_A_USER: Final[list[tuple[dict[str, Any], list[str]]]] = [
+    ({"timezone": "Mars/Base"}, ["timezone"]),
+    ({"timezone": "asia/shanghai"}, ["timezone"]),
+    ({"timezone": "../../etc/passwd"}, ["timezone"]),
+    ({"timezone": 8}, ["timezone"]),
+    ({"locale": "fr"}, ["locale"]),
+    ({"phone": "call me"}, ["phone"]),
+    ({"roleIds": ["nothing", "super_admin", "none"]}, ["roleIds.0", "roleIds.2"]),
+    ({"roleIds": "super_admin"}, ["roleIds"]),
+    ({"username": "with space", "timezone": "x", "locale": "y"}, ["locale", "timezone", "username"]),
+]
+_OF_ENABLED: Final[list[tuple[Any, list[str]]]] = [
+    ({}, ["enabled"]),
+    ({"enabled": None}, ["enabled"]),
+    ({"enabled": "true"}, ["enabled"]),
+    ({"enabled": 1}, ["enabled"]),
+    ({"enabled": True, "name": "x"}, ["name"]),
+]
+
+BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
+    "POST /api/auth/login": [
+        ({}, ["password", "username"]),
+        ({"username": "anna"}, ["password"]),
+        ({"username": "", "password": ""}, ["password", "username"]),
+        ({"username": None, "password": None}, ["password", "username"]),
+        ({"username": 1, "password": ["a"]}, ["password", "username"]),
+        ({"username": {"a": 1}, "password": True}, ["password", "username"]),
+        ({"username": "a\x00b", "password": "p\x00"}, ["password", "username"]),
+        ({"username": "a" * 257, "password": "b" * 257}, ["password", "username"]),
+    ],
+    "PUT /api/auth/password": [
+        ({}, ["newPassword", "oldPassword"]),
+        ({"oldPassword": "wrong"}, ["newPassword"]),
+        ({"oldPassword": "wrong", "newPassword": "7 chars"}, ["newPassword"]),
+        ({"oldPassword": "wrong", "newPassword": "x" * 257}, ["newPassword"]),
+        ({"oldPassword": ADMIN_PASSWORD, "newPassword": ADMIN_PASSWORD}, ["newPassword"]),
+        ({"oldPassword": "x" * 257, "newPassword": 12345678}, ["newPassword", "oldPassword"]),
+    ],
+    "PUT /api/auth/phone": [
+        ({}, ["code", "password", "phone"]),
+        ({"phone": "no number", "code": None, "password": ADMIN_PASSWORD}, ["code", "phone"]),
+        ({"phone": ["+861380000"], "code": "\x00", "password": {}}, ["code", "password", "phone"]),
+        ({"phone": PHONE, "code": "000000"}, ["password"]),
+        *(
+            ({"phone": PHONE, "code": "000000", "password": password}, ["password"])
+            for password in (None, "", 12345678, "x" * 257, "\x00")
+        ),
+    ],
+    "POST /api/auth/sms-code": [
+        ({}, ["phone", "purpose"]),
+        ({"phone": "", "purpose": ""}, ["phone", "purpose"]),
+        ({"phone": "a telephone", "purpose": "sign-in"}, ["phone", "purpose"]),
+        ({"phone": 13800000000, "purpose": ["reset-password"]}, ["phone", "purpose"]),
+        ({"phone": "+86 138", "purpose": "reset-password"}, ["phone"]),
+        ({"phone": "1" * 21, "purpose": "reset-password"}, ["phone"]),
+    ],
+    "POST /api/auth/reset-password": [
+        ({}, ["code", "newPassword", "phone"]),
+        ({"phone": "x", "code": "", "newPassword": "short"}, ["code", "newPassword", "phone"]),
+        ({"phone": 1, "code": 123456, "newPassword": None}, ["code", "newPassword", "phone"]),
+        ({"phone": PHONE, "code": "0" * 65, "newPassword": "x" * 257}, ["code", "newPassword"]),
+    ],
+    "POST /api/oauth2/authorize": [
+        ({}, ["approve"]),
+        ({**DECISION, "approve": None}, ["approve"]),
+        ({**DECISION, "approve": "true"}, ["approve"]),
+        ({**DECISION, "approve": 1}, ["approve"]),
+        ({**DECISION, "client_id": 1, "state": ["x"]}, ["client_id", "state"]),
+    ],
+    "POST /api/oauth/clients/app/secret": [
+        ({"keepOldForSeconds": 59}, ["keepOldForSeconds"]),
+        ({"keepOldForSeconds": 2_592_001}, ["keepOldForSeconds"]),
+        ({"keepOldForSeconds": "60"}, ["keepOldForSeconds"]),
+        ({"keepOldFor": 60}, ["keepOldFor"]),
+        ([], []),
+    ],
+    # Each of these has a way of its own to change.
+    "PUT /api/oauth/clients/app": [({"enabled": False, "clientId": "b"}, ["clientId", "enabled"])],
+    "PUT /api/oauth/clients/app/enabled": _OF_ENABLED,
+    "PUT /api/iam/users/BEN/enabled": _OF_ENABLED,
+    "PUT /api/iam/users/BEN/password": [({"password": password}, ["password"]) for password in PASSWORDS],
+    "PUT /api/iam/users/BEN": [*_OF_A_USER, ({"password": "a good password"}, ["password"])],
+    "POST /api/iam/users": [
+        ({"username": "anna", "name": "Anna"}, ["password"]),
+        *(({**NEW_USER, "password": password}, ["password"]) for password in PASSWORDS),
+        *(({**NEW_USER, **fields}, bad) for fields, bad in _OF_A_USER),
+    ],
+}
+
+
+@row("General envelope and status codes", "400")
+@pytest.mark.parametrize("endpoint", BAD)
+async def test_every_bad_field_is_named_and_nothing_is_counted(
+    served: Served, api: Api, endpoint: str
+) -> None:
+    await served.client()
+    method, path = endpoint.replace("BEN", await served.user("ben")).split()
+    before = served.records()
+    for body, bad in BAD[endpoint]:
+        failure = refused(await api.call(method, path, body), 400, "A0401")
+        assert sorted(fields_of(failure)) == bad, body
+    assert served.records() == before
