@@ -9,6 +9,7 @@
 way what must hold of every decision: that it is the same when decided again and that reading changed nothing.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -27,6 +28,7 @@ from ostiary_core.events import (
     PasswordHashRequested,
     SignInAttempted,
 )
+from ostiary_core.http.token_service import refusal
 from ostiary_core.model.decision import (
     Change,
     CodeIssued,
@@ -54,6 +56,7 @@ from ostiary_core.model.records import (
     Table,
     User,
 )
+from ostiary_core.throttling.rate_windows import Operation
 from tests.core import asks
 
 __all__ = ["START", "Outcome", "World", "client", "given", "user"]
@@ -96,12 +99,23 @@ class Outcome:
         return self.reply
 
     def then_refused(
-        self, why: Why, *, changes: Sequence[str] = (), facts: Sequence[FactKind] | None = None
+        self,
+        why: Why,
+        *,
+        changes: Sequence[str] = (),
+        facts: Sequence[FactKind] | None = None,
+        error: str | None = None,
     ) -> None:
-        """The event is refused for this reason, and changes nothing but what is named."""
+        """The event is refused for this reason, and changes nothing but what is named.
+
+        `error` is what a third party is told of it at the token endpoint, with status 400.
+        """
         assert isinstance(self.reply, Refused), f"expected a refusal ({why}), got {self.reply!r}"
         assert self.reply.why is why
         self._look(changes, facts)
+        if error is not None:
+            answer = refusal(Operation.TOKEN, why)
+            assert (answer.status, json.loads(answer.body)["error"]) == (400, error)
 
     def then_faults(self) -> dict[str, FieldRule | Why]:
         """The bad fields that the event is refused for, and the rule each broke; nothing changes."""

@@ -21,7 +21,7 @@ from ostiary_core.events import (
 from ostiary_core.model.decision import LoginIssued, SecretIssued, TokensIssued
 from ostiary_core.model.records import Table
 from tests.core import asks
-from tests.core.asks import client_change, machine, redeem, signed_in
+from tests.core.asks import client_change, machine, signed_in
 from tests.core.story import World, client, given, user
 from tests.rows import row
 
@@ -29,19 +29,6 @@ TABLE = "Client"
 
 
 # --- enabled, deleted
-
-
-@row(TABLE, "enabled / deleted")
-@pytest.mark.parametrize(
-    "ending, why",
-    [(ClientDisabled, Why.CLIENT_DISABLED), (ClientDeleted, Why.CLIENT_DELETED)],
-)
-def test_a_disabled_or_deleted_client_cannot_authenticate(ending: Callable[..., Event], why: Why) -> None:
-    world = given()
-    code = world.code()
-    world.given(ending(caller=Operator(), client_id="app"))
-    world.when(machine(world.basic())).then_refused(why)
-    world.when(redeem(world.basic(), code)).then_refused(why)
 
 
 def test_an_enabled_client_authenticates_again_with_the_same_secret() -> None:

@@ -3,21 +3,34 @@
 import pytest
 
 from ostiary_core import Policy, Secret, Why
-from ostiary_core.events import ClientChanged, ConsentWithdrawn, Operator, UserForcedOut
+from ostiary_core.events import ConsentWithdrawn, Operator, UserForcedOut
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.decision import CodeIssued, FactKind, TokensIssued
-from ostiary_core.model.records import Key, Table
+from ostiary_core.model.records import AuthorizationCode, Key, Table
 from ostiary_core.oauth.code import CodeState, state_of
-from tests.core.asks import approve, credentials, redeem, refresh, signed_in
+from tests.core.asks import (
+    CHALLENGE,
+    VERIFIER,
+    approve,
+    client_change,
+    credentials,
+    redeem,
+    refresh,
+    signed_in,
+)
 from tests.core.story import World, client, code_in, given, user
 from tests.rows import row
 
 VOIDED = ["update code"]
+ERRORS = "Token-service errors"
+VOIDS = row(ERRORS, "a failed exchange voids the code")
 
 
-def state_now(world: World) -> CodeState:
-    code = world.the_code()
+def state_now(world: World, of: Secret | None = None) -> CodeState:
+    """The state of this code, or of the only one."""
+    [code] = world.store.fetch(Table.CODE, [of.digest]) if of else [world.the_code()]
+    assert isinstance(code, AuthorizationCode)
     snapshot = load([Keys((Key(Table.CODE, code.digest),))], world.store.fetch)
     return state_of(code, snapshot, world.now, world.policy)
 
@@ -43,17 +56,17 @@ def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
     assert world.the_code().session_id == session.session_id
 
 
+@VOIDS
 @row("Authorization code", "issued, redeem: wrong code verifier")
+@row(ERRORS, "invalid_grant: code_verifier missing")
+@row(ERRORS, "invalid_grant: code_verifier wrong")
 @pytest.mark.parametrize(
     "verifier",
     [
-        "x" * 43,
-        None,
-        "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk ",
-        "DBJFTJEZ4CVP-MB92K27UHBUJU1P1R_WW1GFWFOEJXK",
-        "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+        *(None, VERIFIER + " ", VERIFIER.upper(), CHALLENGE),
+        # READINGS 19: one outside RFC 7636 §4.1 is a wrong one, not a malformed request.
+        *("x" * 42, "x" * 43, "x" * 129, "x" * 60_000, VERIFIER[:-1], VERIFIER + "=", VERIFIER + "é"),
     ],
-    ids=["other", "missing", "trailing space", "other case", "the challenge itself"],
 )
 def test_a_wrong_verifier_voids_the_code(verifier: str | None) -> None:
     world = given()
@@ -61,7 +74,7 @@ def test_a_wrong_verifier_voids_the_code(verifier: str | None) -> None:
     why = Why.VERIFIER_MISSING if verifier is None else Why.VERIFIER_WRONG
 
     world.when(redeem(world.basic(), code, verifier=verifier)).then_refused(
-        why, changes=VOIDED, facts=[FactKind.CODE_VOIDED]
+        why, changes=VOIDED, facts=[FactKind.CODE_VOIDED], error="invalid_grant"
     )
 
     assert state_now(world) is CodeState.VOID
@@ -69,7 +82,10 @@ def test_a_wrong_verifier_voids_the_code(verifier: str | None) -> None:
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
 
 
+@VOIDS
 @row("Authorization code", "issued, redeem: wrong redirect URI")
+@row(ERRORS, "invalid_request: redirect_uri different")
+@row(ERRORS, "invalid_request: redirect_uri missing at exchange")
 @pytest.mark.parametrize(
     "redirect_uri, why",
     [
@@ -84,34 +100,35 @@ def test_a_wrong_redirect_uri_voids_the_code(redirect_uri: str | None, why: Why)
     world = given(client(redirectUris=["https://app.example/callback", "https://app.example/other"]), user())
     code = world.code()
 
-    world.when(redeem(world.basic(), code, redirect_uri=redirect_uri)).then_refused(why, changes=VOIDED)
+    world.when(redeem(world.basic(), code, redirect_uri=redirect_uri)).then_refused(
+        why, changes=VOIDED, error="invalid_request"
+    )
 
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
 
 
+@VOIDS
+@row(ERRORS, "invalid_grant: code of another client")
 @row("Authorization code", "issued, redeem: other failure of the exchange")
 def test_a_code_presented_by_another_client_is_void() -> None:
     world = given(client(), client("other"), user())
     code = world.code()
 
     world.when(redeem(world.basic("other"), code, redirect_uri="https://app.example/callback")).then_refused(
-        Why.CODE_OF_ANOTHER_CLIENT, changes=VOIDED, facts=[FactKind.CODE_VOIDED]
+        Why.CODE_OF_ANOTHER_CLIENT, changes=VOIDED, facts=[FactKind.CODE_VOIDED], error="invalid_grant"
     )
 
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
 
 
-def test_an_unknown_code_changes_nothing() -> None:
+@row(ERRORS, "invalid_grant: code wrong")
+@row(ERRORS, "invalid_request: a required parameter missing")
+def test_an_unknown_code_or_none_changes_nothing() -> None:
     world = given()
     world.code()
-    world.when(redeem(world.basic(), Secret("x" * 43))).then_refused(Why.CODE_UNKNOWN)
-    assert state_now(world) is CodeState.ISSUED
-
-
-def test_a_request_without_a_code_changes_nothing() -> None:
-    world = given()
-    world.code()
-    world.when(redeem(world.basic(), None)).then_refused(Why.CODE_MISSING)
+    unknown = redeem(world.basic(), Secret("x" * 43))
+    world.when(unknown).then_refused(Why.CODE_UNKNOWN, error="invalid_grant")
+    world.when(redeem(world.basic(), None)).then_refused(Why.CODE_MISSING, error="invalid_request")
     assert state_now(world) is CodeState.ISSUED
 
 
@@ -131,6 +148,7 @@ def test_a_client_without_the_grant_voids_nothing() -> None:
     world.when(redeem(world.basic(), code)).then(TokensIssued)
 
 
+@row(ERRORS, "invalid_grant: code expired")
 @row("Authorization code", "issued, time: 300 seconds elapsed")
 @row("Limits rules", "4 authorization code validity 300 s")
 def test_a_code_is_good_for_300_seconds() -> None:
@@ -140,16 +158,12 @@ def test_a_code_is_good_for_300_seconds() -> None:
     world.wait(299.999)
     world.when(redeem(world.basic(), early)).then(TokensIssued)
     world.wait(0.001)
+    assert state_now(world, late) is CodeState.EXPIRED
 
-    world.when(redeem(world.basic(), late)).then_refused(Why.CODE_EXPIRED, changes=VOIDED)
+    world.when(redeem(world.basic(), late)).then_refused(
+        Why.CODE_EXPIRED, changes=VOIDED, error="invalid_grant"
+    )
     world.when(redeem(world.basic(), late)).then_refused(Why.CODE_VOID)
-
-
-def test_time_alone_expires_a_code() -> None:
-    world = given()
-    world.code()
-    world.wait(300)
-    assert state_now(world) is CodeState.EXPIRED
 
 
 @row("Authorization code", "issued, user-level invalidation")
@@ -169,13 +183,14 @@ def test_a_withdrawn_consent_voids_codes() -> None:
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
 
 
+@row(ERRORS, "invalid_grant: code already used")
 @row("Authorization code", "used, redeem again")
 def test_a_used_code_is_rejected_and_changes_nothing() -> None:
     world = given()
     code = world.code()
     issued = world.when(redeem(world.basic(), code)).then(TokensIssued)
 
-    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED)
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED, error="invalid_grant")
 
     assert state_now(world) is CodeState.USED
     assert world.all_active(issued)
@@ -222,23 +237,40 @@ def test_another_client_cannot_end_a_session_by_replaying_its_code() -> None:
     assert world.all_active(issued)
 
 
-@row("Authorization code", "after consent: redirect URI no longer registered")
-def test_a_redirect_uri_that_is_no_longer_registered_voids_the_code() -> None:
+@VOIDS
+@pytest.mark.parametrize(
+    "changed, back, why, error",
+    [
+        pytest.param(
+            {"redirectUris": ["https://app.example/new"]},
+            {"redirectUris": ["https://app.example/callback"]},
+            Why.REDIRECT_URI_UNREGISTERED,
+            "invalid_grant",
+            marks=[
+                row("Authorization code", "after consent: redirect URI no longer registered"),
+                row(ERRORS, "invalid_grant: redirect URI no longer registered"),
+            ],
+        ),
+        pytest.param(
+            {"scopes": []},
+            {"scopes": ["user.read"]},
+            Why.SCOPE_UNREGISTERED,
+            "invalid_scope",
+            marks=[
+                row("Authorization code", "after consent: scope no longer among the client's"),
+                row(ERRORS, "invalid_scope: scope in the code no longer registered"),
+            ],
+        ),
+    ],
+)
+def test_what_the_client_no_longer_registers_voids_the_code(
+    changed: dict[str, object], back: dict[str, object], why: Why, error: str
+) -> None:
     world = given()
     code = world.code()
-    world.given(_changed(redirectUris=["https://app.example/new"]))
-    world.when(redeem(world.basic(), code)).then_refused(Why.REDIRECT_URI_UNREGISTERED, changes=VOIDED)
-    world.given(_changed(redirectUris=["https://app.example/callback"]))
-    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
-
-
-@row("Authorization code", "after consent: scope no longer among the client's")
-def test_a_scope_that_is_no_longer_registered_voids_the_code() -> None:
-    world = given()
-    code = world.code()
-    world.given(_changed(scopes=[]))
-    world.when(redeem(world.basic(), code)).then_refused(Why.SCOPE_UNREGISTERED, changes=VOIDED)
-    world.given(_changed(scopes=["user.read"]))
+    world.given(client_change(**changed))
+    world.when(redeem(world.basic(), code)).then_refused(why, changes=VOIDED, error=error)
+    world.given(client_change(**back))
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
 
 
@@ -249,7 +281,3 @@ def test_two_codes_of_one_user_lead_to_two_sessions() -> None:
     pairs = [world.when(redeem(world.basic(), code)).then(TokensIssued) for code in codes]
     assert world.all_active(*pairs)
     assert len({pair.access_token for pair in pairs}) == 2
-
-
-def _changed(**fields: object) -> ClientChanged:
-    return ClientChanged(caller=Operator(), client_id="app", fields=fields)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostiary_core import Why
+from ostiary_core import Secret, Why
 from ostiary_core.events import (
     ClientChanged,
     ClientDeleted,
@@ -21,6 +21,7 @@ from tests.core.story import client, given, user
 from tests.rows import row
 
 ENDING = ["update session"]
+ERRORS = "Token-service errors"
 
 
 # --- time
@@ -43,6 +44,8 @@ def test_an_access_token_expires_and_the_refresh_token_leads_on() -> None:
     assert world.all_active(second)
 
 
+@row(ERRORS, "invalid_grant: refresh token expired")
+@row(ERRORS, "invalid_grant: authorization at its maximum duration")
 @row("Session and tokens", "maximum duration reached")
 @row("Session (grant)", "maximum duration counted from the redemption")
 @row("Session (grant)", "refreshing does not extend the maximum")
@@ -60,7 +63,7 @@ def test_the_maximum_duration_counts_from_the_redemption() -> None:
     world.wait(0.001)
 
     assert not world.any_active(pair)
-    world.when(refresh(world.basic(), pair)).then_refused(Why.MAXIMUM_REACHED)
+    world.when(refresh(world.basic(), pair)).then_refused(Why.MAXIMUM_REACHED, error="invalid_grant")
     assert world.the_session().ended_at is None, "time ends a session without touching it"
 
 
@@ -142,6 +145,7 @@ def test_revoking_one_session_leaves_another_of_the_same_user_and_client() -> No
 # --- the owner comes first
 
 
+@row(ERRORS, "invalid_grant: refresh token of another client")
 @row("Session and tokens", "refresh token used by another client")
 @pytest.mark.parametrize("generations_back", [0, 1, 2])
 @pytest.mark.parametrize("seconds", [0, 31])
@@ -154,7 +158,9 @@ def test_another_client_never_touches_a_session(generations_back: int, seconds: 
     world.wait(seconds)
 
     stolen = pairs[-1 - generations_back]
-    world.when(refresh(world.basic("other"), stolen)).then_refused(Why.TOKEN_OF_ANOTHER_CLIENT)
+    world.when(refresh(world.basic("other"), stolen)).then_refused(
+        Why.TOKEN_OF_ANOTHER_CLIENT, error="invalid_grant"
+    )
     world.when(refresh(world.basic("other"), stolen, scopes=("more",))).then_refused(
         Why.TOKEN_OF_ANOTHER_CLIENT
     )
@@ -164,10 +170,12 @@ def test_another_client_never_touches_a_session(generations_back: int, seconds: 
     world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued)
 
 
-def test_a_login_sessions_token_is_unknown_to_every_client() -> None:
+@row(ERRORS, "invalid_grant: refresh token invalid")
+def test_a_token_that_is_no_refresh_token_or_a_login_sessions_is_unknown_to_every_client() -> None:
     """READINGS 12: not another client's, but no such token."""
     world = given()
-    world.when(refresh(world.basic(), world.login().tokens)).then_refused(Why.TOKEN_UNKNOWN)
+    for token in (world.login().tokens.refresh_token, world.tokens().access_token, Secret("x")):
+        world.when(refresh(world.basic(), token)).then_refused(Why.TOKEN_UNKNOWN, error="invalid_grant")
 
 
 # --- administrators
@@ -187,6 +195,7 @@ def test_one_session_is_forced_out_and_no_other() -> None:
     world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
 
 
+@row("Client", "enabled / deleted")
 @row("Session and tokens", "client disabled")
 def test_disabling_a_client_ends_its_sessions_for_good() -> None:
     world = given(client(), client("other"), user())
@@ -214,6 +223,7 @@ def test_disabling_a_client_ends_its_sessions_for_good() -> None:
     assert world.all_active(world.tokens())
 
 
+@row("Client", "enabled / deleted")
 @row("Session and tokens", "client deleted")
 def test_deleting_a_client_ends_its_sessions() -> None:
     world = given(client(), client("other"), user())

@@ -29,6 +29,7 @@ from tests.rows import row
 
 ROTATION = ["update session", "insert refresh token"]
 ENDING = ["update session"]
+ERRORS = "Token-service errors"
 
 
 def rotated() -> tuple[World, TokensIssued, TokensIssued]:
@@ -200,6 +201,7 @@ def test_the_window_counts_from_the_first_use_and_never_slides() -> None:
     world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
 
 
+@row(ERRORS, "invalid_grant: refresh token replayed outside the grace")
 @row("Session and tokens", "old refresh token after 30 s")
 @pytest.mark.parametrize("seconds", [30.001, 31, 3600])
 def test_the_old_refresh_token_after_30_s_ends_the_session(seconds: float) -> None:
@@ -207,7 +209,7 @@ def test_the_old_refresh_token_after_30_s_ends_the_session(seconds: float) -> No
     world.wait(seconds)
 
     world.when(refresh(world.basic(), first)).then_refused(
-        Why.REPLAYED_AFTER_GRACE, changes=ENDING, facts=[FactKind.SESSION_ENDED]
+        Why.REPLAYED_AFTER_GRACE, changes=ENDING, facts=[FactKind.SESSION_ENDED], error="invalid_grant"
     )
 
     assert not world.any_active(second)
@@ -361,6 +363,7 @@ def test_an_arrival_later_than_the_turn_counts_as_the_turn() -> None:
 # --- scope at refresh
 
 
+@row(ERRORS, "invalid_scope: refresh beyond the original grant")
 @row("Session and tokens", "refresh with a scope beyond the original")
 def test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same() -> None:
     """READINGS 5."""
@@ -368,7 +371,7 @@ def test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same() -> None
     first = world.tokens()
 
     world.when(refresh(world.basic(), first, scopes=("user.read", "more"))).then_refused(
-        Why.SCOPE_TOO_WIDE, changes=ROTATION, facts=[FactKind.PAIR_ROTATED]
+        Why.SCOPE_TOO_WIDE, changes=ROTATION, facts=[FactKind.PAIR_ROTATED], error="invalid_scope"
     )
     assert not world.any_active(first)
 
