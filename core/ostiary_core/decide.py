@@ -113,7 +113,8 @@ def take_turn(
     decisions = []
     for event in events:
         decision = decide(event, current, now, policy)
-        current.apply(decision.changes)
+        if decision.changes:
+            current.apply(decision.changes)
         decisions.append(decision)
     return decisions
 

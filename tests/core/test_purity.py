@@ -25,6 +25,7 @@ ALLOWED = frozenset(
         "hmac",
         "ipaddress",
         "json",
+        "operator",
         "re",
         "types",
         "typing",

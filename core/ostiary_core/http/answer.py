@@ -5,7 +5,17 @@ from typing import Final
 
 from ostiary_core.model.making import immutable
 
-__all__ = ["JSON", "NO_STORE", "Answer", "Headers", "json_answer", "retry_after", "whole_answer"]
+__all__ = [
+    "JSON",
+    "NO_STORE",
+    "Answer",
+    "Headers",
+    "json_answer",
+    "retry_after",
+    "to_json",
+    "whole_answer",
+    "written_answer",
+]
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Header fields with lower-case names, in order, as ASGI has them."""
@@ -15,8 +25,8 @@ _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 """On every answer (READINGS 45)."""
 NO_STORE: Final[Headers] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 
-_to_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""Made once: `json.dumps` makes an encoder a call, and takes three times as long."""
+to_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Writes a value as JSON. Made once: `json.dumps` makes an encoder a call, and takes three times as long."""
 
 
 @immutable()
@@ -39,7 +49,12 @@ def retry_after(seconds: int) -> tuple[bytes, bytes]:
 
 def json_answer(status: int, content: object, headers: Headers = NO_STORE) -> Answer:
     """Make an answer with a JSON body and its length."""
-    return whole_answer(status, JSON, _to_json(content).encode("utf-8", "replace"), headers)
+    return written_answer(status, to_json(content), headers)
+
+
+def written_answer(status: int, text: str, headers: Headers = NO_STORE) -> Answer:
+    """Make an answer whose body is JSON already; half a surrogate pair, which has no UTF-8, becomes `?`."""
+    return whole_answer(status, JSON, text.encode("utf-8", "replace"), headers)
 
 
 def whole_answer(status: int, content_type: bytes, body: bytes, headers: Headers = NO_STORE) -> Answer:

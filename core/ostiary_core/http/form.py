@@ -1,7 +1,7 @@
 """Reads bodies in `application/x-www-form-urlencoded`, strictly (READINGS 14)."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -63,17 +63,14 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
         return Why.NOT_FORM_ENCODED
     try:
         text = body.decode()
-        if "%" not in text and "+" not in text:
-            # Most bodies escape nothing: tokens, codes and secrets are made of characters that need it not.
-            return _fields([piece.partition("=") for piece in text.split("&")])
-        if _BROKEN_ESCAPE.search(text) is not None:
-            return Why.FORM_UNDECODABLE
-        return _fields([tuple(map(_decode, piece.partition("="))) for piece in text.split("&")])
+        pieces = [piece.partition("=") for piece in text.split("&")]
+        # Most bodies escape nothing: tokens, codes and secrets are made of characters that need it not.
+        if "%" in text or "+" in text:
+            if _BROKEN_ESCAPE.search(text) is not None:
+                return Why.FORM_UNDECODABLE
+            pieces = [(_decode(name), sign, _decode(value)) for name, sign, value in pieces]
     except UnicodeDecodeError:
         return Why.FORM_UNDECODABLE
-
-
-def _fields(pieces: Iterable[tuple[str, ...]]) -> Mapping[str, str] | Why:
     fields: dict[str, str] = {}
     for name, sign, value in pieces:
         if "\x00" in name or "\x00" in value:
@@ -84,7 +81,7 @@ def _fields(pieces: Iterable[tuple[str, ...]]) -> Mapping[str, str] | Why:
             return Why.FIELD_REPEATED
         if name or sign:  # nothing at all stands between two separators
             fields[name] = value
-    return {name: value for name, value in fields.items() if value}
+    return fields if all(fields.values()) else {name: value for name, value in fields.items() if value}
 
 
 def _decode(raw: str) -> str:

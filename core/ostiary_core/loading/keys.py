@@ -1,6 +1,6 @@
 """The keys of the records that an event needs loaded before it can be decided.
 
-An event names its roots; whatever a loaded record refers to is loaded with it (`records.references`), so
+An event names its roots; whatever a loaded record refers to is loaded with it (its `references`), so
 token → session → user, client and consent follow by themselves. A snapshot refuses every other key. Of these
 functions the table of rules (`decide`) makes the keys of each event.
 """
@@ -109,7 +109,9 @@ def access_token_keys(token: Secret) -> tuple[RawKey, ...]:
 
 def token_keys(token: Secret | None) -> tuple[RawKey, ...]:
     """The keys of a token that may be an access token or a refresh token."""
-    return () if token is None else (*access_token_keys(token), *refresh_token_keys(token))
+    if token is None:
+        return ()
+    return (Table.ACCESS_TOKEN, token.digest), (Table.REFRESH_TOKEN, token.digest)
 
 
 def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[RawKey, ...]:

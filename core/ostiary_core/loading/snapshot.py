@@ -1,7 +1,7 @@
 """The snapshot: the loaded records that a decision may read, and how a store loads them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn
 
 from ostiary_core.loading.keys import Keys
 from ostiary_core.model.decision import Change, Delete, Update
@@ -19,12 +19,9 @@ from ostiary_core.model.records import (
     Table,
     TextCode,
     User,
-    references,
 )
 
 __all__ = ["Fetch", "NotLoaded", "Snapshot", "load"]
-
-R = TypeVar("R", bound=Record)
 
 Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
 """How a store hands out records: those of one table that stand under the given identifiers. Of
@@ -32,9 +29,6 @@ Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
 
 It may give records of later tables with them, to save a question: they are not asked for again.
 """
-
-
-_Records = dict[RawKey, Record | None]
 
 
 class NotLoaded(LookupError):
@@ -47,6 +41,13 @@ class NotLoaded(LookupError):
         super().__init__(f"a record of table {table.name} was read that keys() did not name; add it there")
 
 
+class _Records(dict[RawKey, Any]):
+    """Records by key, each of the class that its table has, with None for a known absence."""
+
+    def __missing__(self, key: RawKey) -> NoReturn:
+        raise NotLoaded(key[0])
+
+
 class Snapshot:
     """Records by key, with None for a known absence. Reading any other key raises `NotLoaded`.
 
@@ -57,60 +58,57 @@ class Snapshot:
     __slots__ = ("_records",)
 
     def __init__(self, records: Mapping[Any, Record | None]) -> None:
-        self._records: _Records = dict(records)
-
-    def _get(self, kind: type[R], identifier: Any) -> R | None:
-        try:
-            record = self._records[kind.table, identifier]
-        except KeyError:
-            raise NotLoaded(kind.table) from None
-        return record if isinstance(record, kind) else None
+        self._records = _Records(records)
 
     def record(self, key: Key) -> Record | None:
         """Whatever stands under a key."""
-        try:
-            return self._records[key]
-        except KeyError:
-            raise NotLoaded(key.table) from None
+        found: Record | None = self._records[key]
+        return found
 
     def client(self, client_id: str) -> Client | None:
-        return self._get(Client, client_id)
+        found: Client | None = self._records[Table.CLIENT, client_id]
+        return found
 
     def user(self, user_id: str) -> User | None:
-        return self._get(User, user_id)
+        found: User | None = self._records[Table.USER, user_id]
+        return found
 
     def role(self, role_id: str) -> Role | None:
-        return self._get(Role, role_id)
+        found: Role | None = self._records[Table.ROLE, role_id]
+        return found
 
     def identifier(self, key: Key) -> Identifier | None:
-        return self._get(Identifier, key.id)
+        found: Identifier | None = self._records[Table.IDENTIFIER, key.id]
+        return found
 
     def code(self, digest: bytes) -> AuthorizationCode | None:
-        return self._get(AuthorizationCode, digest)
+        found: AuthorizationCode | None = self._records[Table.CODE, digest]
+        return found
 
     def refresh_token(self, digest: bytes) -> RefreshToken | None:
-        return self._get(RefreshToken, digest)
+        found: RefreshToken | None = self._records[Table.REFRESH_TOKEN, digest]
+        return found
 
     def session(self, session_id: str) -> Session | None:
-        return self._get(Session, session_id)
+        found: Session | None = self._records[Table.SESSION, session_id]
+        return found
 
     def session_by_access_token(self, digest: bytes) -> Session | None:
         """The session whose present access token this is; one that was spent leads nowhere."""
-        try:
-            found = self._records[Table.ACCESS_TOKEN, digest]
-        except KeyError:
-            raise NotLoaded(Table.ACCESS_TOKEN) from None
-        if not isinstance(found, Session):
+        found: Session | None = self._records[Table.ACCESS_TOKEN, digest]
+        if found is None:
             return None
         # As it stands now, which may be with another token.
         session = self.session(found.session_id)
         return session if session is not None and session.access_digest == digest else None
 
     def consent(self, user_id: str, client_id: str) -> Consent | None:
-        return self._get(Consent, (user_id, client_id))
+        found: Consent | None = self._records[Table.CONSENT, (user_id, client_id)]
+        return found
 
     def text_code(self, key: Key) -> TextCode | None:
-        return self._get(TextCode, key.id)
+        found: TextCode | None = self._records[Table.TEXT_CODE, key.id]
+        return found
 
     def after(self, changes: Iterable[Change]) -> "Snapshot":
         """The snapshot as it stands once `changes` are made; this one stays as it is."""
@@ -168,8 +166,8 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
                 records[table, record.access_digest] = record
                 # No text is both an access token and a refresh token.
                 records.setdefault((Table.REFRESH_TOKEN, record.access_digest), None)
-            if led_to := references(record):
-                _enqueue(led_to, records, pending)
+            if references := record.references:
+                _enqueue(references, records, pending)
     return loaded
 
 

@@ -10,7 +10,9 @@ Refresh tokens have, as the spent ones are recognised for as long as their sessi
 
 from dataclasses import field
 from enum import IntEnum, StrEnum
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_args
 
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
@@ -37,7 +39,6 @@ __all__ = [
     "TextCode",
     "TextCodePurpose",
     "User",
-    "references",
     "revised",
 ]
 
@@ -127,6 +128,7 @@ class Client:
     """A registered client ("Resources", Client); `console` and `mobile` are the backend's own."""
 
     table: ClassVar[Table] = Table.CLIENT
+    references: ClassVar[tuple[RawKey, ...]] = ()
 
     client_id: str
     name: str
@@ -200,12 +202,17 @@ class User:
     def key(self) -> Key:
         return _keyed(Key, (self.table, self.user_id))
 
+    @property
+    def references(self) -> tuple[RawKey, ...]:
+        return tuple([(Table.ROLE, role_id) for role_id in self.role_ids]) if self.role_ids else ()
+
 
 @immutable(kw_only=True)
 class Role:
     """A named set of permissions; its identifier is its code. `super_admin` holds every one of them."""
 
     table: ClassVar[Table] = Table.ROLE
+    references: ClassVar[tuple[RawKey, ...]] = ()
 
     role_id: str
     name: str
@@ -241,6 +248,10 @@ class Identifier:
     def key(self) -> Key:
         return _keyed(Key, (self.table, (self.kind.value, self.value)))
 
+    @property
+    def references(self) -> tuple[RawKey, ...]:
+        return ((Table.USER, self.user_id),)
+
 
 @immutable(kw_only=True)
 class AuthorizationCode:
@@ -266,6 +277,15 @@ class AuthorizationCode:
     @property
     def key(self) -> Key:
         return _keyed(Key, (self.table, self.digest))
+
+    @property
+    def references(self) -> tuple[RawKey, ...]:
+        return (
+            *(() if self.session_id is None else ((Table.SESSION, self.session_id),)),
+            (Table.CONSENT, (self.user_id, self.client_id)),
+            (Table.USER, self.user_id),
+            (Table.CLIENT, self.client_id),
+        )
 
 
 @immutable(kw_only=True)
@@ -305,6 +325,16 @@ class Session:
     def key(self) -> Key:
         return _keyed(Key, (self.table, self.session_id))
 
+    @property
+    def references(self) -> tuple[RawKey, ...]:
+        client = (Table.CLIENT, self.client_id)
+        if self.user_id is None:
+            return (client,)
+        user = (Table.USER, self.user_id)
+        if self.kind is SessionKind.LOGIN:
+            return user, client
+        return (Table.CONSENT, (self.user_id, self.client_id)), user, client
+
 
 @immutable(kw_only=True)
 class RefreshToken:
@@ -322,12 +352,17 @@ class RefreshToken:
     def key(self) -> Key:
         return _keyed(Key, (self.table, self.digest))
 
+    @property
+    def references(self) -> tuple[RawKey, ...]:
+        return ((Table.SESSION, self.session_id),)
+
 
 @immutable(kw_only=True)
 class Consent:
     """The scopes a user allows a client without being asked again (READINGS 26)."""
 
     table: ClassVar[Table] = Table.CONSENT
+    references: ClassVar[tuple[RawKey, ...]] = ()
 
     user_id: str
     client_id: str
@@ -347,6 +382,7 @@ class TextCode:
     """The one outstanding code sent to a telephone number for one purpose (READINGS 28)."""
 
     table: ClassVar[Table] = Table.TEXT_CODE
+    references: ClassVar[tuple[RawKey, ...]] = ()
 
     purpose: TextCodePurpose
     phone: str
@@ -364,52 +400,23 @@ class TextCode:
 
 
 Record = Client | User | Role | Identifier | AuthorizationCode | Session | RefreshToken | Consent | TextCode
-"""Anything that is stored; each has a `table`, a `key` and a `revision`, which begins at 1."""
+"""Anything that is stored; each has a `table`, a `key` and a `revision`, which begins at 1.
+
+Its `references` are the keys of the records to load with it, all of later tables."""
 
 R = TypeVar("R", bound=Record)
 
 
+_VALUES_OF: Final = MappingProxyType({kind: attrgetter(*kind.__slots__) for kind in get_args(Record)})
+"""Reads all fields of a record, in their order."""
+
+
 def revised(record: R, **changes: Any) -> R:
-    """Return the next revision of `record`, with `changes` made; twice as fast as `dataclasses.replace`."""
+    """Return the next revision of `record`, with `changes` made; faster than `dataclasses.replace`."""
     if "revision" in changes:
         raise TypeError("the next revision follows from the present one")
-    changes["revision"] = record.revision + 1
-    kind: type[Any] = type(record)
-    revision: R = object.__new__(kind)
-    for name in kind.__slots__:
-        setattr(revision, name, changes.pop(name) if name in changes else getattr(record, name))
-    if changes:
-        raise TypeError(f"{kind.__name__} has no field {', '.join(changes)}")
+    kind: Any = type(record)
+    values = dict(zip(kind.__slots__, _VALUES_OF[kind](record), strict=True))
+    values.update(changes, revision=record.revision + 1)
+    revision: R = kind(**values)
     return revision
-
-
-def references(record: Record) -> tuple[RawKey, ...]:
-    """The keys of the records to load together with `record`; all are of later tables."""
-    match record:
-        case RefreshToken():
-            return ((Session.table, record.session_id),)
-        case Session():
-            return _references_of(record)
-        case User():
-            return tuple([(Role.table, role_id) for role_id in record.role_ids]) if record.role_ids else ()
-        case Client() | Consent() | Role() | TextCode():
-            return ()
-        case Identifier():
-            return ((User.table, record.user_id),)
-        case AuthorizationCode():
-            return (
-                *(() if record.session_id is None else ((Session.table, record.session_id),)),
-                (Consent.table, (record.user_id, record.client_id)),
-                (User.table, record.user_id),
-                (Client.table, record.client_id),
-            )
-
-
-def _references_of(session: Session) -> tuple[RawKey, ...]:
-    client = (Client.table, session.client_id)
-    if session.user_id is None:
-        return (client,)
-    user = (User.table, session.user_id)
-    if session.kind is SessionKind.LOGIN:
-        return user, client
-    return (Consent.table, (session.user_id, session.client_id)), user, client

@@ -1,7 +1,7 @@
 """Secret values: how tokens are drawn, derived and digested, and never printed."""
 
 import hmac
-from base64 import urlsafe_b64encode
+from binascii import b2a_base64
 from hashlib import blake2s, sha256
 from typing import Final, NewType
 
@@ -37,6 +37,9 @@ _ENTROPY_BYTES: Final = 32
 _LETTERS_AND_DIGITS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
+_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
+
+
 class Secret:
     """A bearer value in plain text: a token, code, client secret. Its printed form shows nothing.
 
@@ -44,11 +47,12 @@ class Secret:
     ('[secret]', 'Secret([secret])')
     """
 
-    __slots__ = ("_digest", "_text")
+    __slots__ = ("_text", "digest")
 
     def __init__(self, text: str) -> None:
         self._text: str | None = text
-        self._digest: Digest | None = None
+        self.digest = digest_of(text)
+        """Its SHA-256; lone surrogates are digested too, so that no text makes this fail."""
 
     def reveal(self) -> str:
         """The text itself, for the one answer that carries it."""
@@ -58,17 +62,9 @@ class Secret:
 
     def digest_alone(self) -> "Secret":
         """The same without its text: for what is only compared."""
-        kept = Secret("")
-        kept._digest = self.digest
-        kept._text = None
+        kept = object.__new__(Secret)
+        kept._text, kept.digest = None, self.digest
         return kept
-
-    @property
-    def digest(self) -> Digest:
-        """Its SHA-256; lone surrogates are digested too, so that no text makes this fail."""
-        if self._digest is None:
-            self._digest = digest_of(self.reveal())
-        return self._digest
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Secret) and hmac.compare_digest(self.digest, other.digest)
@@ -100,7 +96,7 @@ def _expand(entropy: Entropy, purpose: str) -> bytes:
 
 
 def _base64url(raw: bytes) -> str:
-    return urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+    return b2a_base64(raw, newline=False).translate(_URL_SAFE).rstrip(b"=").decode("ascii")
 
 
 def draw_token(entropy: Entropy, purpose: str) -> Secret:
@@ -122,7 +118,7 @@ def dated_id(now: Instant, drawn: bytes) -> str:
     >>> dated_id(Instant(1_800_000_000_000), bytes(32))
     '01a3185c500000000000000000000000'
     """
-    return (max(now, 0) % 2**48).to_bytes(6).hex() + drawn[:10].hex()
+    return f"{max(now, 0) % 2**48:012x}{drawn[:10].hex()}"
 
 
 def draw_session_id(entropy: Entropy, now: Instant) -> str:

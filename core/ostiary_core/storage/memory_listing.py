@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import Client, Consent, RawKey, Record, Session, Table, User, references
+from ostiary_core.model.records import Client, Consent, RawKey, Record, Session, Table, User
 from ostiary_core.oauth.session import SessionState, state_of
 from ostiary_core.storage.listing import (
     AUDIT,
@@ -110,7 +110,7 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
     for session in store.records(Table.SESSION):
         if not isinstance(session, Session) or (of_users_only and session.user_id is None):
             continue
-        needed: dict[RawKey, Record | None] = {key: stored.get(key) for key in references(session)}
+        needed: dict[RawKey, Record | None] = {key: stored.get(key) for key in session.references}
         snapshot = Snapshot(needed)
         if state_of(session, snapshot, now) is not SessionState.ACTIVE:
             continue
