@@ -10,13 +10,13 @@ import pytest
 
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_web.api_document.document import api_document
-from ostiary_web.api_document.pages import described_path
+from ostiary_web.api_document.operations import described_path
 from ostiary_web.app import create_app
 from ostiary_web.resources.access import permission_of
 from ostiary_web.settings import Settings
 
 APP = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
-DOCUMENT = api_document(APP.url_map.iter_rules(), "1.2.3")
+DOCUMENT = api_document(APP, "1.2.3")
 Operation = tuple[str, str]
 
 

@@ -1,6 +1,9 @@
-"""The backend's resources described: their records, and the actions beside the convention."""
+"""The administration described: its records, and the operations beside the generic convention."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
 
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS, Range
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR, OVERLAP_SECONDS
@@ -9,290 +12,211 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.users.user_fields import LOCALES
-from ostiary_web.api_document.lists import item_schema, page_of, page_parameters
-from ostiary_web.api_document.parts import (
-    JSON_REFUSALS,
+from ostiary_web.api_document.lists import page_parameters
+from ostiary_web.api_document.operations import Body, Operation
+from ostiary_web.api_document.resources import convention
+from ostiary_web.api_document.schemas import (
+    NEW_PASSWORD,
     Json,
-    array_of,
-    enumeration,
-    json_body,
-    nullable,
-    object_of,
-    operation,
-    path_parameter,
-    ref,
-    refusals,
-    success,
+    as_sent,
+    optional,
+    page_of,
+    record_type,
+    set_of,
 )
-from ostiary_web.api_document.resources import ADMINISTRATION, resource_paths
+from ostiary_web.life_record import SessionHistoryRecord
 from ostiary_web.resources import clients, roles, users
+from ostiary_web.resources.audit import AUDIT_EVENTS
+from ostiary_web.resources.clients import ClientSecret, NewSecret
+from ostiary_web.resources.roles import DescribedPermission
 from ostiary_web.resources.running import RUNNING
 
-__all__ = ["paths", "schemas"]
+__all__ = ["AUDIT", "CLIENTS", "ONLINE_USERS", "ROLES", "USERS"]
 
-_NULL: Final[Json] = {"type": "null"}
-_TIME: Final[Json] = {"type": "string", "format": "date-time"}
-_SECRET: Final[Json] = {"type": "string", "pattern": "^[A-Za-z0-9]{43,}$"}
-_OVERLAP: Final[Json] = {
-    "type": "integer",
-    "anyOf": [{"const": 0}, {"minimum": OVERLAP_SECONDS.least, "maximum": OVERLAP_SECONDS.most}],
-    "default": 0,
-}
 _PRINTABLE: Final = "[^\\u0000-\\u001f\\u007f-\\u00a0]"
-_NAME: Final[Json] = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 100,
-    "pattern": f"^{_PRINTABLE}*[^\\u0000-\\u0020\\u007f-\\u00a0]{_PRINTABLE}*$",
-}
+_NAME: Final = Annotated[
+    str,
+    Meta(
+        min_length=1, max_length=100, pattern=f"^{_PRINTABLE}*[^\\u0000-\\u0020\\u007f-\\u00a0]{_PRINTABLE}*$"
+    ),
+]
 """Printable and not blank."""
-_PORT: Final = (
-    "(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
-)
-_REDIRECT_URI: Final[Json] = {
-    "type": "string",
-    "maxLength": 2_000,
-    "pattern": f"^(?:https://[A-Za-z0-9.-]+{_PORT}|http://(?:localhost|127\\.0\\.0\\.1){_PORT})"
-    '(?:[/?][!"$-)+-\\[\\]-~]*)?$',
-}
-"""No white space, `#`, `*` or backslash, no user name or password; ASCII."""
+_ENABLED: Final = (bool, True)
 
 
-def schemas() -> dict[str, Json]:
-    """The records, and what is sent to make and to change them."""
-    return {**_client_schemas(), **_user_schemas(), **_role_schemas()}
-
-
-def paths() -> dict[str, dict[str, Json]]:
-    """The operations, by path and method."""
-    made = {"allOf": [ref("ClientWithSecret")]}
-    return {
-        **resource_paths(clients.DECLARED, "Client", made=made),
-        **_client_actions(),
-        **resource_paths(users.DECLARED, "User"),
-        **_user_actions(),
-        **resource_paths(roles.DECLARED, "Role"),
-        **_permissions(),
-    }
+def _all_optional(members: Mapping[str, Any]) -> Body:
+    """What is sent to change a record."""
+    return Body({name: optional(of[0] if isinstance(of, tuple) else of) for name, of in members.items()})
 
 
 # --- clients
 
-
-def _seconds(allowed: Range) -> Json:
-    return {
+_PORT: Final = (
+    "(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?"
+)
+_REDIRECT_URI: Final = Annotated[
+    str,
+    Meta(
+        max_length=2_000,
+        pattern=f"^(?:https://[A-Za-z0-9.-]+{_PORT}|http://(?:localhost|127\\.0\\.0\\.1){_PORT})"
+        '(?:[/?][!"$-)+-\\[\\]-~]*)?$',
+    ),
+]
+"""No white space, `#`, `*` or backslash, no user name or password; ASCII."""
+_OVERLAP: Final = as_sent(
+    {
         "type": "integer",
-        "minimum": allowed.least,
-        "maximum": allowed.most,
-        "default": allowed.default,
+        "anyOf": [{"const": 0}, {"minimum": OVERLAP_SECONDS.least, "maximum": OVERLAP_SECONDS.most}],
+        "default": 0,
     }
+)
 
 
-_NO_CODES: Final[Json] = {
-    "properties": {
-        "grantTypes": {
-            "items": {"enum": [each.value for each in GrantType if each is not GrantType.AUTHORIZATION_CODE]}
-        }
-    }
+def _seconds(allowed: Range) -> tuple[Any, int]:
+    return Annotated[int, Meta(ge=allowed.least, le=allowed.most)], allowed.default
+
+
+_CLIENT_FIELDS: Final[Mapping[str, Any]] = {
+    "name": _NAME,
+    "redirectUris": optional(set_of(_REDIRECT_URI, most=50)),
+    "grantTypes": set_of(GrantType, least=1),
+    "scopes": optional(set_of(Literal[SCOPES])),
+    "autoApproveScopes": optional(set_of(Literal[SCOPES], description="Some of `scopes`.")),
+    "accessTokenTtl": _seconds(ACCESS_TOKEN_SECONDS),
+    "refreshTokenTtl": _seconds(REFRESH_TOKEN_SECONDS),
 }
-_NOTHING_AUTOMATIC: Final[Json] = {"properties": {"autoApproveScopes": {"maxItems": 0}}}
 
 
-def _some(name: str) -> Json:
-    return {"properties": {name: {"minItems": 1}}, "required": [name]}
+def _some_or(name: str, other: Json) -> Json:
+    return {"anyOf": [{"properties": {name: {"minItems": 1}}, "required": [name]}, {"properties": other}]}
 
 
-def _either(*schemas: Json) -> Json:
-    return {"anyOf": list(schemas)}
-
-
-def _client_fields() -> dict[str, Json]:
-    scopes = enumeration(SCOPES)
-    return {
-        "name": _NAME,
-        "redirectUris": array_of(_REDIRECT_URI, maxItems=50, uniqueItems=True),
-        "grantTypes": array_of(enumeration(each.value for each in GrantType), minItems=1, uniqueItems=True),
-        "scopes": array_of(scopes, uniqueItems=True),
-        "autoApproveScopes": array_of(scopes, uniqueItems=True, description="Some of `scopes`."),
-        "accessTokenTtl": _seconds(ACCESS_TOKEN_SECONDS),
-        "refreshTokenTtl": _seconds(REFRESH_TOKEN_SECONDS),
-    }
-
-
-def _client_schemas() -> dict[str, Json]:
-    shown = item_schema(clients.DECLARED.fields)
-    fields = _client_fields()
-    client_id = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"}
-    new = {"clientId": client_id, **fields, "enabled": {"type": "boolean", "default": True}}
-    return {
-        "Client": shown,
-        "ClientWithSecret": object_of(
-            {**shown["properties"], "secret": {**_SECRET, "description": "Shown this once."}}
-        ),
-        "NewClient": {
-            **object_of(
-                new, optional=[name for name in new if name not in ("clientId", "name", "grantTypes")]
+_NEW_CLIENT: Final = Body(
+    {
+        "clientId": Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
+        **_CLIENT_FIELDS,
+        "enabled": _ENABLED,
+    },
+    rule={
+        "description": "With the grant authorization_code there is at least one redirect address.",
+        "allOf": [
+            _some_or(
+                "redirectUris",
+                {"grantTypes": {"items": {"enum": ["refresh_token", "client_credentials"]}}},
             ),
-            "description": "With the grant authorization_code there is at least one redirect address.",
-            "allOf": [
-                _either(_some("redirectUris"), _NO_CODES),
-                _either(_some("scopes"), _NOTHING_AUTOMATIC),
-            ],
-        },
-        "ClientChange": object_of(fields, optional=fields, description="What is not sent stays."),
-    }
+            _some_or("scopes", {"autoApproveScopes": {"maxItems": 0}}),
+        ],
+    },
+)
+_CLIENT: Final = record_type("Client", clients.DECLARED.fields)
+_CLIENT_PATH: Final = f"{clients.DECLARED.path}/{{client_id}}"
+_ONLINE_SESSION: Final = record_type("OnlineSession", RUNNING.fields)
 
+CLIENTS: Final[Mapping[str, Operation]] = {
+    **convention(
+        clients.DECLARED,
+        _CLIENT,
+        new=_NEW_CLIENT,
+        change=_all_optional(_CLIENT_FIELDS),
+        made=record_type("ClientWithSecret", clients.DECLARED.fields, secret=ClientSecret),
+    ),
+    f"POST {_CLIENT_PATH}/secret": Operation(
+        name="resetClientSecret",
+        summary="Another secret, shown this once; the old one ends now, or when it is said",
+        body=Body({KEEP_OLD_FOR: optional(_OVERLAP)}, is_required=False),
+        data=NewSecret,
+        refusals=(Why.BUILT_IN_PROTECTED,),
+    ),
+    f"DELETE {_CLIENT_PATH}/old-secret": Operation(
+        name="endOldClientSecret",
+        summary="The old secret that was to work on stops working now",
+        data=_CLIENT,
+        refusals=(Why.BUILT_IN_PROTECTED, Why.MEDIA_TYPE_UNSUPPORTED),
+    ),
+    f"GET {_CLIENT_PATH}/sessions": Operation(
+        name="listClientSessions",
+        summary="The running sessions of a client",
+        parameters=tuple(page_parameters(RUNNING)),
+        data=page_of(_ONLINE_SESSION),
+    ),
+}
 
-def _client_actions() -> dict[str, dict[str, Json]]:
-    path, tag = f"{clients.DECLARED.path}/{{client_id}}", clients.DECLARED.title.en
-    parameters = [path_parameter("client_id", "The client.")]
-    changing = (*ADMINISTRATION, Why.NOT_FOUND, Why.BUILT_IN_PROTECTED)
-    return {
-        f"{path}/enabled": {
-            "put": operation(
-                "enableClient",
-                "Enable a client, or disable it and end all its sessions",
-                tag=tag,
-                parameters=parameters,
-                body=json_body(object_of({"enabled": {"type": "boolean"}})),
-                responses={**success(ref("Client")), **refusals(*changing, *JSON_REFUSALS)},
-            )
-        },
-        f"{path}/secret": {
-            "post": operation(
-                "resetClientSecret",
-                "Another secret, shown this once; the old one ends now, or when it is said",
-                tag=tag,
-                parameters=parameters,
-                body=json_body(object_of({KEEP_OLD_FOR: _OVERLAP}, optional=(KEEP_OLD_FOR,)), required=False),
-                responses={
-                    **success(object_of({"secret": _SECRET})),
-                    **refusals(*changing, *JSON_REFUSALS),
-                },
-            )
-        },
-        f"{path}/old-secret": {
-            "delete": operation(
-                "endOldClientSecret",
-                "The old secret that was to work on stops working now",
-                tag=tag,
-                parameters=parameters,
-                responses={**success(ref("Client")), **refusals(*changing, Why.MEDIA_TYPE_UNSUPPORTED)},
-            )
-        },
-        f"{path}/sessions": {
-            "get": operation(
-                "listClientSessions",
-                "The running sessions of a client",
-                tag=tag,
-                parameters=[*parameters, *page_parameters(RUNNING)],
-                responses={
-                    **success(page_of(ref("OnlineSession"))),
-                    **refusals(*ADMINISTRATION, Why.NOT_FOUND, Why.FIELDS_INVALID),
-                },
-            )
-        },
-    }
+# --- users and roles
 
+_USER_FIELDS: Final[Mapping[str, Any]] = {
+    "username": Annotated[
+        str,
+        Meta(min_length=1, max_length=64, pattern="^[^\\s\\u0000-\\u0020\\u007f-\\u00a0<>\"'\\\\/:]+$"),
+    ],
+    "name": _NAME,
+    "phone": optional(Annotated[str, Meta(pattern="^(?:\\+?[0-9]{5,20})?$")] | None),
+    "mustChangePassword": optional(bool),
+    "roleIds": optional(set_of(str, most=100)),
+    "locale": optional(Literal[(*LOCALES, "")] | None),
+    "timezone": optional(
+        as_sent({"anyOf": [{"$ref": "#/components/schemas/TimeZone"}, {"type": "null"}, {"const": ""}]})
+    ),
+}
+_USER_PATH: Final = f"{users.DECLARED.path}/{{user_id}}"
 
-# --- people and roles
+USERS: Final[Mapping[str, Operation]] = {
+    **convention(
+        users.DECLARED,
+        record_type("User", users.DECLARED.fields),
+        new=Body({**_USER_FIELDS, "password": NEW_PASSWORD, "enabled": _ENABLED}),
+        change=_all_optional(_USER_FIELDS),
+    ),
+    f"PUT {_USER_PATH}/password": Operation(
+        name="resetUserPassword",
+        summary="Another password, to be changed at the next sign-in; ends all that is open",
+        body=Body({"password": NEW_PASSWORD}),
+    ),
+    f"POST {_USER_PATH}/force-logout": Operation(
+        name="forceUserOut",
+        summary="End all sessions and unredeemed codes of a user",
+        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
+    ),
+}
 
+_ROLE_FIELDS: Final = {"name": _NAME, "permissions": optional(set_of(Permission))}
+_ROLE_CODE: Final = Annotated[str, Meta(pattern="^[a-z][a-z0-9._-]{0,63}$")]
 
-def _user_fields() -> dict[str, Json]:
-    return {
-        "username": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 64,
-            "pattern": "^[^\\s\\u0000-\\u0020\\u007f-\\u00a0<>\"'\\\\/:]+$",
-        },
-        "name": _NAME,
-        "phone": {"type": ["string", "null"], "pattern": "^(?:\\+?[0-9]{5,20})?$"},
-        "mustChangePassword": {"type": "boolean"},
-        "roleIds": array_of({"type": "string"}, maxItems=100, uniqueItems=True),
-        "locale": nullable(enumeration((*LOCALES, ""))),
-        "timezone": {"anyOf": [ref("TimeZone"), {"type": "null"}, {"const": ""}]},
-    }
+ROLES: Final[Mapping[str, Operation]] = {
+    **convention(
+        roles.DECLARED,
+        record_type("Role", roles.DECLARED.fields),
+        new=Body({"code": _ROLE_CODE, **_ROLE_FIELDS}),
+        change=_all_optional(_ROLE_FIELDS),
+    ),
+    "GET /api/iam/permissions": Operation(
+        name="listPermissions", summary="What a role can allow", data=list[DescribedPermission]
+    ),
+}
 
+# --- sessions and the audit trail
 
-def _user_schemas() -> dict[str, Json]:
-    fields = _user_fields()
-    new = {**fields, "password": ref("Password"), "enabled": {"type": "boolean", "default": True}}
-    return {
-        "User": item_schema(users.DECLARED.fields),
-        "NewUser": object_of(
-            new, optional=[name for name in new if name not in ("username", "name", "password")]
-        ),
-        "UserChange": object_of(fields, optional=fields, description="What is not sent stays."),
-    }
-
-
-def _user_actions() -> dict[str, dict[str, Json]]:
-    path, tag = f"{users.DECLARED.path}/{{user_id}}", users.DECLARED.title.en
-    parameters = [path_parameter("user_id", "The user.")]
-    changing = (*ADMINISTRATION, Why.NOT_FOUND)
-    return {
-        f"{path}/enabled": {
-            "put": operation(
-                "enableUser",
-                "Enable an account, or disable it and end all that is open",
-                tag=tag,
-                parameters=parameters,
-                body=json_body(object_of({"enabled": {"type": "boolean"}})),
-                responses={
-                    **success(ref("User")),
-                    **refusals(*changing, *JSON_REFUSALS, Why.LAST_ADMINISTRATOR),
-                },
-            )
-        },
-        f"{path}/password": {
-            "put": operation(
-                "resetUserPassword",
-                "Another password, to be changed at the next sign-in; ends all that is open",
-                tag=tag,
-                parameters=parameters,
-                body=json_body(object_of({"password": ref("Password")})),
-                responses={**success(_NULL), **refusals(*changing, *JSON_REFUSALS)},
-            )
-        },
-        f"{path}/force-logout": {
-            "post": operation(
-                "forceUserOut",
-                "End all sessions and unredeemed codes of a user",
-                tag=tag,
-                parameters=parameters,
-                responses={**success(_NULL), **refusals(*changing, Why.MEDIA_TYPE_UNSUPPORTED)},
-            )
-        },
-    }
-
-
-def _role_schemas() -> dict[str, Json]:
-    permissions = array_of(enumeration(each.value for each in Permission), uniqueItems=True)
-    code = {"type": "string", "pattern": "^[a-z][a-z0-9._-]{0,63}$"}
-    return {
-        "Role": item_schema(roles.DECLARED.fields),
-        "NewRole": object_of(
-            {"code": code, "name": _NAME, "permissions": permissions}, optional=("permissions",)
-        ),
-        "RoleChange": object_of(
-            {"name": _NAME, "permissions": permissions},
-            optional=("name", "permissions"),
-            description="What is not sent stays.",
-        ),
-    }
-
-
-def _permissions() -> dict[str, dict[str, Json]]:
-    in_words = object_of({"en-US": {"type": "string"}, "zh-CN": {"type": "string"}})
-    one = object_of({"code": enumeration(each.value for each in Permission), "description": in_words})
-    return {
-        "/api/iam/permissions": {
-            "get": operation(
-                "listPermissions",
-                "What a role can allow",
-                tag=roles.DECLARED.title.en,
-                responses={**success(array_of(one)), **refusals(*ADMINISTRATION)},
-            )
-        }
-    }
+ONLINE_USERS: Final[Mapping[str, Operation]] = {
+    "GET /api/monitor/online-users": Operation(
+        name="listOnlineUsers",
+        summary="Who is signed in, and which sessions run",
+        description="Sessions of client credentials are listed for a super administrator only.",
+        parameters=tuple(page_parameters(RUNNING)),
+        data=page_of(_ONLINE_SESSION),
+    ),
+    "DELETE /api/monitor/online-users/{session_id}": Operation(
+        name="forceSessionOut", summary="End one session"
+    ),
+}
+AUDIT: Final[Mapping[str, Operation]] = {
+    "GET /api/audit/events": Operation(
+        name="listAuditEvents",
+        summary="What happened, the latest first",
+        parameters=tuple(page_parameters(AUDIT_EVENTS)),
+        data=page_of(record_type("AuditEvent", AUDIT_EVENTS.fields)),
+    ),
+    "GET /api/audit/sessions/{session_id}/explain": Operation(
+        name="explainSession",
+        summary="A session's life in order, and how and why it ended",
+        data=SessionHistoryRecord,
+    ),
+}

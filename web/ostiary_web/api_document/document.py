@@ -1,14 +1,15 @@
 """The whole document, put together for the routes that an application has."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
-from werkzeug.routing import Rule
+from quart import Quart
 
-from ostiary_web.api_document import administration, monitoring, own_account, token_service
-from ostiary_web.api_document.pages import described_path, document_paths, health_paths, page_paths
-from ostiary_web.api_document.parts import Json, shared_schemas
+from ostiary_web.api_document import administration, own_account, pages, token_service
+from ostiary_web.api_document.operations import Operation, describe, described_path
+from ostiary_web.api_document.schemas import Json, Schemas
 from ostiary_web.browser import FORM_HEADER
+from ostiary_web.resources.access import permission_of
 
 __all__ = ["api_document"]
 
@@ -23,19 +24,49 @@ A program sends `Authorization: Bearer` with the access token of `POST /api/auth
 on its cookies, and proves every change with its form token.
 """
 
-_TAGS: Final = {
-    "OAuth 2.0": "What third parties call, and what the consent page calls for them.",
-    "Own account": "Signing in, and what people do with their own account.",
-    "Clients": "The third parties: registered, changed, disabled, their secrets and sessions.",
-    "Users": "The accounts of the backend.",
-    "Roles": "What people may do.",
-    "Online users": "Which sessions run, and the end of one of them.",
-    "Audit": "What happened, and why a session ended.",
-    "Health": "Whether the process answers and takes changes; for supervisors and load balancers.",
-    "This document": "There only where the setting `API_DOCS_ENABLED` allows it.",
-    "Pages": "What is sent to people's browsers; no interface, and listed so that nothing is left out.",
-}
-"""In the order in which they are shown."""
+
+class _Section(NamedTuple):
+    """Operations under one heading, by method and path."""
+
+    tag: str
+    about: str
+    operations: Mapping[str, Operation]
+
+
+_SECTIONS: Final = (
+    _Section(
+        "OAuth 2.0",
+        "What third parties call, and what the consent page calls for them.",
+        token_service.OPERATIONS,
+    ),
+    _Section(
+        "Own account",
+        "Signing in, and what people do with their own account.",
+        own_account.OPERATIONS,
+    ),
+    _Section(
+        "Clients",
+        "The third parties: registered, changed, disabled, their secrets and sessions.",
+        administration.CLIENTS,
+    ),
+    _Section("Users", "The accounts of the backend.", administration.USERS),
+    _Section("Roles", "What people may do.", administration.ROLES),
+    _Section("Online users", "Which sessions run, and the end of one of them.", administration.ONLINE_USERS),
+    _Section("Audit", "What happened, and why a session ended.", administration.AUDIT),
+    _Section(
+        "Health",
+        "Whether the process answers and takes changes; for supervisors and load balancers.",
+        pages.HEALTH,
+    ),
+    _Section(
+        "This document",
+        "There only where the setting `API_DOCS_ENABLED` allows it.",
+        pages.THIS_DOCUMENT,
+    ),
+)
+_PAGES: Final = _Section(
+    "Pages", "What is sent to people's browsers; no interface, and listed so that nothing is left out.", {}
+)
 
 _SECURITY: Final[Json] = {
     "login": {
@@ -58,21 +89,26 @@ _SECURITY: Final[Json] = {
 }
 
 
-def api_document(rules: Iterable[Rule], version: str) -> Json:
-    """OpenAPI 3.1 for an application with these routes; pages for people come last."""
-    interface = {
-        **token_service.paths(),
-        **own_account.paths(),
-        **administration.paths(),
-        **monitoring.paths(),
-        **document_paths(),
-        **health_paths(),
+def api_document(app: Quart, version: str) -> Json:
+    """OpenAPI 3.1 for the routes of an application; pages for people come last."""
+    schemas = Schemas()
+    paths: dict[str, dict[str, Json]] = {}
+    routes = {
+        f"{method} {described_path(rule.rule)}": app.view_functions[rule.endpoint]
+        for rule in app.url_map.iter_rules()
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
     }
-    pages = [
-        rule
-        for rule in rules
-        if not rule.rule.startswith("/api/") and described_path(rule.rule) not in interface
-    ]
+    for section in _SECTIONS:
+        for address, operation in section.operations.items():
+            method, _, path = address.partition(" ")
+            permission = permission_of(routes.pop(address))
+            described = describe(operation, section.tag, method, path, permission, schemas)
+            paths.setdefault(path, {})[method.lower()] = described
+    for address in routes:
+        method, _, path = address.partition(" ")
+        if not path.startswith("/api/"):
+            described = pages.describe_page(method, path, _PAGES.tag, schemas)
+            paths.setdefault(path, {})[method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -82,16 +118,10 @@ def api_document(rules: Iterable[Rule], version: str) -> Json:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
-        "paths": {**interface, **page_paths(pages)},
+        "tags": [{"name": section.tag, "description": section.about} for section in (*_SECTIONS, _PAGES)],
+        "paths": paths,
         "components": {
-            "schemas": {
-                **shared_schemas(),
-                **token_service.schemas(),
-                **own_account.schemas(),
-                **administration.schemas(),
-                **monitoring.schemas(),
-            },
+            "schemas": dict(sorted(schemas.components.items())),
             "securitySchemes": _SECURITY,
         },
     }

@@ -1,136 +1,70 @@
-"""The pages for people described, from the routes there are: what is sent to a browser, and no interface."""
+"""What is no interface described: health, this document, and the pages for people."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import fields
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
-from werkzeug.routing import Rule
-
-from ostiary_core.events import AuthorizationParameters
 from ostiary_core.model.why import Why
-from ostiary_web.api_document.parts import ANYBODY, FORM, Json, operation, path_parameter, refusals, success
+from ostiary_web.api_document.operations import ANYBODY, FORM, Operation, Reply, describe_parameters
+from ostiary_web.api_document.schemas import Json, Schemas
+from ostiary_web.api_document.token_service import AUTHORIZATION_QUERY
 
-__all__ = ["FILE_TYPES", "described_path", "document_paths", "health_paths", "page_paths"]
+__all__ = ["FILE_TYPES", "HEALTH", "THIS_DOCUMENT", "describe_page"]
 
-_TAG: Final = "Pages"
 FILE_TYPES: Final = ("text/css", "text/javascript", "text/plain")
 """Of the files that the page of this document is made of."""
-_HTML: Final[Json] = {"text/html": {"schema": {"type": "string"}}}
-_ANYTHING: Final[Json] = {"*/*": {"schema": {}}}
-"""A page for a browser, the envelope for a program."""
-_SSO: Final = [field.name for field in fields(AuthorizationParameters) if field.name != "repeated"]
-_PARAMETER: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
+
+HEALTH: Final[Mapping[str, Operation]] = {
+    "GET /healthz": Operation(
+        name="showHealth", summary="The process answers", caller=ANYBODY, outcome="It does."
+    ),
+    "GET /readyz": Operation(
+        name="showReadiness",
+        summary="The store takes changes, and its schema is the one of this release",
+        caller=ANYBODY,
+        outcome="It does.",
+        refusals=(Why.NOT_READY,),
+    ),
+}
+THIS_DOCUMENT: Final[Mapping[str, Operation]] = {
+    "GET /api/docs": Operation(
+        name="showDocs",
+        summary="This document, to be read and tried",
+        caller=ANYBODY,
+        replies={200: Reply("The page.", str, ("text/html",))},
+    ),
+    "GET /api/docs/{name}": Operation(
+        name="showDocsFile",
+        summary="What the page is made of: a style sheet, a script or a licence",
+        caller=ANYBODY,
+        replies={200: Reply("The file.", str, FILE_TYPES)},
+    ),
+    "GET /api/docs-json": Operation(
+        name="showDocument",
+        summary="This document",
+        caller=ANYBODY,
+        replies={200: Reply("OpenAPI 3.1.", dict[str, Any])},
+    ),
+}
 
 
-def described_path(rule: str) -> str:
-    """A route's path as OpenAPI writes it.
-
-    >>> described_path("/static/<path:filename>")
-    '/static/{filename}'
-    """
-    return _PARAMETER.sub(r"{\1}", rule)
-
-
-def page_paths(rules: Iterable[Rule]) -> dict[str, dict[str, Json]]:
-    """One operation for each method of each page."""
-    described: dict[str, dict[str, Json]] = {}
-    for rule in rules:
-        path = described_path(rule.rule)
-        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
-            described.setdefault(path, {})[method.lower()] = _page(rule, path, method)
-    return described
-
-
-def _page(rule: Rule, path: str, method: str) -> Json:
+def describe_page(method: str, path: str, tag: str, schemas: Schemas) -> Json:
+    """What is sent to a browser at this address."""
     name = re.sub(r"\W+", " ", f"{method.lower()} page {path}").title().replace(" ", "")
-    parameters = [path_parameter(each, "A part of the address.") for each in sorted(rule.arguments)]
-    if path == "/sso" and method == "GET":
-        parameters += [
-            {"name": each, "in": "query", "required": False, "schema": {"type": "string"}} for each in _SSO
-        ]
-    answers: dict[str, Json] = {
-        "200": {"description": "The page."},
-        "303": {"description": "Another page, or back to a client."},
-        "default": {"description": "What is wrong, on a page.", "content": _ANYTHING},
-    }
-    return operation(
-        name[0].lower() + name[1:],
-        f"The page {path}" if method == "GET" else f"What the page {path} sends",
-        tag=_TAG,
-        security=ANYBODY,
-        parameters=parameters,
-        body=None if method == "GET" else {"content": {FORM: {"schema": {"type": "object"}}}},
-        responses=answers,
-    )
-
-
-def health_paths() -> dict[str, dict[str, Json]]:
-    """What a supervisor and a load balancer ask, without a secret and as often as they like."""
-    nothing: Json = {"type": "null"}
-    return {
-        "/healthz": {
-            "get": operation(
-                "showHealth",
-                "The process answers",
-                tag="Health",
-                security=ANYBODY,
-                responses=success(nothing, "It does."),
-            )
-        },
-        "/readyz": {
-            "get": operation(
-                "showReadiness",
-                "The store takes changes, and its schema is the one of this release",
-                tag="Health",
-                security=ANYBODY,
-                responses={**success(nothing, "It does."), **refusals(Why.NOT_READY)},
-            )
+    asked = AUTHORIZATION_QUERY if (method, path) == ("GET", "/sso") else ()
+    described: Json = {
+        "operationId": name[0].lower() + name[1:],
+        "summary": f"The page {path}" if method == "GET" else f"What the page {path} sends",
+        "tags": [tag],
+        "security": [],
+        "parameters": describe_parameters(path, asked, schemas),
+        "responses": {
+            "200": {"description": "The page."},
+            "303": {"description": "Another page, or back to a client."},
+            # A page for a browser, the envelope for a program.
+            "default": {"description": "What is wrong, on a page.", "content": {"*/*": {"schema": {}}}},
         },
     }
-
-
-def document_paths() -> dict[str, dict[str, Json]]:
-    """This document and the page that shows it."""
-    tag = "This document"
-    return {
-        "/api/docs": {
-            "get": operation(
-                "showDocs",
-                "This document, to be read and tried",
-                tag=tag,
-                security=ANYBODY,
-                responses={"200": {"description": "The page.", "content": _HTML}},
-            )
-        },
-        "/api/docs/{name}": {
-            "get": operation(
-                "showDocsFile",
-                "What the page is made of",
-                tag=tag,
-                security=ANYBODY,
-                parameters=[path_parameter("name", "A style sheet, a script or a licence.")],
-                responses={
-                    "200": {
-                        "description": "The file.",
-                        "content": {each: {"schema": {"type": "string"}} for each in FILE_TYPES},
-                    },
-                    **refusals(Why.NOT_FOUND),
-                },
-            )
-        },
-        "/api/docs-json": {
-            "get": operation(
-                "showDocument",
-                "This document",
-                tag=tag,
-                security=ANYBODY,
-                responses={
-                    "200": {
-                        "description": "OpenAPI 3.1.",
-                        "content": {"application/json": {"schema": {"type": "object"}}},
-                    }
-                },
-            )
-        },
-    }
+    if method != "GET":
+        described["requestBody"] = {"content": {FORM: {"schema": {"type": "object"}}}}
+    return described

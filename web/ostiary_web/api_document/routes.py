@@ -56,7 +56,7 @@ async def show_file(name: str) -> Response:
 @docs.get("/api/docs-json")
 async def show_document() -> Response:
     """The document."""
-    document = api_document(current_app.url_map.iter_rules(), version("ostiary"))
+    document = api_document(current_app, version("ostiary"))
     return _answer(msgspec.json.encode(document), "application/json; charset=utf-8")
 
 

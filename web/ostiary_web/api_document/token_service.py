@@ -1,245 +1,184 @@
-"""`/api/oauth2/*` described: the token service as its RFCs have it, user-info, the consent page's calls."""
+"""`/api/oauth2/*` described: the token service as its RFCs have it, user-info, the consent page's calls.
 
-from typing import Any, Final
+The core writes these answers; here is what they consist of, and tests hold the one to the other.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
 
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.records import GrantType
-from ostiary_core.model.secret import TOKEN_LENGTH
 from ostiary_core.model.why import Why
-from ostiary_core.users.user_fields import LOCALES
-from ostiary_web.api_document.parts import (
-    FORM,
-    JSON,
-    JSON_REFUSALS,
-    SIGNED_IN,
-    SIGNED_IN_REFUSALS,
-    Json,
-    array_of,
-    enumeration,
-    json_body,
-    members,
-    nullable,
-    object_of,
-    operation,
-    overrun,
-    ref,
-    refusals,
-    success,
-    text,
-)
+from ostiary_web.answer_data import AnswerData, Locale, Token, one_of
+from ostiary_web.api_document.operations import CHALLENGE, FORM, Body, Operation, Overrun, Reply
+from ostiary_web.api_document.schemas import Json, optional, text
 
-__all__ = ["paths", "schemas"]
+__all__ = ["AUTHORIZATION_QUERY", "OPERATIONS"]
 
-_TAG: Final = "OAuth 2.0"
-_CLIENT: Final[list[Json]] = [{"client": []}, {}]
-"""By Basic, or by `client_id` and `client_secret` in the form: never both."""
-
-_TOKEN: Final[Json] = {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{{TOKEN_LENGTH}}}$"}
-_SCOPE: Final[Json] = {"type": "string", "description": "Scopes, separated by single blanks."}
-_CODE_CHALLENGE: Final[Json] = {"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$"}
+Scope = Annotated[str, Meta(description="Scopes, separated by single blanks.")]
 
 
-def schemas() -> dict[str, Json]:
-    """What the operations answer."""
-    return {
-        "TokenResponse": object_of(
-            {
-                "access_token": _TOKEN,
-                "token_type": {"const": "Bearer"},
-                "expires_in": {"type": "integer", "minimum": 0, "maximum": ACCESS_TOKEN_SECONDS.most},
-                "refresh_token": _TOKEN,
-                "scope": _SCOPE,
-            },
-            optional=("refresh_token",),
-            description="RFC 6749 §5.1. There is a refresh token only for clients that register that grant.",
-        ),
-        "OAuthError": object_of(
-            {
-                "error": enumeration(sorted({m.error for m in MEANINGS.values() if m.error is not None})),
-                "error_description": {"type": "string"},
-            },
-            optional=("error_description",),
-            description="RFC 6749 §5.2. Switch on `error`; do not parse the description.",
-        ),
-        "Introspection": {
-            "oneOf": [
-                object_of({"active": {"const": False}}),
-                object_of(
-                    {
-                        "active": {"const": True},
-                        "client_id": {"type": "string"},
-                        "scope": _SCOPE,
-                        "token_type": {"const": "Bearer"},
-                        "exp": {"type": "integer"},
-                        "sub": {"type": "string"},
-                        "username": {"type": "string"},
-                    },
-                    optional=("token_type", "sub", "username"),
-                ),
-            ],
-            "description": "RFC 7662 §2.2. `token_type` is absent for a refresh token, `sub` and `username` "
-            "for client credentials.",
-        },
-        "Profile": object_of(
-            {
-                "sub": {"type": "string", "description": "Never changes; link accounts by it."},
-                "username": {"type": "string", "description": "May change; do not link accounts by it."},
-                "name": {"type": "string"},
-                "avatarUrl": nullable({"type": "string"}),
-                "locale": nullable(enumeration(LOCALES)),
-            }
-        ),
-        "AuthorizationOffer": object_of(
-            {
-                "client": object_of({"clientId": {"type": "string"}, "name": {"type": "string"}}),
-                "scopes": array_of(
-                    object_of(
-                        {
-                            "scope": {"type": "string"},
-                            "description": {"type": "string"},
-                            "autoApproved": {"type": "boolean"},
-                        }
-                    )
-                ),
-                "user": object_of({"username": {"type": "string"}, "name": {"type": "string"}}),
-                "consentRequired": {"type": "boolean"},
-                "redirectTo": {"type": "null"},
-            }
-        ),
-    }
+class TokenResponse(AnswerData, rename=None):
+    """RFC 6749 §5.1. There is a refresh token only for clients that register that grant."""
+
+    access_token: Token
+    token_type: Literal["Bearer"]
+    expires_in: Annotated[int, Meta(ge=0, le=ACCESS_TOKEN_SECONDS.most)]
+    scope: Scope
+    refresh_token: Token | UnsetType = UNSET
 
 
-def paths() -> dict[str, dict[str, Json]]:
-    """The operations, by path and method."""
-    return {
-        "/api/oauth2/token": {"post": _token()},
-        "/api/oauth2/introspect": {
-            "post": operation(
-                "introspectToken",
-                "Whether a token is good",
-                tag=_TAG,
-                security=_CLIENT,
-                body=_form(
-                    members(
-                        {"token": text(1), "token_type_hint": text(), **_credentials()},
-                        optional=("token_type_hint", *_credentials()),
-                    )
-                ),
-                responses={
-                    "200": _raw(ref("Introspection"), "What the calling client may know of the token."),
-                    **_errors(),
-                },
-            )
-        },
-        "/api/oauth2/revoke": {
-            "post": operation(
-                "revokeToken",
-                "End the session of a token",
-                tag=_TAG,
-                security=_CLIENT,
-                body=_form(
-                    members(
-                        {"token": text(1), "token_type_hint": text(), **_credentials()},
-                        optional=("token_type_hint", *_credentials()),
-                    )
-                ),
-                responses={"200": {"description": "Done, or nothing to do; the body is empty."}, **_errors()},
-            )
-        },
-        "/api/oauth2/userinfo": {
-            "get": operation(
-                "showUserInfo",
-                "The profile of the user a token stands for",
-                tag=_TAG,
-                security=[{"accessToken": ["user.read"]}, *SIGNED_IN],
-                responses={
-                    **success(ref("Profile"), "The profile."),
-                    **refusals(Why.NOT_SIGNED_IN, Why.USER_READ_MISSING, Why.REPRESENTS_NO_USER),
-                },
-            )
-        },
-        "/api/oauth2/authorize": {"get": _check(), "post": _decide()},
-    }
+class OAuthError(AnswerData, rename=None):
+    """RFC 6749 §5.2. Switch on `error`; do not parse the description."""
+
+    error: Annotated[
+        str, one_of(sorted({each.error for each in MEANINGS.values() if each.error is not None}))
+    ]
+    error_description: str | UnsetType = UNSET
+
+
+class ActiveToken(AnswerData, rename=None):
+    """RFC 7662 §2.2. A refresh token has no `token_type`, client credentials have no `sub` and `username`."""
+
+    active: Annotated[bool, Meta(extra_json_schema={"const": True})]
+    client_id: str
+    scope: Scope
+    exp: int
+    token_type: Literal["Bearer"] | UnsetType = UNSET
+    sub: str | UnsetType = UNSET
+    username: str | UnsetType = UNSET
+
+
+class InactiveToken(AnswerData):
+    """RFC 7662 §2.2: nothing more is told."""
+
+    active: Annotated[bool, Meta(extra_json_schema={"const": False})]
+
+
+class Profile(AnswerData):
+    """The user that an access token stands for."""
+
+    sub: Annotated[str, Meta(description="Never changes; link accounts by it.")]
+    username: Annotated[str, Meta(description="May change; do not link accounts by it.")]
+    name: str
+    avatar_url: str | None
+    locale: Locale | None
+
+
+class OfferedClient(AnswerData):
+    """Who asks."""
+
+    client_id: str
+    name: str
+
+
+class OfferedScope(AnswerData):
+    """What is asked for."""
+
+    scope: str
+    description: str
+    auto_approved: bool
+
+
+class OfferedUser(AnswerData):
+    """Who is asked."""
+
+    username: str
+    name: str
+
+
+class AuthorizationOffer(AnswerData):
+    """What to ask the user."""
+
+    client: OfferedClient
+    scopes: list[OfferedScope]
+    user: OfferedUser
+    consent_required: bool
+    redirect_to: None
+
+
+class Redirect(AnswerData):
+    """Where to send the browser."""
+
+    redirect_to: Annotated[str, Meta(extra_json_schema={"format": "uri"})]
 
 
 # --- the token service
 
-
-def _credentials() -> dict[str, Json]:
-    return {"client_id": text(), "client_secret": text(format="password")}
-
-
-def _form(schema: Json) -> Json:
-    return {"required": True, "content": {FORM: {"schema": schema}}}
-
-
-def _raw(schema: Json, description: str) -> Json:
-    no_store = {"description": "no-store", "required": True, "schema": {"type": "string"}}
-    return {
-        "description": description,
-        "headers": {"Cache-Control": no_store},
-        "content": {JSON: {"schema": schema}},
-    }
+_CLIENT: Final[list[Json]] = [{"client": []}, {}]
+"""By Basic, or by `client_id` and `client_secret` in the form: never both."""
+_CREDENTIALS: Final = {"client_id": optional(text()), "client_secret": optional(text(format="password"))}
+_NO_STORE: Final = {"Cache-Control": "no-store"}
+_ERRORS: Final[Mapping[int, Reply]] = {
+    400: Reply("The request is wrong, or the grant is not valid.", OAuthError, headers=_NO_STORE),
+    401: Reply("The client did not authenticate.", OAuthError, headers=_NO_STORE | CHALLENGE),
+    413: Reply("The body has more than 64 KiB.", OAuthError, headers=_NO_STORE),
+    429: Reply(f"- `A0429` {MEANINGS[Why.TOO_MANY_REQUESTS].en}", Overrun),
+    500: Reply(f"- `A0500` {MEANINGS[Why.INTERNAL_ERROR].en}", Overrun),
+}
 
 
-def _errors() -> dict[str, Json]:
-    error = ref("OAuthError")
-    challenge = {"description": "RFC 7235 §4.1", "required": True, "schema": {"type": "string"}}
-    return {
-        "400": _raw(error, "The request is wrong, or the grant is not valid."),
-        "401": {
-            **_raw(error, "The client did not authenticate."),
-            "headers": {"WWW-Authenticate": challenge},
-        },
-        "413": _raw(error, "The body has more than 64 KiB."),
-        "429": overrun(f"- `A0429` {MEANINGS[Why.TOO_MANY_REQUESTS].en}"),
-        "500": overrun(f"- `A0500` {MEANINGS[Why.INTERNAL_ERROR].en}"),
-    }
-
-
-def _token() -> Json:
-    fields: dict[str, Json] = {
-        "grant_type": enumeration(grant.value for grant in GrantType),
-        "code": text(description="With authorization_code."),
-        "redirect_uri": text(description="With authorization_code: as in the authorization request."),
-        "code_verifier": text(description="With authorization_code (RFC 7636 §4.5)."),
-        "refresh_token": text(description="With refresh_token."),
-        "scope": text(description="With refresh_token and client_credentials."),
-        **_credentials(),
-    }
-    return operation(
-        "issueTokens",
-        "Tokens for a code, a refresh token, or the client itself",
-        tag=_TAG,
+def _token_operation(
+    name: str, summary: str, members: Mapping[str, Any], done: Reply, about: str = ""
+) -> Operation:
+    return Operation(
+        name=name,
+        summary=summary,
+        description=about,
         security=_CLIENT,
-        description="Every refresh makes a new pair. The spent refresh token gets the same pair again for 30 "
-        "seconds after its first use, with the same User-Agent; any other second use ends the session.",
-        body=_form(members(fields, optional=[name for name in fields if name != "grant_type"])),
-        responses={"200": _raw(ref("TokenResponse"), "The tokens."), **_errors()},
+        body=Body({**members, **_CREDENTIALS}, FORM),
+        replies={200: done, **_ERRORS},
     )
 
 
+_TOKEN_OPERATIONS: Final = {
+    "POST /api/oauth2/token": _token_operation(
+        "issueTokens",
+        "Tokens for a code, a refresh token, or the client itself",
+        {
+            "grant_type": GrantType,
+            "code": optional(text(description="With authorization_code.")),
+            "redirect_uri": optional(
+                text(description="With authorization_code: as in the authorization request.")
+            ),
+            "code_verifier": optional(text(description="With authorization_code (RFC 7636 §4.5).")),
+            "refresh_token": optional(text(description="With refresh_token.")),
+            "scope": optional(text(description="With refresh_token and client_credentials.")),
+        },
+        Reply("The tokens.", TokenResponse, headers=_NO_STORE),
+        "Every refresh makes a new pair. The spent refresh token gets the same pair again for 30 seconds "
+        "after its first use, with the same User-Agent; any other second use ends the session.",
+    ),
+    "POST /api/oauth2/introspect": _token_operation(
+        "introspectToken",
+        "Whether a token is good",
+        {"token": text(1), "token_type_hint": optional(text())},
+        Reply(
+            "What the calling client may know of the token.", (ActiveToken, InactiveToken), headers=_NO_STORE
+        ),
+    ),
+    "POST /api/oauth2/revoke": _token_operation(
+        "revokeToken",
+        "End the session of a token",
+        {"token": text(1), "token_type_hint": optional(text())},
+        Reply("Done, or nothing to do; the body is empty."),
+    ),
+}
+
 # --- what the consent page calls
 
-
-def _parameters() -> dict[str, Json]:
-    return {
-        "response_type": enumeration(("code",)),
-        "client_id": text(1),
-        "redirect_uri": text(1),
-        "code_challenge": _CODE_CHALLENGE,
-        "code_challenge_method": enumeration(("S256",)),
-        "scope": text(1),
-        "state": text(),
-    }
-
-
-_OPTIONAL: Final = ("scope", "state")
-
+_REQUIRED: Final[Mapping[str, Any]] = {
+    "response_type": Literal["code"],
+    "client_id": text(1),
+    "redirect_uri": text(1),
+    "code_challenge": Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{43}$")],
+    "code_challenge_method": Literal["S256"],
+}
+_OPTIONAL: Final[Mapping[str, Any]] = {"scope": text(1), "state": text()}
 _CONSENT_REFUSALS: Final = (
-    *SIGNED_IN_REFUSALS,
-    Why.PASSWORD_MUST_CHANGE,
     Why.QUERY_UNDECODABLE,
     Why.PARAMETER_REPEATED,
     Why.PARAMETERS_MALFORMED,
@@ -251,38 +190,39 @@ _CONSENT_REFUSALS: Final = (
 )
 
 
-def _check() -> Json:
-    parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "query", "required": name not in _OPTIONAL, "schema": schema}
-        for name, schema in _parameters().items()
-    ]
-    return operation(
-        "checkAuthorization",
-        "Whether an authorization request is in order, and what to ask the user",
-        tag=_TAG,
-        parameters=parameters,
-        responses={**success(ref("AuthorizationOffer")), **refusals(*_CONSENT_REFUSALS)},
-    )
+AUTHORIZATION_QUERY: Final[tuple[Json, ...]] = tuple(
+    {"name": name, "in": "query", "required": name in _REQUIRED, "schema": kind}
+    for name, kind in {**_REQUIRED, **_OPTIONAL}.items()
+)
 
-
-def _decide() -> Json:
-    body = members(
-        {
-            **{
-                name: nullable(schema) if name in _OPTIONAL else schema
-                for name, schema in _parameters().items()
-            },
-            "approve": {"type": "boolean"},
-        },
-        optional=_OPTIONAL,
-    )
-    return operation(
-        "decideAuthorization",
-        "The user's yes or no, and where to send the browser",
-        tag=_TAG,
-        body=json_body(body),
-        responses={
-            **success(object_of({"redirectTo": {"type": "string", "format": "uri"}})),
-            **refusals(*JSON_REFUSALS, *_CONSENT_REFUSALS),
-        },
-    )
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    **_TOKEN_OPERATIONS,
+    "GET /api/oauth2/userinfo": Operation(
+        name="showUserInfo",
+        summary="The profile of the user a token stands for",
+        caller=(Why.NOT_SIGNED_IN, Why.USER_READ_MISSING, Why.REPRESENTS_NO_USER),
+        security=[{"accessToken": ["user.read"]}, {"login": []}],
+        data=Profile,
+        outcome="The profile.",
+    ),
+    "GET /api/oauth2/authorize": Operation(
+        name="checkAuthorization",
+        summary="Whether an authorization request is in order, and what to ask the user",
+        parameters=AUTHORIZATION_QUERY,
+        data=AuthorizationOffer,
+        refusals=_CONSENT_REFUSALS,
+    ),
+    "POST /api/oauth2/authorize": Operation(
+        name="decideAuthorization",
+        summary="The user's yes or no, and where to send the browser",
+        body=Body(
+            {
+                **_REQUIRED,
+                **{name: optional(kind | None) for name, kind in _OPTIONAL.items()},
+                "approve": bool,
+            }
+        ),
+        data=Redirect,
+        refusals=_CONSENT_REFUSALS,
+    ),
+}

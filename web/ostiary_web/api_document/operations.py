@@ -1,0 +1,238 @@
+"""What is said of an operation: some of it declared, the rest taken from its route.
+
+From the route come method, path and the variable parts of it, the permission it takes, and what follows
+from them: who may call, and what they may be refused for.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.why import Why
+from ostiary_web.answer_data import AnswerData
+from ostiary_web.api_document.schemas import Json, Schemas, object_type
+
+__all__ = [
+    "ANYBODY",
+    "CHALLENGE",
+    "FORM",
+    "JSON",
+    "MULTIPART",
+    "PASSWORD_MAY_BE_OVERDUE",
+    "SIGNED_IN",
+    "Body",
+    "Operation",
+    "Overrun",
+    "Reply",
+    "describe",
+    "describe_parameters",
+    "described_path",
+]
+
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
+
+CHALLENGE: Final = {"WWW-Authenticate": "How to authenticate."}
+
+ANYBODY: Final[tuple[Why, ...]] = ()
+PASSWORD_MAY_BE_OVERDUE: Final = (Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN)
+SIGNED_IN: Final = (*PASSWORD_MAY_BE_OVERDUE, Why.PASSWORD_MUST_CHANGE)
+"""Who may call, as what others are refused for."""
+
+_BODY_REFUSALS: Final[Mapping[str, tuple[Why, ...]]] = {
+    JSON: (Why.MEDIA_TYPE_UNSUPPORTED, Why.BODY_NOT_JSON, Why.FIELDS_INVALID, Why.BODY_TOO_LARGE),
+    MULTIPART: (Why.NOT_MULTIPART, Why.FIELDS_INVALID, Why.BODY_TOO_LARGE),
+    FORM: (),
+}
+_VARIABLE: Final = re.compile(r"<(?:[^:<>]+:)?([^<>]+)>")
+_VARIABLES: Final = {
+    "client_id": "The client.",
+    "record_id": "The record.",
+    "session_id": "The session.",
+    "user_id": "The user.",
+}
+
+
+class Fault(AnswerData):
+    """A bad field."""
+
+    path: str
+    msg: Annotated[str, Meta(min_length=1)]
+
+
+class Overrun(AnswerData):
+    """Over a limit, or a fault of the server."""
+
+    code: Annotated[str, Meta(pattern="^[A-E][0-9]{4}$")]
+    msg: Annotated[str, Meta(min_length=1)]
+    data: None
+    trace_id: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+
+
+class Failure(Overrun):
+    """The envelope of a failure; `errors` names every bad field. Switch on `code`."""
+
+    errors: list[Fault]
+
+
+# --- what is declared
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: what it says, and the type of its content by media type."""
+
+    description: str
+    content: Any = None
+    """None where it is empty, or not described."""
+    media_types: Iterable[str] = (JSON,)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Those that it always has, and what they say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is sent: the members of an object."""
+
+    members: Mapping[str, Any]
+    media_type: str = JSON
+    is_required: bool = True
+    rule: Json = field(default_factory=dict)
+    """What there is between the members, as a schema."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What a route does, for those who call it."""
+
+    name: str
+    """Its identifier in generated clients."""
+    summary: str
+    description: str = ""
+    caller: tuple[Why, ...] = SIGNED_IN
+    """Who may call; not looked at where the route takes a permission."""
+    security: list[Json] | None = None
+    """None where it follows from who may call."""
+    parameters: Iterable[Json] = ()
+    """Those of query and header, each with a type for its schema."""
+    body: Body | None = None
+    data: Any = None
+    """The type of what a success has in the envelope."""
+    outcome: str = "Done."
+    status: int = 200
+    refusals: tuple[Why, ...] = ()
+    """Those that do not follow from anything above, nor from the route."""
+    replies: Mapping[int, Reply] | None = None
+    """Every answer that has not the form of the envelope; then there is no success in it."""
+
+
+# --- what is made of it
+
+
+def described_path(rule: str) -> str:
+    """A route's path as OpenAPI writes it.
+
+    >>> described_path("/static/<path:filename>")
+    '/static/{filename}'
+    """
+    return _VARIABLE.sub(r"{\1}", rule)
+
+
+def describe(
+    operation: Operation, tag: str, method: str, path: str, permission: Permission | None, schemas: Schemas
+) -> Json:
+    """The operation as OpenAPI has it."""
+    caller = operation.caller if permission is None else (*SIGNED_IN, Why.PERMISSION_MISSING)
+    takes = "" if permission is None else f"Takes the permission `{permission.value}`."
+    described: Json = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "description": " ".join(filter(None, (takes, operation.description))),
+        "tags": [tag],
+        "security": operation.security
+        if operation.security is not None
+        else ([{"login": []}] if caller else []),
+        "parameters": describe_parameters(path, operation.parameters, schemas),
+    }
+    if operation.body is not None:
+        name = f"{operation.name[0].upper()}{operation.name[1:]}Body"
+        sent = object_type(name, operation.body.members, strict=permission is not None)
+        schema = schemas.of(sent) | operation.body.rule
+        described["requestBody"] = {
+            "required": operation.body.is_required,
+            "content": {operation.body.media_type: {"schema": schema}},
+        }
+    whys = [why for why in caller if method != "GET" or why is not Why.ORIGIN_UNPROVEN]
+    if operation.body is not None:
+        whys += _BODY_REFUSALS[operation.body.media_type]
+    if permission is not None and operation.parameters:
+        whys.append(Why.FIELDS_INVALID)
+    if "{" in path:
+        whys.append(Why.NOT_FOUND)
+    described["responses"] = _responses(operation, [*whys, *operation.refusals], schemas)
+    return {member: said for member, said in described.items() if said or member == "security"}
+
+
+def describe_parameters(path: str, others: Iterable[Json], schemas: Schemas) -> list[Json]:
+    """The variable parts of a path, and the others, which have a type for a schema."""
+    described: list[Json] = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _VARIABLES.get(name, "A part of the address."),
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+    return described + [{**each, "schema": schemas.of(each["schema"])} for each in others]
+
+
+def _responses(operation: Operation, whys: Iterable[Why], schemas: Schemas) -> dict[str, Json]:
+    replies: dict[int, Json] = {}
+    if operation.replies is None:
+        envelope = {
+            "type": "object",
+            "properties": {"code": {"const": 0}, "msg": {"const": "ok"}, "data": schemas.of(operation.data)},
+            "required": ["code", "msg", "data"],
+            "additionalProperties": False,
+        }
+        replies[operation.status] = _reply(Reply(operation.outcome, envelope), schemas)
+    else:
+        replies |= {status: _reply(reply, schemas) for status, reply in operation.replies.items()}
+    by_status: dict[int, list[Why]] = {}
+    for why in dict.fromkeys((*whys, Why.REQUEST_MALFORMED, Why.INTERNAL_ERROR)):
+        by_status.setdefault(MEANINGS[why].status, []).append(why)
+    for status, several in by_status.items():
+        replies.setdefault(status, _refusal(status, several, schemas))
+    return {str(status): replies[status] for status in sorted(replies)}
+
+
+def _reply(reply: Reply, schemas: Schemas) -> Json:
+    described: Json = {"description": reply.description}
+    if reply.headers:
+        described["headers"] = {
+            name: {"description": said, "required": True, "schema": {"type": "string"}}
+            for name, said in reply.headers.items()
+        }
+    if reply.content is not None:
+        schema = schemas.of(reply.content)
+        described["content"] = {media_type: {"schema": schema} for media_type in reply.media_types}
+    return described
+
+
+def _refusal(status: int, whys: Iterable[Why], schemas: Schemas) -> Json:
+    """The answer in the envelope for these reasons, with its codes and what they mean."""
+    meanings = [MEANINGS[why] for why in whys]
+    codes = {"properties": {"code": {"enum": sorted({meaning.code for meaning in meanings})}}}
+    schema: Json = {"allOf": [schemas.of(Failure), codes]}
+    if Why.TOO_MANY_REQUESTS in whys:
+        schema = {"anyOf": [schema, {"allOf": [schemas.of(Overrun), codes]}]}
+    described = "\n".join(f"- `{meaning.code}` {meaning.en}" for meaning in meanings)
+    return _reply(Reply(described, schema, headers=CHALLENGE if status == 401 else {}), schemas)

@@ -1,0 +1,125 @@
+"""Schemas of what is sent and answered, made from types: structs, annotated ones, declared records."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.json import schema_components
+
+from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.users.user_fields import LONGEST_PASSWORD
+from ostiary_web.answer_data import Time
+from ostiary_web.resources.declaration import Column, Field, Kind
+from ostiary_web.resources.lists import Page
+
+__all__ = [
+    "CURRENT_PASSWORD",
+    "FILE",
+    "NEW_PASSWORD",
+    "Json",
+    "Schemas",
+    "as_sent",
+    "list_of",
+    "object_type",
+    "optional",
+    "page_of",
+    "record_type",
+    "set_of",
+    "text",
+]
+
+Json = dict[str, Any]
+
+_KINDS: Final[Mapping[Kind, Any]] = {
+    Kind.TEXT: str | None,
+    Kind.TEXTS: list[str],
+    Kind.CODES: list[str],
+    Kind.INTEGER: int,
+    Kind.TRUTH: bool,
+    Kind.TIME: Time | None,
+}
+
+
+class Schemas:
+    """Makes schemas, and collects those of structs and enumerations as the components they refer to."""
+
+    def __init__(self) -> None:
+        self.components: dict[str, Json] = {}
+
+    def of(self, kind: Any) -> Json:
+        """The schema of a type; of several, of which a value has exactly one; a schema is what it is."""
+        if isinstance(kind, dict):
+            return kind
+        if isinstance(kind, tuple):
+            return {"oneOf": [self.of(each) for each in kind]}
+        [schema], found = schema_components([kind], ref_template="#/components/schemas/{name}")
+        self.components |= found
+        return schema
+
+
+# --- types made here
+
+
+def object_type(name: str, members: Mapping[str, Any], *, strict: bool = True) -> type[Struct]:
+    """An object with these members: types, or pairs of a type and its default. A strict one has no others."""
+    fields = [(member, *(of if isinstance(of, tuple) else (of,))) for member, of in members.items()]
+    return defstruct(name, fields, kw_only=True, forbid_unknown_fields=strict)
+
+
+def record_type(name: str, fields: Iterable[Field[Any]], **more: Any) -> type[Struct]:
+    """An item of a list as it is shown, always with all of its fields."""
+    shown = {
+        field.name: Annotated[
+            _KINDS[field.kind] if field.choices is None else Literal[tuple(field.choices)],
+            Meta(title=field.heading.en),
+        ]
+        for field in fields
+        if field.column is not Column.BROUGHT
+    }
+    return object_type(name, {**shown, **more})
+
+
+def optional(kind: Any) -> tuple[Any, UnsetType]:
+    """A member that need not be there."""
+    return (kind | UnsetType, UNSET)
+
+
+def text(
+    least: int | None = None, most: int | None = None, description: str | None = None, **more: Any
+) -> Any:
+    """A string of so many characters, none of them NUL."""
+    return Annotated[
+        str,
+        Meta(
+            min_length=least,
+            max_length=most,
+            pattern="^[^\\u0000]*$",
+            description=description,
+            extra_json_schema=more,
+        ),
+    ]
+
+
+def list_of(item: Any, least: int | None = None, most: int | None = None, **more: Any) -> Any:
+    """An array."""
+    return Annotated[list[item], Meta(min_length=least, max_length=most, extra_json_schema=more)]
+
+
+def page_of(item: Any) -> Any:
+    """A page of a list."""
+    return Page[item]
+
+
+def set_of(item: Any, least: int | None = None, most: int | None = None, **more: Any) -> Any:
+    """An array that has nothing twice."""
+    return list_of(item, least, most, uniqueItems=True, **more)
+
+
+def as_sent(schema: Json) -> Any:
+    """What only a schema can say."""
+    return Annotated[Any, Meta(extra_json_schema=schema)]
+
+
+FILE: Final = as_sent({"type": "string", "format": "binary"})
+CURRENT_PASSWORD: Final = text(1, LONGEST_PASSWORD, format="password")
+NEW_PASSWORD: Final = text(SPECIFICATION.minimum_password_length, LONGEST_PASSWORD, format="password")
