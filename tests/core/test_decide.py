@@ -1,6 +1,7 @@
 """`decide` is pure and total, and `keys` names what it reads, for any event over any state."""
 
-from dataclasses import fields, replace
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from ostiary_core import (
     Instant,
     MemoryStore,
     NotLoaded,
+    Secret,
     Snapshot,
     Why,
     decide,
@@ -20,18 +22,13 @@ from ostiary_core import (
     load,
     take_turn,
 )
+from ostiary_core.conformance.lives import a_life
 from ostiary_core.decide import READ_ONLY, RULES
 from ostiary_core.events import (
     AllOrNothing,
-    ClientDeleted,
-    ClientDisabled,
     Event,
     LoginRefreshed,
-    Operator,
     SignInAttempted,
-    TextCodeRequested,
-    UserDeleted,
-    UserDisabled,
 )
 from ostiary_core.model.decision import (
     AuthorizationOffered,
@@ -42,14 +39,13 @@ from ostiary_core.model.decision import (
     LoginIssued,
     Refused,
     Reply,
-    TokensIssued,
     Update,
 )
-from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table, TextCodePurpose
+from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
 from ostiary_core.model.secret import digest_of
 from tests.core import asks
 from tests.core.hostile import EVENTS, Pool, any_store, copy_of, events, instants
-from tests.core.story import World, client, given, user
+from tests.core.story import client, given, user
 
 
 @pytest.mark.parametrize("length", [0, 31, 33, 64])
@@ -60,76 +56,47 @@ def test_entropy_of_another_length_than_32_bytes_is_a_fault_of_the_program(lengt
         decide(event, load([keys(event)], world.store.fetch), world.now)
 
 
-def lived_in() -> tuple[World, Pool]:
-    """A world in which there is one of everything, and what a caller may know of it."""
-    world = given(
-        client(),
-        client("other", autoApproveScopes=["user.read"]),
-        client("gone"),
-        client("off"),
-        user("alice", phone="+8613800000000"),
-        user("bob"),
-        user("carol"),
-        user("dave", must_change_password=True),
-        user("erin", roles=("super_admin",)),
-    )
-    secrets: list[str] = [secret.reveal() for secret in world.secrets.values()]
+def everything(store: MemoryStore) -> dict[Key, Record]:
+    return {record.key: record for table in RECORD_TABLES for record in store.records(table)}
 
-    def keep(*pairs: TokensIssued) -> None:
-        for pair in pairs:
-            secrets.extend(token.reveal() for token in (pair.access_token, pair.refresh_token) if token)
 
-    for pair_client in ("app", "other", "gone", "off"):
-        keep(world.tokens("bob", pair_client))
-    once = world.tokens()
-    twice = world.when(asks.refresh(world.basic(), once)).then(TokensIssued)
-    thrice = world.when(asks.refresh(world.basic(), twice)).then(TokensIssued)
-    keep(once, twice, thrice)
-    keep(*(world.login(name).tokens for name in ("alice", "bob", "dave", "erin", "root")))
-    secrets.append(world.machine_token().reveal())
-    secrets.extend(world.code().reveal() for _ in range(2))
-    used = world.code()
-    keep(world.when(asks.redeem(world.basic(), used)).then(TokensIssued))
-    secrets.append(used.reveal())
-    for purpose, phone in (
-        (TextCodePurpose.RESET_PASSWORD, "+8613800000000"),
-        (TextCodePurpose.CHANGE_PHONE, "12345"),
-    ):
-        drawn = world.when(
-            TextCodeRequested(
-                caller=asks.signed_in(world.login()), purpose=purpose, phone=phone, entropy=Entropy(b"x" * 32)
-            )
-        ).reply
-        secrets.append(drawn.code.reveal())  # type: ignore[union-attr]
-    world.given(
-        ClientDeleted(caller=Operator(), client_id="gone"),
-        ClientDisabled(caller=Operator(), client_id="off"),
-        UserDeleted(caller=Operator(), user_id=world.user_ids["carol"]),
-        UserDisabled(caller=Operator(), user_id=world.user_ids["dave"]),
-    )
+def lived_in() -> tuple[MemoryStore, Pool]:
+    """A store after the life that the kit has recorded, and what a caller may know of it."""
+    store, secrets = MemoryStore(), list[str]()
+    for wave in a_life():
+        for decision in store.turn(wave.events, wave.at):
+            secrets.extend(secret.reveal() for secret in secrets_in((decision.reply, wave.events)))
     by_name = {
-        "client_id": (*world.secrets, "console", "mobile"),
-        "username": tuple(world.user_ids),
-        "user_id": tuple(world.user_ids.values()),
-        "session_id": tuple(session.session_id for session in world.sessions()),
-        "role_id": ("super_admin", "clerk"),
-        "phone": ("+8613800000000", "12345"),
-        "permission": ("iam.user.list", "oauth.client.create"),
-        "redirect_uri": ("https://app.example/callback", "https://other.example/callback"),
-        "response_type": ("code",),
-        "code_challenge": (asks.CHALLENGE,),
-        "code_challenge_method": ("S256",),
-        "code_verifier": (asks.VERIFIER,),
-        "scope": ("user.read",),
-        "scopes": ("user.read",),
-        "user_agent": (asks.APP, asks.BROWSER),
-        "verified_against": (asks.hash_of("right"),),
+        "permission": ["iam.user.list", "oauth.client.create"],
+        "response_type": ["code"],
+        "code_challenge_method": ["S256"],
+        "code_verifier": [asks.VERIFIER],
+        "scope": ["user.read"],
+        "verified_against": ["the hash of a password"],
     }
-    words = tuple(dict.fromkeys(word for apt in by_name.values() for word in apt))
-    return world, Pool(words, tuple(secrets), by_name)
+    for record in everything(store).values():
+        for each in fields(record):
+            value = getattr(record, each.name)
+            for text in value if isinstance(value, tuple) else (value,):
+                if isinstance(text, str) and text not in by_name.setdefault(each.name, []):
+                    by_name[each.name].append(text)
+    apt = {name: tuple(texts) for name, texts in by_name.items() if texts}
+    words = tuple(dict.fromkeys(word for texts in apt.values() for word in texts))
+    return store, Pool(words, tuple(dict.fromkeys(secrets)), apt)
 
 
-WORLD, POOL = lived_in()
+def secrets_in(value: object) -> Iterator[Secret]:
+    """Every secret in events and replies, however deep."""
+    if isinstance(value, Secret):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from secrets_in(item)
+    elif is_dataclass(value):
+        yield from secrets_in(tuple(getattr(value, each.name) for each in fields(value)))
+
+
+STORE, POOL = lived_in()
 FEW = Pool(("a", "b", "console", "super_admin", "user.read"), ("s", "t", "u"), {})
 
 
@@ -181,7 +148,7 @@ def test_every_event_has_its_rule_and_only_events_have_one() -> None:
 @for_all(data=st.data())
 def test_any_event_over_a_state_that_history_led_to_is_decided(kind: type, data: st.DataObject) -> None:
     event = data.draw(events(kind, POOL))
-    assert_writable(decided(event, WORLD.store, data.draw(instants())), WORLD.store)
+    assert_writable(decided(event, STORE, data.draw(instants())), STORE)
 
 
 @settings(max_examples=80)
@@ -199,7 +166,7 @@ def test_any_event_over_a_state_that_no_history_leads_to_is_decided(
 def test_a_turn_decides_as_one_by_one(batch: list[Event], now: Instant) -> None:
     """A turn loads what all its events need at once, so it is a store's only chance to look."""
     batch = [_with_own_entropy(event, place) for place, event in enumerate(batch)]
-    together, one_by_one = copy_of(WORLD.store), copy_of(WORLD.store)
+    together, one_by_one = copy_of(STORE), copy_of(STORE)
 
     decisions = together.turn(batch, now)
 
@@ -214,10 +181,6 @@ def _with_own_entropy(event: Any, place: int) -> Any:
         return AllOrNothing(events=parts)
     own: dict[str, Any] = {"entropy": Entropy(digest_of(f"turn {place}"))}
     return replace(event, **own) if any(field.name in own for field in fields(event)) else event
-
-
-def everything(store: MemoryStore) -> dict[Key, Record]:
-    return {record.key: record for table in RECORD_TABLES for record in store.records(table)}
 
 
 def test_a_turn_leaves_the_snapshot_it_was_handed_alone() -> None:

@@ -140,11 +140,11 @@ async def cleared(store: AnyStore, clock: HandClock, audit_days: int = 0) -> dic
         ).purge_once()
 
 
-async def test_a_store_under_a_constant_load_stays_as_large_for_a_year(store: AnyStore) -> None:
+async def test_a_store_under_a_constant_load_stays_as_large(store: AnyStore) -> None:
     clock = HandClock()
     house, sizes = House(store, clock), []
     entries = []
-    for day in range(0, 365, 5):
+    for day in range(0, 120, 5):
         stays, leaves = house.sign_in(), house.sign_in()
         house.refresh(stays.tokens.refresh_token)
         house.sign_out(leaves.tokens.access_token)

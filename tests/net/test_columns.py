@@ -1,7 +1,7 @@
 """Records as rows: what an update names is what its two rows differ in."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core.model.records import Table
@@ -14,6 +14,7 @@ def test_a_difference_is_what_two_rows_differ_in(table: Table) -> None:
     kind = TABLES[table].record
     made = row_codec(kind)
 
+    @settings(max_examples=25)
     @given(st.data())
     def differs(data: st.DataObject) -> None:
         before, after = data.draw(records_of(kind)), data.draw(records_of(kind))

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from ostiary_core import Decision, Instant, Secret
-from ostiary_core.events import Event, FirstAdministratorCreated, GraceLapsed, LoginRefreshed, SignInAttempted
+from ostiary_core import Decision, Instant, MemoryStore
+from ostiary_core.events import Event, GraceLapsed, LoginRefreshed
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import LoginIssued, Refused
 from ostiary_core.model.records import Session, Table
@@ -18,7 +19,9 @@ from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import TurnFailed, open_turns
 from ostiary_net.upkeep.sweeping import sweep, sweep_once
-from tests.net.rooms import Gate, HandClock, PlainStore, SeededEntropy, registered
+from tests.core.asks import login_refresh
+from tests.core.story import given, user
+from tests.net.rooms import Gate, HandClock, PlainStore, registered
 
 GRACE_SECONDS = 30
 
@@ -34,44 +37,16 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyStore]:
         yield opened
 
 
-def rotated(store: AnyStore, clock: HandClock, sessions: int = 1) -> list[Secret]:
-    """So many login sessions, each rotated once now; the refresh tokens that were spent."""
-    entropy = SeededEntropy()
-    store.turn(
-        [
-            FirstAdministratorCreated(
-                username="admin", password_hash="hash", must_change_password=False, entropy=entropy.draw()
-            )
-        ],
-        clock.now(),
-    )
-    signed_in = store.turn(
-        [
-            SignInAttempted(
-                username="admin",
-                verified_against="hash",
-                password_matches=True,
-                user_agent="browser",
-                source="203.0.113.7",
-                entropy=entropy.draw(),
-            )
-            for _ in range(sessions)
-        ],
-        clock.now(),
-    )
-    spent = [
-        decision.reply.tokens.refresh_token
-        for decision in signed_in
-        if isinstance(decision.reply, LoginIssued) and decision.reply.tokens.refresh_token
-    ]
-    store.turn([retry(token, entropy) for token in spent], clock.now())
-    assert len(spent) == sessions
+def rotated(store: AnyStore, sessions: int = 1) -> list[LoginRefreshed]:
+    """So many login sessions, each rotated once now; how each would be refreshed with the spent token."""
+    world, retries = given(user(), store=cast(MemoryStore, store)), []
+    for _ in range(sessions):
+        spent = world.login().tokens.refresh_token
+        assert spent is not None
+        retries.append(login_refresh(spent))
+        world.when(retries[-1])
     assert salts(store) == sessions
-    return spent
-
-
-def retry(spent: Secret, entropy: SeededEntropy) -> LoginRefreshed:
-    return LoginRefreshed(refresh_token=spent, user_agent="browser", entropy=entropy.draw())
+    return retries
 
 
 def salts(store: AnyStore) -> int:
@@ -84,7 +59,7 @@ def salts(store: AnyStore) -> int:
 
 async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: AnyStore) -> None:
     clock = HandClock()
-    rotated(store, clock)
+    rotated(store)
     async with open_turns(store, clock, run_inline) as turns:
         clock.wait(GRACE_SECONDS)
         assert await sweep_once(turns, store, clock, run_inline) == 0
@@ -96,24 +71,24 @@ async def test_a_salt_stays_for_the_whole_window_and_goes_right_after_it(store: 
 
 
 async def test_sweeping_takes_nothing_from_a_retry_in_time_and_spares_no_replay(store: AnyStore) -> None:
-    clock, entropy = HandClock(), SeededEntropy("retries")
-    (spent,) = rotated(store, clock)
+    clock = HandClock()
+    (retry,) = rotated(store)
     async with open_turns(store, clock, run_inline) as turns:
         clock.wait(GRACE_SECONDS)
         await sweep_once(turns, store, clock, run_inline)
-        in_time = await turns.decide(retry(spent, entropy))
+        in_time = await turns.decide(retry)
         assert isinstance(in_time.reply, LoginIssued)
 
         clock.wait(0.001)
         await sweep_once(turns, store, clock, run_inline)
-        too_late = await turns.decide(retry(spent, entropy))
+        too_late = await turns.decide(retry)
         assert too_late.reply == Refused(Why.NOT_SIGNED_IN)
         assert [fact.why for fact in too_late.facts] == [Why.REPLAYED_AFTER_GRACE]
 
 
 async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> None:
     clock = HandClock()
-    rotated(store, clock, sessions=230)
+    rotated(store, sessions=230)
     clock.wait(GRACE_SECONDS + 1)
     async with open_turns(store, clock, run_inline) as turns:
         assert await sweep_once(turns, store, clock, run_inline) == 230
@@ -122,7 +97,7 @@ async def test_more_sessions_than_one_batch_are_all_swept(store: AnyStore) -> No
 
 async def test_what_a_sweep_that_was_stopped_still_waited_for_is_left(autojump_clock: MockClock) -> None:
     store, clock, gate = PlainStore(), HandClock(), Gate()
-    rotated(store, clock, sessions=3)
+    rotated(store, sessions=3)
     clock.wait(GRACE_SECONDS + 1)
     async with open_turns(store, clock, gate) as turns, trio.open_nursery() as nursery:
         nursery.start_soon(turns.decide, registered("ahead"))
@@ -149,7 +124,7 @@ class Unwilling(PlainStore):
 
 async def test_a_sweep_that_fails_says_so_in_one_word() -> None:
     store, clock = Unwilling(), HandClock()
-    rotated(store, clock, sessions=3)
+    rotated(store, sessions=3)
     clock.wait(GRACE_SECONDS + 1)
     async with open_turns(store, clock, run_inline) as turns:
         with pytest.raises(TurnFailed) as failed:
@@ -159,7 +134,7 @@ async def test_a_sweep_that_fails_says_so_in_one_word() -> None:
 
 async def test_a_failure_is_told_to_the_log_and_tried_again(autojump_clock: MockClock) -> None:
     store, clock = Unwilling(), HandClock()
-    rotated(store, clock, sessions=3)
+    rotated(store, sessions=3)
     clock.wait(GRACE_SECONDS + 1)
     with capture_logs() as log:
         async with open_turns(store, clock, run_inline) as turns, trio.open_nursery() as nursery:

@@ -8,8 +8,6 @@ from typing import Any
 
 import apsw
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import FactKind
@@ -143,73 +141,6 @@ def test_the_oldest_are_forgotten_first_wherever_they_are(store: SQLiteStore) ->
 
 
 # --- reading
-
-PEOPLE = ("anna", "ben", "zoe", None)
-
-
-@st.composite
-def trails(draw: st.DrawFn) -> list[AuditEntry]:
-    return [
-        replace(
-            ENTRY,
-            at=Instant(START + draw(st.integers(-3, 3)) * 1_000),
-            kind=draw(st.sampled_from([FactKind.PAIR_ROTATED, FactKind.SESSION_ENDED])),
-            user_id=draw(st.sampled_from(PEOPLE)),
-            client_id=draw(st.sampled_from(["app", "shop"])),
-            session_id=draw(st.sampled_from(["first", "second", None])),
-        )
-        for _ in range(draw(st.integers(0, 30)))
-    ]
-
-
-def expected(entries: Sequence[AuditEntry], listing: Listing[AuditEntry]) -> list[int]:
-    fitting = [
-        (entry.at, entry.number)
-        for entry in entries
-        if all(_fits(getattr(entry, name), value) for name, value in listing.filters.items())
-        and all(each.start is None or entry.at >= each.start for each in listing.ranges)
-    ]
-    newest_first = not listing.sort
-    return [number for _, number in sorted(fitting, reverse=newest_first)]
-
-
-def _fits(value: object, wanted: object) -> bool:
-    text = value.value if isinstance(value, FactKind) else value
-    return text in wanted if isinstance(wanted, tuple) else text == wanted
-
-
-listings = st.builds(
-    Listing,
-    resource=st.just(AUDIT),
-    filters=st.fixed_dictionaries(
-        {},
-        optional={
-            "user_id": st.sampled_from(["anna", "nobody", ("anna", "ben"), ()]),
-            "session_id": st.sampled_from(["first", ("first", "second"), ()]),
-            "client_id": st.just("app"),
-            "kind": st.just(FactKind.SESSION_ENDED.value),
-        },
-    ),
-    ranges=st.sampled_from([(), (Range(field="at", start=START),)]),
-    sort=st.sampled_from([(), (Sort("at"),)]),
-    page_size=st.just(200),
-)
-
-
-def test_what_is_asked_for_is_found_on_either_side(path: Path) -> None:
-    with SQLiteStore(path) as store:
-
-        @settings(max_examples=150)
-        @given(trails(), st.integers(0, 30), listings)
-        def found(entries: list[AuditEntry], filed: int, listing: Listing[AuditEntry]) -> None:
-            store.forget_entries(Instant(START + 10_000), 0, limit=1_000)
-            put(store, entries[:filed], filed=True)
-            put(store, entries[filed:], filed=False)
-            page = store.page(listing, START)
-            assert [entry.number for entry in page.items] == expected(store.audit(), listing)
-            assert page.total == len(page.items)
-
-        found()
 
 
 @pytest.fixture(scope="module")
