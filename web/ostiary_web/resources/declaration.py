@@ -1,7 +1,7 @@
 """What a resource of the interface is made of: its fields, and the list that they are shown in."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
@@ -50,7 +50,7 @@ class Column(Enum):
     """Imported, and never exported: a password."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Field(Generic[V]):
     """One field of a record, as the interface shows it."""
 
@@ -61,6 +61,7 @@ class Field(Generic[V]):
     """Of its column in a sheet."""
     read: Callable[[V], object]
     """Its value: text, texts, number or truth as JSON has them, an `Instant` for a time; or None."""
+    _: KW_ONLY
     listed: str | None = None
     """By which name the core's listing sorts, narrows or filters by it; None where it does not."""
     choices: Mapping[str, tuple[str, ...]] | None = None

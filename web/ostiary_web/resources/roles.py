@@ -21,17 +21,12 @@ from ostiary_web.resources.routes import blueprint_of
 __all__ = ["DECLARED", "DescribedPermission", "roles"]
 
 _FIELDS: Final[tuple[Field[Role], ...]] = (
+    Field("id", Kind.TEXT, Words("Identifier", "标识"), lambda role: role.role_id),
     Field(
-        name="id",
-        kind=Kind.TEXT,
-        heading=Words("Identifier", "标识"),
-        read=lambda role: role.role_id,
-    ),
-    Field(
-        name="code",
-        kind=Kind.TEXT,
-        heading=Words("Code", "角色代码"),
-        read=lambda role: role.role_id,
+        "code",
+        Kind.TEXT,
+        Words("Code", "角色代码"),
+        lambda role: role.role_id,
         listed="role_id",
         column=Column.TAKEN,
         note=Words(
@@ -40,29 +35,29 @@ _FIELDS: Final[tuple[Field[Role], ...]] = (
         ),
     ),
     Field(
-        name="name",
-        kind=Kind.TEXT,
-        heading=Words("Name", "名称"),
-        read=lambda role: role.name,
+        "name",
+        Kind.TEXT,
+        Words("Name", "名称"),
+        lambda role: role.name,
         listed="name",
         column=Column.TAKEN,
         note=Words("Required.", "必填。"),
     ),
     Field(
-        name="permissions",
-        kind=Kind.CODES,
-        heading=Words("Permissions", "权限"),
-        read=permissions_in,
+        "permissions",
+        Kind.CODES,
+        Words("Permissions", "权限"),
+        permissions_in,
         column=Column.TAKEN,
         note=Words(
             f"One a line, any of: {', '.join(Permission)}.", f"每行一个，可选值：{', '.join(Permission)}。"
         ),
     ),
     Field(
-        name="builtIn",
-        kind=Kind.TRUTH,
-        heading=Words("Built in", "内置"),
-        read=lambda role: role.built_in,
+        "builtIn",
+        Kind.TRUTH,
+        Words("Built in", "内置"),
+        lambda role: role.built_in,
         listed="built_in",
         column=Column.SHOWN,
     ),
