@@ -35,8 +35,7 @@ __all__ = [
     "delete_expired",
     "erase_salt",
     "find_expired",
-    "text_code_seconds",
-    "used_code_seconds",
+    "kept_seconds",
 ]
 
 _DAY_SECONDS: Final = 24 * 60 * 60
@@ -77,16 +76,17 @@ class ExpiredBatch:
     onward: bytes | None = None
 
 
-def used_code_seconds(policy: Policy) -> int:
-    """The seconds after its issue for which a used code is kept."""
-    if not policy.revoke_on_code_replay:
-        return policy.code_seconds
-    return policy.code_seconds + REFRESH_TOKEN_SECONDS.most
-
-
-def text_code_seconds(policy: Policy) -> int:
-    """The seconds for which a count of text messages is kept: a day and the life of its last code."""
-    return _DAY_SECONDS + policy.text_code_seconds
+def kept_seconds(kind: Expirable, policy: Policy) -> int:
+    """The seconds after its issue, its end or its first message for which a record of a kind is kept."""
+    match kind:
+        case Expirable.CODES:
+            return policy.code_seconds
+        case Expirable.USED_CODES:
+            return policy.code_seconds + (REFRESH_TOKEN_SECONDS.most if policy.revoke_on_code_replay else 0)
+        case Expirable.TEXT_CODES:
+            return _DAY_SECONDS + policy.text_code_seconds  # a day and the life of its last code
+        case _:
+            return policy.retention_seconds
 
 
 def delete_expired(event: RecordLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
@@ -141,16 +141,14 @@ def _kind_of(record: Record) -> Expirable | None:
 def _is_expired(record: Record, has_session: Callable[[str], bool], now: Instant, policy: Policy) -> bool:
     match record:
         case AuthorizationCode():
-            kept_seconds = policy.code_seconds if record.session_id is None else used_code_seconds(policy)
-            return now >= later(record.issued_at, kept_seconds)
+            since = record.issued_at
         case Session():
-            died_at = (
-                record.expires_at if record.ended_at is None else min(record.ended_at, record.expires_at)
-            )
-            return now >= later(died_at, policy.retention_seconds)
+            since = record.expires_at if record.ended_at is None else min(record.ended_at, record.expires_at)
         case TextCode():
-            return now >= later(record.counted_from, text_code_seconds(policy))
+            since = record.counted_from
         case RefreshToken():
             return not has_session(record.session_id)
         case _:
             return False
+    kind = _kind_of(record)
+    return kind is not None and now >= later(since, kept_seconds(kind, policy))

@@ -29,16 +29,23 @@ from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace, net_changes
 from ostiary_net.postgres.access import can_hold, fetch, write
 from ostiary_net.postgres.connections import Connections
-from ostiary_net.postgres.dialect import PostgreSQLDialect
 from ostiary_net.postgres.schema import SchemaError, bring_up_to_date, examine_encoding, is_current
 from ostiary_net.sql.columns import TABLES, SQLValue
-from ostiary_net.sql.paging import Execute
+from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import Reading, SQLStore
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 
 __all__ = ["PostgreSQLStore"]
 
 T = TypeVar("T")
+
+_DIALECT: Final = Dialect(
+    count="SELECT count(*) {}",
+    # Every column has the collation "C", whose lower case is that of ASCII.
+    contains="position(? in lower({})) > 0",
+    sorted_afterwards="COALESCE({0}, {0})",
+    can_hold=can_hold,
+)
 
 _BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _BEGIN_READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -77,7 +84,7 @@ class PostgreSQLStore(SQLStore):
         turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, or one whose
         encoding has no room for every name.
         """
-        super().__init__(policy, PostgreSQLDialect())
+        super().__init__(policy, _DIALECT)
         self._keeps_time = keeps_time
         self._turn_seconds = turn_seconds
         self._latest = Instant(0)

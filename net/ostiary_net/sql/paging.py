@@ -7,18 +7,19 @@ before it. Shorter lists are counted each time and are never behind.
 See docs/decisions/0009-totals-and-deep-pages.md.
 """
 
-# ruff: noqa: S608 (what goes into a statement's text comes from `listed` and from declared fields)
+# ruff: noqa: S608 (what goes into a statement's text comes from `sources` and from declared fields)
 
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.storage.listing import FilterValue, Listing, Match, Page, Sort, fold_ascii
 from ostiary_net.sql.columns import Row, SQLValue
-from ostiary_net.sql.listed import SOURCES, Source
+from ostiary_net.sql.sources import SOURCES, Source
 
 __all__ = ["STEP", "Dialect", "Execute", "Pager"]
 
@@ -28,35 +29,29 @@ STEP: Final = 5_000
 """Items from one mark to the next, and the length up to which a list is counted each time."""
 _SURVEYS_KEPT: Final = 64
 
+_COUNTED_BY: Final = re.compile(r"\[\[(\w+)\]\]")
+_SEEN_BY: Final = re.compile(r"\(\((\w+)\)\)")
+
 Execute = Callable[[str, Sequence[SQLValue]], list[Any]]
 """Runs a statement, its values bound to `?`, and gives all its rows; in one transaction for one page."""
 
 
-class Dialect(Protocol):
-    """The SQL in which the databases differ."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """The SQL in which the databases differ; `{}` stands for what it is about."""
 
-    def count(self, matching: str) -> str:
-        """The statement that counts all rows of `FROM … WHERE …`."""
-        ...
-
-    def contains(self, expression: str) -> str:
-        """The condition that a text contains the bound one, which is in ASCII lower case."""
-        ...
-
-    def tables(self, tables: str, *, counting: bool, reading: bool, filtered: Collection[str]) -> str:
-        """The tables of a source, for counting all of it, for reading items, or for neither.
-
-        `filtered` are the fields by whose value the list is narrowed.
-        """
-        ...
-
-    def sorted_afterwards(self, expression: str) -> str:
-        """An expression to sort by, in a form that makes the database follow no index for it."""
-        ...
-
-    def can_hold(self, text: str) -> bool:
-        """Whether the store can hold this text at all."""
-        ...
+    count: str
+    """The statement that counts all rows of `FROM … WHERE …`."""
+    contains: str
+    """The condition that a text contains the bound one, which is in ASCII lower case."""
+    sorted_afterwards: str
+    """An expression to sort by, in a form that makes the database follow no index for it."""
+    index_hint: str = ""
+    """Names the index to follow, for a database without statistics, which would guess."""
+    narrowed_audit: Mapping[str, str] = field(default_factory=dict)
+    """What to read of the audit trail where it is narrowed by one of these; what leaves the least first."""
+    can_hold: Callable[[str], bool]
+    """Whether the store can hold a text at all."""
 
 
 _Statement = tuple[str, tuple[SQLValue, ...]]
@@ -84,7 +79,7 @@ class _Question:
         tables = self._tables(counting=self.is_whole, reading=False)
         matching = f"FROM {tables} WHERE {condition}"
         if limit is None:
-            return self.dialect.count(matching), bindings
+            return self.dialect.count.format(matching), bindings
         return f"SELECT count(*) FROM (SELECT 1 {matching} LIMIT ?) AS found", (*bindings, limit)
 
     def items(
@@ -126,7 +121,7 @@ class _Question:
         for sort in order:
             expression = self.source.expression(sort.field)
             sorts.append(
-                f"{self.dialect.sorted_afterwards(expression) if by_range else expression}"
+                f"{self.dialect.sorted_afterwards.format(expression) if by_range else expression}"
                 f"{' DESC' if sort.descending else ''}"
             )
         statement = (
@@ -136,12 +131,16 @@ class _Question:
         return statement, (*bindings, limit, offset)
 
     def _tables(self, *, counting: bool, reading: bool) -> str:
-        return self.dialect.tables(
-            self.source.tables, counting=counting, reading=reading, filtered=self.filtered
-        )
+        """The tables, for counting all items, for reading some, or for neither."""
+        tables, hint = self.source.tables, self.dialect.index_hint
+        if tables == "audit":
+            narrowed = self.dialect.narrowed_audit
+            return next((narrowed[name] for name in narrowed if name in self.filtered), tables)
+        tables = _COUNTED_BY.sub(hint if counting else "", tables)
+        return _SEEN_BY.sub("" if reading else hint, tables)
 
     def _where(self, order: _Order, after: Row | None) -> tuple[str, tuple[SQLValue, ...]]:
-        present = (self.now,) if self.source.of_the_present else ()
+        present = (self.now,) if "?" in self.source.standing else ()
         conditions = (self.source.standing, *self.conditions)
         bindings = (*present, *self.bindings)
         if after is not None:
@@ -266,7 +265,7 @@ class Pager:
                     bindings.append(bound_to)
         if listing.search:
             looked_into = [source.expression(name) for name in listing.resource.searched]
-            conditions.append(f"({' OR '.join(self._dialect.contains(text) for text in looked_into)})")
+            conditions.append(f"({' OR '.join(self._dialect.contains.format(text) for text in looked_into)})")
             bindings += [fold_ascii(listing.search)] * len(looked_into)
         if not all(self._dialect.can_hold(value) for value in bindings if isinstance(value, str)):
             return None
@@ -284,7 +283,7 @@ class Pager:
 
     def _filter(self, expression: str, value: FilterValue, match: Match) -> tuple[str, list[SQLValue]]:
         if match is Match.CONTAINS:
-            return self._dialect.contains(expression), [fold_ascii(str(value))]
+            return self._dialect.contains.format(expression), [fold_ascii(str(value))]
         if isinstance(value, tuple):
             possible = [str(each) for each in value if self._dialect.can_hold(each)]
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"

@@ -9,36 +9,66 @@ from typing import ClassVar, Final, NamedTuple, Self, TypeVar
 
 from ostiary_core.decide import READ_ONLY, keys, take_turn
 from ostiary_core.events import Event
+from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import Fetch, load
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Record, Table
-from ostiary_core.retention import Expirable, ExpiredBatch
-from ostiary_core.storage.listing import Listing, Page
-from ostiary_core.storage.session_history import SessionHistory
-from ostiary_net.sql.columns import ENTRIES, TABLES, row_codec
-from ostiary_net.sql.last_uses import read_last_used
+from ostiary_core.retention import Expirable, ExpiredBatch, kept_seconds
+from ostiary_core.storage.listing import USES, Listing, Page
+from ostiary_core.storage.session_history import (
+    EndingQuery,
+    SessionHistory,
+    find_inherited_ending,
+    history_keys,
+)
+from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, row_codec
 from ostiary_net.sql.paging import Dialect, Execute, Pager
-from ostiary_net.sql.purging import forget_entries, read_expired, take_lease
-from ostiary_net.sql.session_histories import read_session_history
 
 __all__ = ["ALL_ENTRIES", "ALL_RECORDS", "Reading", "SQLStore"]
 
 T = TypeVar("T")
 
+_ROWS: Final = {table: row_codec(stored.record) for table, stored in TABLES.items()}
+_ENTRIES_FROM: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM"
+
 ALL_RECORDS: Final[Mapping[Table, str]] = {
-    table: f"SELECT {', '.join(row_codec(stored.record).columns)} FROM {stored.name}"
-    f" ORDER BY {', '.join(stored.key)}"
+    table: f"SELECT {', '.join(_ROWS[table].columns)} FROM {stored.name} ORDER BY {', '.join(stored.key)}"
     for table, stored in TABLES.items()
 }
 """What reads each table whole, in the order of its key."""
 
-ALL_ENTRIES: Final = f"SELECT {', '.join(ENTRIES.columns)} FROM audit ORDER BY number"
+ALL_ENTRIES: Final = f"{_ENTRIES_FROM} audit ORDER BY number"
 """What reads the audit trail, the oldest entry first."""
 
-_ROWS: Final = {table: row_codec(stored.record) for table, stored in TABLES.items()}
+_EXPIRED: Final = {
+    Expirable.CODES: (
+        "SELECT digest FROM codes WHERE session_id IS NULL AND issued_at <= ? ORDER BY issued_at LIMIT ?"
+    ),
+    Expirable.USED_CODES: (
+        "SELECT digest FROM codes WHERE session_id IS NOT NULL AND issued_at <= ? ORDER BY issued_at LIMIT ?"
+    ),
+    Expirable.ENDED_SESSIONS: (
+        "SELECT session_id FROM sessions WHERE ended_at <= ? ORDER BY ended_at LIMIT ?"
+    ),
+    Expirable.SESSIONS: (
+        "SELECT session_id FROM sessions WHERE ended_at IS NULL AND expires_at <= ?"
+        " ORDER BY expires_at LIMIT ?"
+    ),
+    Expirable.TEXT_CODES: (
+        "SELECT purpose, phone FROM text_codes WHERE counted_from <= ? ORDER BY counted_from LIMIT ?"
+    ),
+}
+"""What follows an index to the records of a kind that are older than an instant."""
+
+_TOKENS: Final = (
+    "SELECT t.digest, s.session_id"
+    " FROM (SELECT digest, session_id FROM refresh_tokens WHERE digest > ? ORDER BY digest LIMIT ?) t"
+    " LEFT JOIN sessions s ON s.session_id = t.session_id ORDER BY t.digest"
+)
+
 _LONG_AGO: Final = Instant(0)
 """For questions that do not depend on the time."""
 
@@ -88,6 +118,8 @@ class SQLStore(ABC):
 
         return self._find(decide, now)
 
+    # --- lists
+
     def page(self, listing: Listing[T], now: Instant) -> Page[T]:
         """Read the items of one page; none past the last. `now` decides which sessions are running."""
         return self._find(lambda reading: self._pager.page(reading.execute, listing, reading.now), now)
@@ -98,17 +130,70 @@ class SQLStore(ABC):
             lambda reading: self._pager.items_after(reading.execute, listing, last, reading.now), now
         )
 
-    def session_history(self, session_id: str) -> SessionHistory | None:
-        """Read one session with everything that happened to it; None where there is no such session."""
-        return self._find(
-            lambda reading: read_session_history(
-                session_id, reading.fetch, reading.execute, self._entries_of_a_session
-            )
-        )
+    def records(self, table: Table) -> tuple[Record, ...]:
+        """Read everything in one table, in the order of its key, to inspect the store as a whole."""
+        rows = self._find(lambda reading: reading.execute(ALL_RECORDS[table], ()), takes_long=True)
+        return tuple(map(_ROWS[table].from_row, rows))
+
+    # --- the audit trail
+
+    def audit(self) -> tuple[AuditEntry, ...]:
+        """Read the whole audit trail, the oldest entry first."""
+        rows = self._find(lambda reading: reading.execute(ALL_ENTRIES, ()), takes_long=True)
+        return tuple(map(ENTRIES.from_row, rows))
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
-        """When each of these clients was last given tokens; clients that never were are left out."""
-        return self._find(lambda reading: read_last_used(client_ids, reading.execute))
+        """When each of these clients was last given tokens; clients that never were are left out.
+
+        For each client the statement goes back through the index of its entries to the first of the kinds
+        that count.
+        """
+        if not client_ids:
+            return {}
+        kinds, clients = ", ".join("?" * len(USES)), ", ".join("?" * len(client_ids))
+        statement = (
+            "SELECT client_id, (SELECT a.at FROM audit a WHERE a.client_id = clients.client_id"
+            f" AND a.kind IN ({kinds}) ORDER BY a.at DESC LIMIT 1)"
+            f" FROM clients WHERE client_id IN ({clients})"
+        )
+        bindings = (*(kind.value for kind in USES), *client_ids)
+        rows = self._find(lambda reading: reading.execute(statement, bindings))
+        return {client_id: Instant(at) for client_id, at in rows if at is not None}
+
+    def session_history(self, session_id: str) -> SessionHistory | None:
+        """Read one session with everything that happened to it; None where there is no such session."""
+
+        def read(reading: Reading) -> SessionHistory | None:
+            snapshot = load((Keys(history_keys(session_id)),), reading.fetch)
+            session = snapshot.session(session_id)
+            if session is None:
+                return None
+            statement = f"{_ENTRIES_FROM} {self._entries_of_a_session} WHERE session_id = ? ORDER BY number"
+            return SessionHistory(
+                session=session,
+                snapshot=snapshot,
+                entries=tuple(map(ENTRIES.from_row, reading.execute(statement, (session_id,)))),
+                inherited_ending=find_inherited_ending(
+                    session, snapshot, lambda sought: _find_ending(reading.execute, sought)
+                ),
+            )
+
+        return self._find(read)
+
+    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
+        """Erase up to `limit` of the oldest entries of the audit trail; return how many were erased."""
+
+        def forget(execute: Execute, at: Instant) -> int:
+            before, number = at - older_than_seconds * SECOND_MS, 0
+            for table in self._tables_of_entries:
+                oldest = f"SELECT number FROM {table} WHERE at < ? ORDER BY at LIMIT ?"
+                statement = f"DELETE FROM {table} WHERE number IN ({oldest}) RETURNING number"
+                number += len(execute(statement, (before, limit - number)))
+            return number
+
+        return self._change(forget, now)
+
+    # --- what has lapsed
 
     def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
         """Sessions that still have a salt though no retry may ask for it, the oldest first."""
@@ -121,34 +206,34 @@ class SQLStore(ABC):
         )
         return [str(session_id) for (session_id,) in rows]
 
-    def records(self, table: Table) -> tuple[Record, ...]:
-        """Read everything in one table, in the order of its key, to inspect the store as a whole."""
-        rows = self._find(lambda reading: reading.execute(ALL_RECORDS[table], ()), takes_long=True)
-        return tuple(map(_ROWS[table].from_row, rows))
+    def expired(self, lapses: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
+        """Find up to `limit` identifiers of one kind that the rules may let go of, the oldest first.
 
-    def audit(self) -> tuple[AuditEntry, ...]:
-        """Read the whole audit trail, the oldest entry first."""
-        rows = self._find(lambda reading: reading.execute(ALL_ENTRIES, ()), takes_long=True)
-        return tuple(map(ENTRIES.from_row, rows))
-
-    def expired(self, kind: Expirable, after: bytes, now: Instant, limit: int) -> ExpiredBatch:
-        """Find up to `limit` identifiers of one kind that the rules may let go of at `now`."""
-        return self._find(
-            lambda reading: read_expired(reading.execute, kind, after, reading.now, self.policy, limit), now
+        Refresh tokens have no index by session, as it would cost every rotation a write: they are gone
+        through by their key, from `after` on.
+        """
+        if lapses is Expirable.TOKENS:
+            rows = self._find(lambda reading: reading.execute(_TOKENS, (after, limit)), now)
+            orphans = tuple(digest for digest, session_id in rows if session_id is None)
+            return ExpiredBatch(orphans, rows[-1][0] if len(rows) == limit else None)
+        kept_ms = kept_seconds(lapses, self.policy) * SECOND_MS
+        rows = self._find(
+            lambda reading: reading.execute(_EXPIRED[lapses], (reading.now - kept_ms, limit)), now
         )
-
-    def forget_entries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
-        """Erase up to `limit` of the oldest entries of the audit trail; return how many were erased."""
-
-        def forget(execute: Execute, at: Instant) -> int:
-            before = Instant(at - older_than_seconds * SECOND_MS)
-            return forget_entries(execute, before, limit, self._tables_of_entries)
-
-        return self._change(forget, now)
+        return ExpiredBatch(tuple(tuple(row) if len(row) > 1 else row[0] for row in rows))
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
         """Take or keep the lease `name` for so many seconds; False where another holder has it."""
-        return self._change(lambda execute, at: take_lease(execute, name, holder, seconds, at), now)
+        statement = (
+            "INSERT INTO leases (name, holder, until) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE"
+            " SET holder = excluded.holder, until = excluded.until"
+            " WHERE leases.holder = excluded.holder OR leases.until <= ? RETURNING name"
+        )
+
+        def take(execute: Execute, at: Instant) -> bool:
+            return bool(execute(statement, (name, holder, at + round(seconds * SECOND_MS), at)))
+
+        return self._change(take, now)
 
     def __enter__(self) -> Self:
         return self
@@ -157,3 +242,20 @@ class SQLStore(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _find_ending(execute: Execute, sought: EndingQuery) -> AuditEntry | None:
+    kinds = ", ".join("?" * len(sought.kinds))
+    conditions = [f"kind IN ({kinds})", "at >= ?"]
+    bindings: list[SQLValue] = [*(kind.value for kind in sought.kinds), sought.since]
+    for column, wanted in (("user_id", sought.user_id), ("client_id", sought.client_id)):
+        if wanted is not None:
+            # Not the bare column: endings are rare among all entries of a busy client, and its own index
+            # would lead through every one of those.
+            conditions.append(f"COALESCE({column}, '') = ?")
+            bindings.append(wanted)
+    rows = execute(
+        f"{_ENTRIES_FROM} audit WHERE {' AND '.join(conditions)} ORDER BY number DESC LIMIT 1 OFFSET ?",
+        (*bindings, sought.newer),
+    )
+    return ENTRIES.from_row(rows[0]) if rows else None

@@ -10,7 +10,7 @@ A store belongs to the process that opened it: after a fork, open another one.
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import apsw
 
@@ -21,10 +21,11 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_net.runtime.clock import Clock, SystemClock
-from ostiary_net.sql.paging import Execute
+from ostiary_net.sql.columns import has_utf8
+from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import Reading, SQLStore
 from ostiary_net.sqlite.access import fetch, fetch_with_all, write
-from ostiary_net.sqlite.audit_trail import OF_A_SESSION, PARTS
+from ostiary_net.sqlite.audit_trail import OF_A_SESSION, OF_A_USER, PARTS
 from ostiary_net.sqlite.connections import (
     ReaderPool,
     StoreClosed,
@@ -32,7 +33,6 @@ from ostiary_net.sqlite.connections import (
     make_writer,
     refuse_unwritable,
 )
-from ostiary_net.sqlite.dialect import SQLiteDialect
 from ostiary_net.sqlite.schema import SchemaError, bring_up_to_date, examine, is_current
 from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer
@@ -40,6 +40,17 @@ from ostiary_net.sqlite.writer import Writer
 __all__ = ["SQLiteStore", "StoreClosed"]
 
 T = TypeVar("T")
+
+_DIALECT: Final = Dialect(
+    # A count over a view of two tables would read their rows; beneath a limit, their indexes do.
+    count="SELECT count(*) FROM (SELECT 1 {} LIMIT -1)",
+    # Not LIKE, to which % and _ are special and a NUL is the end; lower() knows ASCII only.
+    contains="instr(lower({}), ?) > 0",
+    sorted_afterwards="+{}",
+    index_hint=r"INDEXED BY \1",
+    narrowed_audit={"session_id": OF_A_SESSION, "user_id": OF_A_USER},
+    can_hold=has_utf8,
+)
 
 
 class SQLiteStore(SQLStore):
@@ -56,7 +67,7 @@ class SQLiteStore(SQLStore):
         `clock` only dates the schema's steps. Raises `SchemaError` for a file of a newer Ostiary or of
         another program, `PermissionError` for one that cannot be written.
         """
-        super().__init__(policy, SQLiteDialect())
+        super().__init__(policy, _DIALECT)
         # Whoever names the file by another link must meet the same lock beside it.
         self.path = Path(path).resolve()
         create_file(self.path)

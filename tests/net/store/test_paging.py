@@ -12,11 +12,11 @@ from ostiary_core.model.instant import MINUTE_MS
 from ostiary_core.storage.listing import ROLES, Listing
 from ostiary_net.sql import paging
 from ostiary_net.sql.columns import SQLValue
-from ostiary_net.sql.paging import Pager
-from ostiary_net.sqlite.dialect import SQLiteDialect
+from ostiary_net.sql.paging import Dialect, Pager
 from tests.core.story import START
 
 BOUND_SECONDS = 20
+DIALECT = Dialect(count="SELECT count(*) {}", contains="", sorted_afterwards="{}", can_hold=lambda text: True)
 
 
 class Counted:
@@ -38,7 +38,7 @@ class Counted:
 
 def test_a_total_that_is_being_counted_anew_is_answered_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "STEP", 5)
-    database, pager, listing = Counted(), Pager(SQLiteDialect()), Listing(resource=ROLES)
+    database, pager, listing = Counted(), Pager(DIALECT), Listing(resource=ROLES)
     later = Instant(START + MINUTE_MS)
     assert pager.page(database.execute, listing, START).total == 10
     database.total = 11
@@ -55,7 +55,7 @@ def test_a_total_that_is_being_counted_anew_is_answered_as_it_was(monkeypatch: p
 
 def test_totals_of_more_lists_than_are_kept_are_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paging, "STEP", 5)
-    database, pager = Counted(), Pager(SQLiteDialect())
+    database, pager = Counted(), Pager(DIALECT)
     for number in range(1_000):
         pager.page(database.execute, Listing(resource=ROLES, search=f"text {number}"), START)
     assert len(pager._surveys) < 100

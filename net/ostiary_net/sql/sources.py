@@ -5,7 +5,7 @@ alone; what a client asks for is bound.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ostiary_core.storage.listing import (
@@ -23,7 +23,7 @@ from ostiary_net.sql.columns import RowCodec, row_codec
 __all__ = ["SOURCES", "Source"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Source:
     """The tables of a resource, which of their rows are its items, and where its fields come from."""
 
@@ -31,10 +31,8 @@ class Source:
     """For a database without statistics, `[[name]]` is the index to count by when nothing narrows the list,
     and `((name))` the one to see by whether an item stands."""
     standing: str
-    """What holds of every item."""
-    of_the_present: bool = False
-    """Whether `standing` binds the present instant, once."""
-    expressions: Mapping[str, str] = field(default_factory=dict)
+    """What holds of every item; it may bind the present instant, once."""
+    expressions: Mapping[str, str]
     """Of the fields that are not columns of their own name."""
     item: RowCodec
 
@@ -44,13 +42,7 @@ class Source:
 
 
 def _source(resource: Resource[Any], tables: str, standing: str, **expressions: str) -> Source:
-    return Source(
-        tables=tables,
-        standing=standing,
-        of_the_present="?" in standing,
-        expressions=expressions,
-        item=row_codec(resource.item),
-    )
+    return Source(tables, standing, expressions, row_codec(resource.item))
 
 
 # A session runs as `session.state_of` has it: by its own record and by its client, user and consent. SQLite
