@@ -4,6 +4,7 @@ An event class or a field that is added later is generated from then on, without
 """
 
 import dataclasses
+import sys
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ostiary_core import Digest, Entropy, Instant, MemoryStore, Secret
-from ostiary_core.events import Event
+from ostiary_core.events import AdministrationEvent, Event
 from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
@@ -22,7 +23,15 @@ from tests.core.story import START
 
 __all__ = ["EVENTS", "RECORDS", "Pool", "any_store", "copy_of", "events", "instants"]
 
-EVENTS: tuple[type, ...] = typing.get_args(Event)
+EVENTS: tuple[type, ...] = tuple(
+    item
+    for name in sorted(sys.modules)
+    if name.startswith("ostiary_core.events.")
+    for item in vars(sys.modules[name]).values()
+    if isinstance(item, type) and issubclass(item, Event) and item.__module__ == name
+    if item not in (Event, AdministrationEvent)
+)
+"""Every class of events, in whichever module it is made."""
 RECORDS: tuple[type, ...] = typing.get_args(Record)
 
 _EDGES = ("", "\x00", "\ud800", "a\udfffb", "x" * 70_000, "%00", "user.read", "user.read x", "é", "\u202e")
@@ -153,6 +162,9 @@ def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
         return st.lists(_of(arguments[0], pool, name), max_size=3).map(tuple)
     if origin in (Mapping, typing.get_origin(Mapping[str, object])):
         return _objects(pool)
+    if hint is AdministrationEvent:
+        parts: tuple[type, ...] = tuple(kind for kind in EVENTS if issubclass(kind, AdministrationEvent))
+        return st.one_of([events(kind, pool) for kind in parts])
     if isinstance(hint, type) and issubclass(hint, Enum):
         return st.sampled_from(list(hint))
     assert dataclasses.is_dataclass(hint), f"no strategy for {hint}"

@@ -8,13 +8,13 @@ from typing import Any, get_args
 
 import pytest
 
-from ostiary_core.events import Event
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest
 from ostiary_core.loading.keys import Keys
 from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision, Done, Fact, Reply
 from ostiary_core.model.records import Identifier, IdentifierKind, Record, revised
+from tests.core.hostile import EVENTS
 from tests.frozen import immutable_classes
 
 RECORDS = get_args(Record)
@@ -38,7 +38,7 @@ def test_a_type_checker_refuses_to_set_a_field() -> None:
 
 
 def test_whatever_a_request_makes_is_immutable() -> None:
-    made = {*RECORDS, *get_args(Change), *get_args(Reply), *get_args(Event), Decision, Fact, Keys}
+    made = {*RECORDS, *get_args(Change), *get_args(Reply), *EVENTS, Decision, Fact, Keys}
     assert made | {Origin, AuditEntry, Answer, PendingRequest} <= {*VALUES}
 
 

@@ -23,22 +23,8 @@ from ostiary_core.events.account import (
     TextCodeRequested,
     TimezoneChosen,
 )
-from ostiary_core.events.authorization import (
-    AuthorizationChecked,
-    AuthorizationParameters,
-    ConsentDenied,
-    ConsentGiven,
-    ConsentRecalled,
-    ConsentWithdrawn,
-)
-from ostiary_core.events.callers import (
-    AuthenticationMethod,
-    Caller,
-    ClientCredentials,
-    Operator,
-    SignedIn,
-)
-from ostiary_core.events.clients import (
+from ostiary_core.events.administration import (
+    AllOrNothing,
     ClientChanged,
     ClientDeleted,
     ClientDisabled,
@@ -48,17 +34,17 @@ from ostiary_core.events.clients import (
     ClientRequested,
     ClientSecretReset,
     ClientSecretUsed,
-    OldSecretEnded,
-    WrongSecretsCounted,
-)
-from ostiary_core.events.people import (
     FirstAdministratorCreated,
+    GraceLapsed,
+    OldSecretEnded,
     PasswordResetByAdministrator,
+    RecordLapsed,
     RoleChanged,
     RoleDeleted,
     RoleImported,
     RoleRegistered,
     RoleRequested,
+    SessionForcedOut,
     UserChanged,
     UserDeleted,
     UserDisabled,
@@ -67,11 +53,24 @@ from ostiary_core.events.people import (
     UserImported,
     UserRegistered,
     UserRequested,
+    WrongSecretsCounted,
 )
-from ostiary_core.events.sessions import (
-    GraceLapsed,
-    RecordLapsed,
-    SessionForcedOut,
+from ostiary_core.events.authorization import (
+    AuthorizationChecked,
+    AuthorizationParameters,
+    ConsentDenied,
+    ConsentGiven,
+    ConsentRecalled,
+    ConsentWithdrawn,
+)
+from ostiary_core.events.event import (
+    AdministrationEvent,
+    AuthenticationMethod,
+    Caller,
+    ClientCredentials,
+    Event,
+    Operator,
+    SignedIn,
 )
 from ostiary_core.events.token_service import (
     ClientCredentialsRequested,
@@ -84,7 +83,6 @@ from ostiary_core.events.token_service import (
 )
 from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.making import immutable
 
 __all__ = [
     "AccountRequested",
@@ -152,87 +150,6 @@ __all__ = [
     "WrongSecretsCounted",
     "with_clock_ahead",
 ]
-
-AdministrationEvent = (
-    UserRegistered
-    | UserChanged
-    | UserImported
-    | UserDeleted
-    | RoleRegistered
-    | RoleImported
-    | RoleDeleted
-    | ClientRegistered
-    | ClientImported
-    | ClientDeleted
-)
-"""Events of which a batch may be made."""
-
-
-@immutable(kw_only=True)
-class AllOrNothing:
-    """A batch of events: each sees what the ones before it changed, and one refusal undoes them all."""
-
-    events: tuple[AdministrationEvent, ...]
-
-
-Event = (
-    CodeRedeemed
-    | RefreshRequested
-    | ClientCredentialsRequested
-    | GrantUnrecognised
-    | IntrospectionRequested
-    | RevocationRequested
-    | ProfileRequested
-    | AuthorizationChecked
-    | ConsentGiven
-    | ConsentRecalled
-    | ConsentDenied
-    | ConsentWithdrawn
-    | PasswordHashRequested
-    | SignInAttempted
-    | LoginRefreshed
-    | SignedOut
-    | OwnSessionEnded
-    | AccountRequested
-    | PasswordChanged
-    | TextCodeRequested
-    | PhoneChanged
-    | PasswordResetByTextMessage
-    | LocaleChosen
-    | TimezoneChosen
-    | AvatarChosen
-    | PasswordResetByAdministrator
-    | UserRegistered
-    | UserChanged
-    | UserImported
-    | UserEnabled
-    | UserDisabled
-    | UserDeleted
-    | UserForcedOut
-    | UserRequested
-    | FirstAdministratorCreated
-    | RoleRegistered
-    | RoleChanged
-    | RoleImported
-    | RoleDeleted
-    | RoleRequested
-    | ClientRegistered
-    | ClientChanged
-    | ClientImported
-    | ClientRequested
-    | ClientEnabled
-    | ClientDisabled
-    | ClientDeleted
-    | ClientSecretReset
-    | OldSecretEnded
-    | ClientSecretUsed
-    | WrongSecretsCounted
-    | SessionForcedOut
-    | GraceLapsed
-    | RecordLapsed
-    | AllOrNothing
-)
-"""Everything that `decide` decides."""
 
 
 def with_clock_ahead(event: Event, by_ms: int) -> Event:

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from ostiary_core.events.callers import Caller, SignedIn
+from ostiary_core.events.event import Caller, Event, SignedIn
 from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.decision import FieldFault
 from ostiary_core.model.making import immutable
@@ -12,14 +12,14 @@ from ostiary_core.model.secret import Entropy, Secret
 
 
 @immutable(kw_only=True)
-class PasswordHashRequested:
+class PasswordHashRequested(Event):
     """The runtime needs the hash of a password to verify it: of a user name, or of the signed-in user."""
 
     of: str | SignedIn
 
 
 @immutable(kw_only=True)
-class SignInAttempted:
+class SignInAttempted(Event):
     """Somebody tries to sign in; the runtime verified the password against `verified_against`."""
 
     username: str
@@ -32,7 +32,7 @@ class SignInAttempted:
 
 
 @immutable(kw_only=True)
-class LoginRefreshed:
+class LoginRefreshed(Event):
     """A login session presents its refresh token for the next pair (READINGS 25)."""
 
     refresh_token: Secret
@@ -43,14 +43,14 @@ class LoginRefreshed:
 
 
 @immutable(kw_only=True)
-class SignedOut:
+class SignedOut(Event):
     """A user signs out: the login session of the token ends."""
 
     caller: SignedIn
 
 
 @immutable(kw_only=True)
-class OwnSessionEnded:
+class OwnSessionEnded(Event):
     """A user ends one of their own sessions: another browser's, or an application's."""
 
     caller: SignedIn
@@ -58,7 +58,7 @@ class OwnSessionEnded:
 
 
 @immutable(kw_only=True)
-class AccountRequested:
+class AccountRequested(Event):
     """A caller asks who they are and what they may do; without the given permission it is refused."""
 
     caller: Caller
@@ -66,7 +66,7 @@ class AccountRequested:
 
 
 @immutable(kw_only=True)
-class PasswordChanged:
+class PasswordChanged(Event):
     """A user replaces the password, having entered the current one."""
 
     caller: SignedIn
@@ -76,7 +76,7 @@ class PasswordChanged:
 
 
 @immutable(kw_only=True)
-class TextCodeRequested:
+class TextCodeRequested(Event):
     """Somebody asks for a text message code, to change a number or to recover a password."""
 
     caller: SignedIn | None
@@ -86,7 +86,7 @@ class TextCodeRequested:
 
 
 @immutable(kw_only=True)
-class PhoneChanged:
+class PhoneChanged(Event):
     """A user takes a new telephone number, proved by the code sent there, having entered the current password
     (READINGS 41)."""
 
@@ -98,7 +98,7 @@ class PhoneChanged:
 
 
 @immutable(kw_only=True)
-class PasswordResetByTextMessage:
+class PasswordResetByTextMessage(Event):
     """Somebody resets a password with the code sent to the account's telephone."""
 
     phone: str
@@ -107,7 +107,7 @@ class PasswordResetByTextMessage:
 
 
 @immutable(kw_only=True)
-class LocaleChosen:
+class LocaleChosen(Event):
     """A user chooses a language."""
 
     caller: SignedIn
@@ -115,7 +115,7 @@ class LocaleChosen:
 
 
 @immutable(kw_only=True)
-class TimezoneChosen:
+class TimezoneChosen(Event):
     """A user chooses the time zone that times are shown in."""
 
     caller: SignedIn
@@ -125,7 +125,7 @@ class TimezoneChosen:
 
 
 @immutable(kw_only=True)
-class AvatarChosen:
+class AvatarChosen(Event):
     """A user chooses a stored picture by its address; None removes the picture."""
 
     caller: SignedIn

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from ostiary_core.events.callers import SignedIn
+from ostiary_core.events.event import Event, SignedIn
 from ostiary_core.model.making import immutable
 from ostiary_core.model.secret import Entropy
 
@@ -25,7 +25,7 @@ class AuthorizationParameters:
 
 
 @immutable(kw_only=True)
-class AuthorizationChecked:
+class AuthorizationChecked(Event):
     """The consent page asks whether a request is valid and what to show."""
 
     caller: SignedIn
@@ -33,7 +33,7 @@ class AuthorizationChecked:
 
 
 @immutable(kw_only=True)
-class ConsentGiven:
+class ConsentGiven(Event):
     """The user approved the request on the consent page."""
 
     caller: SignedIn
@@ -42,7 +42,7 @@ class ConsentGiven:
 
 
 @immutable(kw_only=True)
-class ConsentRecalled:
+class ConsentRecalled(Event):
     """The consent page asks for a code without asking the user; refused unless consent is automatic or
     remembered."""
 
@@ -52,7 +52,7 @@ class ConsentRecalled:
 
 
 @immutable(kw_only=True)
-class ConsentDenied:
+class ConsentDenied(Event):
     """The user refused the request on the consent page."""
 
     caller: SignedIn
@@ -60,7 +60,7 @@ class ConsentDenied:
 
 
 @immutable(kw_only=True)
-class ConsentWithdrawn:
+class ConsentWithdrawn(Event):
     """The user withdraws a client's consent; the client's sessions of this user end (READINGS 26)."""
 
     caller: SignedIn

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from ostiary_core.events.callers import ClientCredentials
+from ostiary_core.events.event import ClientCredentials, Event
 from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.making import immutable
 from ostiary_core.model.secret import Entropy, Secret
@@ -10,7 +10,7 @@ from ostiary_core.model.why import Why
 
 
 @immutable(kw_only=True)
-class CodeRedeemed:
+class CodeRedeemed(Event):
     """A client redeems a code at `/token` (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
 
     credentials: ClientCredentials
@@ -23,7 +23,7 @@ class CodeRedeemed:
 
 
 @immutable(kw_only=True)
-class RefreshRequested:
+class RefreshRequested(Event):
     """A client presents a refresh token at `/token` (RFC 6749 §6)."""
 
     credentials: ClientCredentials
@@ -36,7 +36,7 @@ class RefreshRequested:
 
 
 @immutable(kw_only=True)
-class ClientCredentialsRequested:
+class ClientCredentialsRequested(Event):
     """A client asks for a token of its own at `/token`, by client credentials (RFC 6749 §4.4)."""
 
     credentials: ClientCredentials
@@ -47,7 +47,7 @@ class ClientCredentialsRequested:
 
 
 @immutable(kw_only=True)
-class GrantUnrecognised:
+class GrantUnrecognised(Event):
     """A client sends a missing or unknown `grant_type` to `/token`.
 
     It is an event because its client is authenticated before it is refused (READINGS 13).
@@ -58,7 +58,7 @@ class GrantUnrecognised:
 
 
 @immutable(kw_only=True)
-class IntrospectionRequested:
+class IntrospectionRequested(Event):
     """A client asks whether a token is good (RFC 7662 §2.1)."""
 
     credentials: ClientCredentials
@@ -66,7 +66,7 @@ class IntrospectionRequested:
 
 
 @immutable(kw_only=True)
-class RevocationRequested:
+class RevocationRequested(Event):
     """A client gives a token back (RFC 7009 §2.1)."""
 
     credentials: ClientCredentials
@@ -74,7 +74,7 @@ class RevocationRequested:
 
 
 @immutable(kw_only=True)
-class ProfileRequested:
+class ProfileRequested(Event):
     """A third party or a login session asks for the user's profile by its access token."""
 
     access_token: Secret

@@ -1,9 +1,21 @@
-"""The callers of events: a client with its secret, a signed-in user, or the operator."""
+"""What events have in common: the class that all derive from, and who can be their caller."""
 
 from enum import StrEnum
 
 from ostiary_core.model.making import immutable
 from ostiary_core.model.secret import Secret
+
+
+class Event:
+    """Everything that `decide` decides: each class of events is one of these and has a row in its table."""
+
+    __slots__ = ()
+
+
+class AdministrationEvent(Event):
+    """An event of which a batch may be made (`AllOrNothing`)."""
+
+    __slots__ = ()
 
 
 class AuthenticationMethod(StrEnum):

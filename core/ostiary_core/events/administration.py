@@ -1,0 +1,291 @@
+"""Events of accounts, roles, clients and sessions that administrators, the sweeper or the runtime send."""
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from ostiary_core.events.event import AdministrationEvent, Caller, Event
+from ostiary_core.model.decision import FieldFault
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.making import immutable
+from ostiary_core.model.records import Key
+from ostiary_core.model.secret import Digest, Entropy
+
+# --- accounts and roles
+
+
+@immutable(kw_only=True)
+class PasswordResetByAdministrator(Event):
+    """An administrator sets a password that its user must change at the next sign-in."""
+
+    caller: Caller
+    user_id: str
+    new_password_hash: str = field(repr=False)
+
+
+@immutable(kw_only=True)
+class UserRegistered(AdministrationEvent):
+    """An administrator registers an account; `fields` is the JSON object as sent, without the password."""
+
+    caller: Caller
+    fields: Mapping[str, object] = field(repr=False)
+    password_hash: str | None = field(repr=False)
+    """None for an account that nobody can sign in to until it is given a password."""
+    faults: tuple[FieldFault, ...] = ()
+    """What the runtime found wrong that the core cannot judge: the password, the time zone."""
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class UserChanged(AdministrationEvent):
+    """An administrator changes some fields of an account."""
+
+    caller: Caller
+    user_id: str
+    fields: Mapping[str, object] = field(repr=False)
+    faults: tuple[FieldFault, ...] = ()
+    shown: Mapping[str, object] | None = field(default=None, repr=False)
+    """What the caller was shown of these fields, where others are not to be undone (`merge_edits`)."""
+
+
+@immutable(kw_only=True)
+class UserImported(AdministrationEvent):
+    """An administrator imports a row of a sheet: a new account or, with `replace`, changes of the one of that
+    user name."""
+
+    caller: Caller
+    fields: Mapping[str, object] = field(repr=False)
+    replace: bool
+    password_hash: str | None = field(repr=False)
+    faults: tuple[FieldFault, ...] = ()
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class UserEnabled(Event):
+    """An administrator enables an account; sessions that ended stay ended."""
+
+    caller: Caller
+    user_id: str
+
+
+@immutable(kw_only=True)
+class UserDisabled(Event):
+    """An administrator disables an account: it may no longer sign in, and all it had open ends."""
+
+    caller: Caller
+    user_id: str
+
+
+@immutable(kw_only=True)
+class UserDeleted(AdministrationEvent):
+    """An administrator deletes an account; its names are free again, its identifier never."""
+
+    caller: Caller
+    user_id: str
+
+
+@immutable(kw_only=True)
+class UserForcedOut(Event):
+    """An administrator ends all sessions and codes of a user; the account stays as it is."""
+
+    caller: Caller
+    user_id: str
+
+
+@immutable(kw_only=True)
+class UserRequested(Event):
+    """An administrator asks to see one account."""
+
+    caller: Caller
+    user_id: str
+
+
+@immutable(kw_only=True)
+class FirstAdministratorCreated(Event):
+    """A store without a super administrator gets one, with the built-in role and clients."""
+
+    username: str
+    password_hash: str = field(repr=False)
+    must_change_password: bool
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class RoleRegistered(AdministrationEvent):
+    """An administrator registers a role."""
+
+    caller: Caller
+    fields: Mapping[str, object] = field(repr=False)
+
+
+@immutable(kw_only=True)
+class RoleChanged(Event):
+    """An administrator changes the name or the permissions of a role."""
+
+    caller: Caller
+    role_id: str
+    fields: Mapping[str, object] = field(repr=False)
+    shown: Mapping[str, object] | None = field(default=None, repr=False)
+    """What the caller was shown of these fields, where others are not to be undone (`merge_edits`)."""
+
+
+@immutable(kw_only=True)
+class RoleImported(AdministrationEvent):
+    """An administrator imports a row of a sheet: a new role or, with `replace`, changes of the one of that
+    code."""
+
+    caller: Caller
+    fields: Mapping[str, object] = field(repr=False)
+    replace: bool
+
+
+@immutable(kw_only=True)
+class RoleDeleted(AdministrationEvent):
+    """An administrator deletes a role that nobody holds any more."""
+
+    caller: Caller
+    role_id: str
+
+
+@immutable(kw_only=True)
+class RoleRequested(Event):
+    """An administrator asks to see one role."""
+
+    caller: Caller
+    role_id: str
+
+
+# --- clients and their secrets
+
+
+@immutable(kw_only=True)
+class ClientRegistered(AdministrationEvent):
+    """An administrator registers a client; `fields` is the JSON object as sent, checked by the rules."""
+
+    caller: Caller
+    fields: Mapping[str, object] = field(repr=False)
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class ClientChanged(Event):
+    """An administrator changes some fields of a client."""
+
+    caller: Caller
+    client_id: str
+    fields: Mapping[str, object] = field(repr=False)
+    shown: Mapping[str, object] | None = field(default=None, repr=False)
+    """What the caller was shown of these fields, where others are not to be undone (`merge_edits`)."""
+
+
+@immutable(kw_only=True)
+class ClientImported(AdministrationEvent):
+    """An administrator imports a row of a sheet: a new client or, with `replace`, changes of a stored one."""
+
+    caller: Caller
+    fields: Mapping[str, object] = field(repr=False)
+    replace: bool
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class ClientRequested(Event):
+    """An administrator asks to see one client."""
+
+    caller: Caller
+    client_id: str
+
+
+@immutable(kw_only=True)
+class ClientEnabled(Event):
+    """An administrator enables a client; sessions that ended stay ended."""
+
+    caller: Caller
+    client_id: str
+
+
+@immutable(kw_only=True)
+class ClientDisabled(Event):
+    """An administrator disables a client: it may no longer authenticate, and all its sessions end."""
+
+    caller: Caller
+    client_id: str
+
+
+@immutable(kw_only=True)
+class ClientDeleted(AdministrationEvent):
+    """An administrator deletes a client for good; its identifier is never given out again."""
+
+    caller: Caller
+    client_id: str
+
+
+@immutable(kw_only=True)
+class ClientSecretReset(Event):
+    """An administrator resets a client's secret; issued tokens stay valid.
+
+    `fields` is the JSON object as it was sent: with `keepOldForSeconds` the old one works on for so long.
+    """
+
+    caller: Caller
+    client_id: str
+    fields: Mapping[str, object] = field(default_factory=dict, repr=False)
+    entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class OldSecretEnded(Event):
+    """An administrator ends the old secret that a reset kept working, before its time."""
+
+    caller: Caller
+    client_id: str
+
+
+@immutable(kw_only=True)
+class ClientSecretUsed(Event):
+    """A runtime reports, now and then, when a secret last authenticated."""
+
+    client_id: str
+    digest: Digest = field(repr=False)
+    used_at: Instant
+
+
+@immutable(kw_only=True)
+class WrongSecretsCounted(Event):
+    """A runtime reports, now and then, how many wrong secrets of a client came since the last report."""
+
+    client_id: str
+    times: int
+    last_at: Instant
+
+
+# --- sessions, expired records, batches
+
+
+@immutable(kw_only=True)
+class SessionForcedOut(Event):
+    """An administrator ends one session from the online-users monitor."""
+
+    caller: Caller
+    session_id: str
+
+
+@immutable(kw_only=True)
+class GraceLapsed(Event):
+    """The sweeper found a session whose salt may have outlived its use (READINGS 1)."""
+
+    session_id: str
+
+
+@immutable(kw_only=True)
+class RecordLapsed(Event):
+    """The sweeper found a record that may have outlived its use (`ostiary_core.retention`)."""
+
+    key: Key = field(repr=False)
+
+
+@immutable(kw_only=True)
+class AllOrNothing(Event):
+    """A batch of events: each sees what the ones before it changed, and one refusal undoes them all."""
+
+    events: tuple[AdministrationEvent, ...]
