@@ -1,5 +1,6 @@
 """A client's secrets: the reset with and without an overlap, its early end, and when each was last used."""
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
@@ -13,6 +14,7 @@ from ostiary_core.events import (
     ClientEnabled,
     ClientSecretReset,
     ClientSecretUsed,
+    Event,
     OldSecretEnded,
     Operator,
     WrongSecretsCounted,
@@ -31,7 +33,7 @@ from ostiary_core.model.records import Client
 from ostiary_core.model.secret import Secret
 from tests.core import asks
 from tests.core.asks import client_change, machine
-from tests.core.story import World, given
+from tests.core.story import World, client, given
 
 DAY = 86_400
 
@@ -70,28 +72,24 @@ def moved_fields(before: Client, after: Client) -> set[str]:
 # --- the overlap
 
 
-@pytest.mark.parametrize("fields", [{}, {"keepOldForSeconds": 0}])
-def test_a_plain_reset_ends_the_old_secret_at_once(fields: dict[str, object]) -> None:
-    world = given()
-    old, new = world.secrets["app"], world.when(reset(**fields)).then(SecretIssued).secret
-    assert (works(world, old), works(world, new)) == (False, True)
-
-
-def test_both_secrets_work_until_the_overlap_is_over() -> None:
-    world = given()
-    old, new = overlapping(world, 60)
-    assert (works(world, old), works(world, new)) == (True, True)
-    world.wait(59.999)
-    assert works(world, old)
-    world.wait(0.001)
-    assert (works(world, old), works(world, new)) == (False, True)
+def test_a_plain_reset_ends_every_secret_there_is_at_once() -> None:
+    for asked in ({}, {"keepOldForSeconds": 0}):
+        world = given()
+        old, new = overlapping(world)
+        latest = world.when(reset(**asked)).then(SecretIssued).secret
+        assert [works(world, each) for each in (old, new, latest)] == [False, False, True]
+        assert world.client().old_secret_until is None
 
 
 @pytest.mark.parametrize("seconds", [60, 2_592_000])
-def test_an_overlap_may_be_a_minute_to_thirty_days(seconds: int) -> None:
+def test_both_secrets_work_until_an_overlap_of_a_minute_to_thirty_days_is_over(seconds: int) -> None:
     world = given()
-    overlapping(world, seconds)
-    assert world.client().old_secret_until == world.now + seconds * 1_000
+    old, new = overlapping(world, seconds)
+    assert (works(world, old), works(world, new)) == (True, True)
+    world.wait(seconds - 0.001)
+    assert works(world, old)
+    world.wait(0.001)
+    assert (works(world, old), works(world, new)) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +120,6 @@ def test_at_most_two_secrets_work() -> None:
     assert [works(world, each) for each in (first, second, third)] == [False, True, True]
 
 
-def test_a_plain_reset_ends_both_secrets_there_are() -> None:
-    world = given()
-    old, new = overlapping(world)
-    latest = world.when(reset()).then(SecretIssued).secret
-    assert [works(world, each) for each in (old, new, latest)] == [False, False, True]
-    assert world.client().old_secret_until is None
-
-
 def test_the_old_secret_can_be_ended_early_and_only_once() -> None:
     world = given()
     old, new = overlapping(world)
@@ -142,41 +132,29 @@ def test_the_old_secret_can_be_ended_early_and_only_once() -> None:
     assert not again.decision.facts
 
 
-def test_disabling_ends_the_old_secret_for_good() -> None:
+@pytest.mark.parametrize(
+    "ending, why", [(ClientDisabled, Why.CLIENT_DISABLED), (ClientDeleted, Why.CLIENT_DELETED)]
+)
+def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[..., Event], why: Why) -> None:
     world = given()
     old, new = overlapping(world)
-    world.given(ClientDisabled(caller=Operator(), client_id="app"))
+    world.given(ending(caller=Operator(), client_id="app"))
     world.when(machine(by(old))).then_refused(Why.CLIENT_SECRET_WRONG)
-    world.when(machine(by(new))).then_refused(Why.CLIENT_DISABLED)
-    world.given(ClientEnabled(caller=Operator(), client_id="app"))
-    assert (works(world, old), works(world, new)) == (False, True)
-
-
-def test_deleting_ends_both_secrets() -> None:
-    world = given()
-    old, new = overlapping(world)
-    world.given(ClientDeleted(caller=Operator(), client_id="app"))
-    world.when(machine(by(old))).then_refused(Why.CLIENT_SECRET_WRONG)
-    world.when(machine(by(new))).then_refused(Why.CLIENT_DELETED)
+    world.when(machine(by(new))).then_refused(why)
     assert world.client().old_secret_digest is None
+    if ending is ClientDisabled:
+        world.given(ClientEnabled(caller=Operator(), client_id="app"))
+        assert (works(world, old), works(world, new)) == (False, True)
 
 
 def test_the_audit_trail_tells_the_kinds_of_reset_apart() -> None:
     world = given()
-    told = [
-        fact.kind
-        for event in (
-            reset(keepOldForSeconds=60),
-            OldSecretEnded(caller=Operator(), client_id="app"),
-            reset(),
-        )
-        for fact in world.when(event).decision.facts
-    ]
-    assert told == [
-        FactKind.CLIENT_SECRET_ADDED,
-        FactKind.CLIENT_OLD_SECRET_ENDED,
-        FactKind.CLIENT_SECRET_RESET,
-    ]
+    for event, kind in (
+        (reset(keepOldForSeconds=60), FactKind.CLIENT_SECRET_ADDED),
+        (OldSecretEnded(caller=Operator(), client_id="app"), FactKind.CLIENT_OLD_SECRET_ENDED),
+        (reset(), FactKind.CLIENT_SECRET_RESET),
+    ):
+        assert world.when(event).facts == [kind]
 
 
 @pytest.mark.parametrize("client_id, why", [("console", Why.BUILT_IN_PROTECTED), ("nobody", Why.NOT_FOUND)])
@@ -231,14 +209,6 @@ def test_a_use_changes_nothing_but_itself() -> None:
     assert moved_fields(before, world.client()) == {"secret_used_at", "revision"}
 
 
-@pytest.mark.parametrize("client_id", ["app", "console", "nobody"])
-def test_a_use_of_an_unknown_secret_is_none(client_id: str) -> None:
-    event = ClientSecretUsed(client_id=client_id, digest=Secret("another").digest, used_at=given().now)
-    decision = given().when(event)
-    decision.then(Done)
-    assert decision.decision.changes == ()
-
-
 # --- wrong ones
 
 
@@ -271,14 +241,14 @@ def test_a_count_changes_nothing_but_itself_and_a_new_secret_begins_another() ->
     assert (world.client().wrong_secrets, world.client().wrong_secret_at) == (0, None)
 
 
-@pytest.mark.parametrize("client_id", ["console", "nobody", "deleted"])
-def test_only_a_client_that_may_have_a_secret_has_a_count(client_id: str) -> None:
-    world = given()
-    if client_id == "deleted":
-        world.given(ClientDeleted(caller=Operator(), client_id="app"))
-    decision = world.when(wrong(1, world.now, "app" if client_id == "deleted" else client_id))
-    decision.then(Done)
-    assert decision.decision.changes == ()
+def test_nothing_is_noted_of_an_unknown_secret_or_where_no_client_may_have_one() -> None:
+    world = given(client(), client("deleted"))
+    world.given(ClientDeleted(caller=Operator(), client_id="deleted"))
+    for client_id in ("app", "console", "nobody", "deleted"):
+        unknown = ClientSecretUsed(client_id=client_id, digest=Secret("another").digest, used_at=world.now)
+        world.when(unknown).then(Done, changes=[])
+        if client_id != "app":
+            world.when(wrong(1, world.now, client_id)).then(Done, changes=[])
 
 
 def test_a_record_with_its_uses_may_be_sent_back_as_it_was_shown() -> None:

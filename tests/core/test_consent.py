@@ -154,6 +154,7 @@ def test_a_remembered_consent_asks_no_question() -> None:
     approved(world)
     assert not is_asked(world)
     world.when(recall(world.login())).then(CodeIssued, changes=["insert code"])
+    assert "error=access_denied" in denied(world), "it can still be denied"
 
 
 def test_a_yes_that_nobody_needed_is_not_remembered_again() -> None:
@@ -167,12 +168,6 @@ def test_where_a_question_is_due_no_code_comes_without_one() -> None:
     world = given()
     outcome = world.when(recall(world.login()))
     assert outcome.then(AuthorizationOffered, changes=[]).consent_required
-
-
-def test_a_remembered_consent_can_still_be_denied() -> None:
-    world = given()
-    approved(world)
-    assert "error=access_denied" in denied(world)
 
 
 def test_a_consent_is_remembered_per_user_and_client() -> None:
@@ -196,15 +191,9 @@ def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
 
 def test_remembered_and_auto_approved_scopes_add_up() -> None:
     world = given(client(autoApproveScopes=["user.read"]), user())
-    world.store.write(
-        [
-            Insert(
-                Consent(
-                    user_id=world.user_ids["alice"], client_id="app", scopes=("more",), granted_at=world.now
-                )
-            )
-        ]
-    )
+    alice = world.user_ids["alice"]
+    remembered = Consent(user_id=alice, client_id="app", scopes=("more",), granted_at=world.now)
+    world.store.write([Insert(remembered)])
     assert not is_asked(world)
 
 
@@ -242,16 +231,11 @@ def test_sessions_of_an_auto_approved_client_can_be_withdrawn_too() -> None:
     assert world.all_active(world.tokens()), "what is auto-approved stays so"
 
 
-@pytest.mark.parametrize("client_id", ["nobody", "console", "mobile", ""])
-def test_nothing_can_be_withdrawn_from_what_is_no_client(client_id: str) -> None:
+def test_nothing_is_withdrawn_from_what_is_no_client_or_without_a_login_session() -> None:
     world = given()
-    login = world.login()
-    world.when(ConsentWithdrawn(caller=signed_in(login), client_id=client_id)).then_refused(Why.NOT_FOUND)
-
-
-def test_withdrawing_takes_a_login_session() -> None:
-    world = given()
-    pair = world.tokens()
+    pair, caller = world.tokens(), signed_in(world.login())
+    for client_id in ("nobody", "console", "mobile", ""):
+        world.when(ConsentWithdrawn(caller=caller, client_id=client_id)).then_refused(Why.NOT_FOUND)
     stranger = SignedIn(access_token=pair.access_token)
     world.when(ConsentWithdrawn(caller=stranger, client_id="app")).then_refused(Why.NOT_SIGNED_IN)
     assert world.all_active(pair)

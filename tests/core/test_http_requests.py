@@ -69,14 +69,8 @@ def test_another_content_type_is_refused(path: str, content_type: bytes) -> None
     body = form_body({**MACHINE, "token": "x"})
     response = sent(world, path, body, (b"content-type", content_type))
     assert response.error == (400, "invalid_request")
-
-
-@ALL
-def test_a_missing_or_repeated_content_type_is_refused(path: str) -> None:
-    world = given()
-    body = form_body({**MACHINE, "token": "x"})
-    assert sent(world, path, body).error == (400, "invalid_request")
-    assert sent(world, path, body, FORM_TYPE, FORM_TYPE).error == (400, "invalid_request")
+    assert sent(world, path, body).error == (400, "invalid_request"), "none"
+    assert sent(world, path, body, FORM_TYPE, FORM_TYPE).error == (400, "invalid_request"), "two"
 
 
 @pytest.mark.parametrize(
@@ -228,20 +222,15 @@ def test_a_strange_value_is_a_wrong_value_and_no_error(value: str) -> None:
 
 
 @row(TABLE, "authentication by Basic, not form-decoded")
-@row("Authentication", "third-party backend at /token, /introspect, /revoke: client secret")
-@ALL
-def test_a_client_authenticates_by_basic(path: str) -> None:
-    world = given()
-    assert post(world, path, {**MACHINE, "token": "x"}, basic="app").status == 200
-
-
 @row(TABLE, "authentication by form fields")
 @row("Authentication", "third-party backend at /token, /introspect, /revoke: client secret")
 @ALL
-def test_a_client_authenticates_by_form_fields(path: str) -> None:
+def test_a_client_authenticates_by_basic_or_by_form_fields(path: str) -> None:
     world = given()
-    fields = {**MACHINE, "token": "x", "client_id": "app", "client_secret": world.secrets["app"]}
-    assert post(world, path, fields).status == 200
+    fields = {**MACHINE, "token": "x"}
+    assert post(world, path, fields, basic="app").status == 200
+    secret = world.secrets["app"]
+    assert post(world, path, {**fields, "client_id": "app", "client_secret": secret}).status == 200
 
 
 @row(TABLE, "only one authentication method")
@@ -279,16 +268,12 @@ def test_basic_is_split_at_the_first_colon_and_not_form_decoded() -> None:
     for secret in ("a:b", "a+b", "a%2Bb", "100%", "ä", " "):
         asks.set_secret(world.store, world.client(), Secret(secret))
         assert post(world, TOKEN, MACHINE, basic=("app", secret)).status == 200
+    asks.set_secret(world.store, world.client(), Secret("a b%+"))
+    fields = {**MACHINE, "client_id": "app", "client_secret": "a b%+"}
+    assert post(world, TOKEN, fields).status == 200, "form fields are decoded"
     asks.set_secret(world.store, world.client(), Secret("a b"))
     for secret in ("a+b", "a%20b"):
         assert post(world, TOKEN, MACHINE, basic=("app", secret)).error == (401, "invalid_client")
-
-
-def test_form_fields_are_decoded() -> None:
-    world = given()
-    asks.set_secret(world.store, world.client(), Secret("a b%+"))
-    fields = {**MACHINE, "client_id": "app", "client_secret": "a b%+"}
-    assert post(world, TOKEN, fields).status == 200
 
 
 @pytest.mark.parametrize("scheme", [b"Basic ", b"basic ", b"BASIC ", b"Basic   "])
@@ -343,16 +328,13 @@ def test_the_number_of_methods_is_checked_before_the_secret() -> None:
     assert post(given(), TOKEN, fields, basic=("app", "wrong")).error == (400, "invalid_request")
 
 
-@pytest.mark.parametrize("grant", ["client_credentials", "password", "", None])
-def test_the_client_is_authenticated_before_the_grant_is_looked_at(grant: str | None) -> None:
-    world = given(client(grantTypes=["refresh_token"]))
-    response = post(world, TOKEN, {"grant_type": grant}, basic=("app", "wrong"))
-    assert response.error == (401, "invalid_client")
-
-
 @ALL
-def test_the_client_is_authenticated_before_a_missing_parameter_is_told(path: str) -> None:
-    response = post(given(), path, {"grant_type": "refresh_token"}, basic=("app", "wrong"))
+@pytest.mark.parametrize("grant", ["client_credentials", "refresh_token", "password", "", None])
+def test_the_client_is_authenticated_before_the_grant_or_its_parameters_are_looked_at(
+    path: str, grant: str | None
+) -> None:
+    world = given(client(grantTypes=["refresh_token"]))
+    response = post(world, path, {"grant_type": grant}, basic=("app", "wrong"))
     assert response.error == (401, "invalid_client")
 
 

@@ -1,6 +1,7 @@
 """What ends everything a user has open: each trigger its own test ("Session and tokens", READINGS 9, 24)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -89,81 +90,58 @@ def text_code(world: World, purpose: TextCodePurpose, phone: str) -> Secret:
 TABLE = "Session and tokens"
 ERRORS = "Token-service errors"
 
+
+def trigger(
+    end: Callable[[World], Outcome], why: Why, *names: str, error: str | None = None, is_profile: bool = False
+) -> Any:
+    """A trigger with its rows: what ends sessions, what refuses a token, and what user-info says."""
+    marks = [row(TABLE, name) for name in names]
+    if error is not None:
+        marks.append(row(ERRORS, f"invalid_grant: {error}"))
+    if is_profile:
+        marks.append(row("User-info", error or ""))
+    return pytest.param(end, why, marks=marks, id=end.__name__)
+
+
 TRIGGERS = [
-    pytest.param(
+    trigger(
         change_password,
         Why.PASSWORD_CHANGED,
-        marks=[
-            row(TABLE, "user changes password"),
-            row(ERRORS, "invalid_grant: user changed password"),
-            row("User-info", "user changed password"),
-        ],
-        id="user changes password",
+        "user changes password",
+        error="user changed password",
+        is_profile=True,
     ),
-    pytest.param(
+    trigger(
         change_phone,
         Why.PHONE_CHANGED,
-        marks=[
-            row(TABLE, "user changes telephone number"),
-            row(ERRORS, "invalid_grant: user changed telephone number"),
-        ],
-        id="user changes telephone number",
+        "user changes telephone number",
+        error="user changed telephone number",
     ),
-    pytest.param(
-        change_phone_as_administrator, Why.PHONE_CHANGED, id="administrator changes telephone number"
-    ),
-    pytest.param(
+    trigger(change_phone_as_administrator, Why.PHONE_CHANGED),
+    trigger(
         reset_by_administrator,
         Why.PASSWORD_RESET_BY_ADMINISTRATOR,
-        marks=[
-            row(TABLE, "password reset by administrator"),
-            row(ERRORS, "invalid_grant: password reset"),
-        ],
-        id="password reset by administrator",
+        "password reset by administrator",
+        error="password reset",
     ),
-    pytest.param(
+    trigger(
         recover_by_text_message,
         Why.PASSWORD_RESET_BY_TEXT_MESSAGE,
-        marks=[
-            row(TABLE, "password reset by text-message recovery"),
-            row(ERRORS, "invalid_grant: password reset"),
-        ],
-        id="password reset by text-message recovery",
+        "password reset by text-message recovery",
+        error="password reset",
     ),
-    pytest.param(
-        disable,
-        Why.USER_DISABLED,
-        marks=[
-            row(TABLE, "user disabled"),
-            row(ERRORS, "invalid_grant: user disabled"),
-            row("User-info", "user disabled"),
-        ],
-        id="user disabled",
-    ),
-    pytest.param(
-        delete,
-        Why.USER_DELETED,
-        marks=[
-            row(TABLE, "user deleted"),
-            row(ERRORS, "invalid_grant: user deleted"),
-            row("User-info", "user deleted"),
-        ],
-        id="user deleted",
-    ),
-    pytest.param(
+    trigger(disable, Why.USER_DISABLED, "user disabled", error="user disabled", is_profile=True),
+    trigger(delete, Why.USER_DELETED, "user deleted", error="user deleted", is_profile=True),
+    trigger(
         enter_wrong_passwords,
         Why.CURRENT_PASSWORD_WRONG_REPEATEDLY,
-        marks=row(TABLE, "current password entered wrongly repeatedly"),
-        id="current password wrong repeatedly",
+        "current password entered wrongly repeatedly",
     ),
-    pytest.param(
+    trigger(
         force_out,
         Why.USER_FORCED_OUT,
-        marks=[
-            row(TABLE, "user force-logged-out by an administrator"),
-            row(ERRORS, "invalid_grant: user force-logged-out"),
-        ],
-        id="user forced out",
+        "user force-logged-out by an administrator",
+        error="user force-logged-out",
     ),
 ]
 
@@ -183,7 +161,7 @@ def test_all_oauth_sessions_and_codes_of_the_user_end(trigger: Callable[[World],
 
     assert not world.any_active(pair)
     assert not world.any_active(other_pair, client_id="other")
-    world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
+    world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED, error="invalid_grant")
     world.when(profile(pair.access_token)).then_refused(Why.NOT_SIGNED_IN)
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
 
@@ -254,64 +232,39 @@ def test_the_login_session_in_which_a_change_was_made_lives_on_and_no_other(
 # --- the current password, entered wrongly (READINGS 24)
 
 
-def test_wrong_current_passwords_end_the_login_session_too() -> None:
+@pytest.mark.parametrize(
+    "entries, ends",
+    [
+        ("wwww", False),
+        ("wwwww", True),
+        ("wwww-w", True),
+        ("w.wwww", False),
+        ("wwwwrw", False),
+        ("wwoow", True),
+    ],
+    ids=["four", "five", "just inside", "only those within count", "a right one between", "two sessions"],
+)
+def test_five_wrong_entries_within_fifteen_minutes_end_everything(entries: str, ends: bool) -> None:
+    """w: wrong, o: wrong in another login session, r: right; a dot waits for 15 minutes, a dash not quite."""
     world = given()
-    login = world.login()
-    for _ in range(5):
-        world.when(password_change(login, old="wrong"))
-    world.when(password_change(login)).then_refused(Why.NOT_SIGNED_IN)
-
-
-def test_four_wrong_entries_end_nothing() -> None:
-    world = given()
-    pair, login = world.tokens(), world.login()
-    for _ in range(4):
-        world.when(password_change(login, old="wrong"))
-    assert world.all_active(pair)
-
-
-def test_only_entries_within_fifteen_minutes_count() -> None:
-    world = given()
-    pair, login = world.tokens(), world.login()
-    world.when(password_change(login, old="wrong"))
-    world.wait(15 * 60)
-    for _ in range(4):
-        world.when(password_change(login, old="wrong")).then_refused(
-            Why.CURRENT_PASSWORD_WRONG, changes=["update user"]
-        )
-    assert world.is_active(pair.access_token)
-
-
-def test_a_fifth_entry_just_inside_fifteen_minutes_ends_everything() -> None:
-    world = given()
-    login = world.login()
-    for _ in range(4):
-        world.when(password_change(login, old="wrong"))
-    world.wait(15 * 60 - 0.001)
-    world.when(password_change(login, old="wrong")).then_refused(
-        Why.CURRENT_PASSWORD_WRONG_REPEATEDLY, changes=["update user"]
-    )
-
-
-def test_a_right_entry_starts_the_count_again() -> None:
-    world = given()
-    login = world.login()
-    for _ in range(4):
-        world.when(password_change(login, old="wrong"))
-    world.when(password_change(login, new="right")).then(Done)
-    world.when(password_change(login, old="wrong")).then_refused(
-        Why.CURRENT_PASSWORD_WRONG, changes=["update user"]
-    )
-
-
-def test_wrong_entries_in_two_login_sessions_count_together() -> None:
-    world = given()
-    one, other = world.login(), world.login()
-    for login in (one, one, other, other):
-        world.when(password_change(login, old="wrong"))
-    world.when(password_change(one, old="wrong")).then_refused(
-        Why.CURRENT_PASSWORD_WRONG_REPEATEDLY, changes=["update user"]
-    )
+    pair, one, other = world.tokens(), world.login(), world.login()
+    replies = []
+    for entry in entries:
+        match entry:
+            case "." | "-":
+                world.wait(15 * 60 - (0.001 if entry == "-" else 0))
+            case "r":
+                world.when(password_change(one, new="right")).then(Done)
+                pair = world.tokens()
+            case _:
+                replies.append(world.when(password_change(one if entry == "w" else other, old="wrong")))
+    for outcome in replies[:-1]:
+        outcome.then_refused(Why.CURRENT_PASSWORD_WRONG, changes=["update user"])
+    last = Why.CURRENT_PASSWORD_WRONG_REPEATEDLY if ends else Why.CURRENT_PASSWORD_WRONG
+    replies[-1].then_refused(last, changes=["update user"])
+    assert world.is_active(pair.refresh_token) is not ends
+    if ends:
+        world.when(password_change(one)).then_refused(Why.NOT_SIGNED_IN)
 
 
 def test_wrong_passwords_at_sign_in_end_nothing() -> None:
