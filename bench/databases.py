@@ -18,7 +18,7 @@ from typing import Final
 
 import trio
 
-from fuzz.processes.connection import Line
+from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from tests.net.postgres.authorizing import Desk, Pair
 
@@ -70,19 +70,18 @@ async def _measure(name: str, settings: dict[str, str], database: Callable[[], f
 
 
 async def _ask(port: int, basic: tuple[str, str], what: str, requests: int, pair: Pair) -> None:
-    line, refresh = Line(), pair.refresh
-    line.port = port
+    connection, refresh = Connection(port), pair.refresh
     fields = [basic, ("User-Agent", "bench")]
     for _ in range(requests):
         if what == "introspection":
-            heard = await line.post_form("/api/oauth2/introspect", fields, token=pair.access)
+            heard = await connection.post_form("/api/oauth2/introspect", fields, token=pair.access)
             assert heard.json()["active"]
         else:
-            heard = await line.post_form(
+            heard = await connection.post_form(
                 "/api/oauth2/token", fields, grant_type="refresh_token", refresh_token=refresh
             )
             refresh = str(heard.json()["refresh_token"])
-    line.hang_up()
+    connection.close()
 
 
 def _fields(pid: int) -> list[str]:

@@ -1,6 +1,6 @@
 """`python -m fuzz crash`: load, SIGKILL at a random moment, a new start: what was acknowledged stands.
 
-A **world** is one folder with one database file and its own households; it is killed some fifty times, so
+A **world** is one folder with one database file and its own tenants; it is killed some fifty times, so
 that old state meets new crashes, and is then looked through for secrets and dropped. Its number decides how
 many workers it has. A kill falls into the load, into the checking after the last kill, or into a start. In a
 world with several workers a single one is killed now and then, while the others go on.
@@ -23,17 +23,19 @@ from typing import Final
 import apsw
 import trio
 
-from fuzz.processes.connection import Line, Lost
-from fuzz.processes.known import Tally, Violation
-from fuzz.processes.leaks import told_in_file
+from fuzz.processes import api
+from fuzz.processes.api import Violation
+from fuzz.processes.connection import Connection, Lost
+from fuzz.processes.leaks import count_leaks
 from fuzz.processes.server import ADMIN_PASSWORD, NotServing, Server, Warmth
-from fuzz.processes.tenant import Household
+from fuzz.processes.tenant import Tally, Tenant
+from fuzz.processes.tenant_actions import act, resolve
 from fuzz.shared.options import command
 
 __all__ = ["Campaign", "World", "run"]
 
 _KILLS_A_WORLD: Final = 50
-_HOUSEHOLDS: Final = 12
+_TENANTS: Final = 12
 _LONGEST_LOAD_SECONDS: Final = 0.5
 _EVERY_SECONDS: Final = 10.0
 _CHECKING_SECONDS: Final = 60.0
@@ -85,15 +87,19 @@ class World:
         self._tally.unknown = campaign.tally.unknown
         self._tally.secrets |= {ADMIN_PASSWORD}
         self._admin_token = ""
-        self._line = Line()
-        self._households = [self._household(f"{campaign.seed}/{number}", each) for each in range(_HOUSEHOLDS)]
-        self._checked = [0] * _HOUSEHOLDS
+        self._connection = Connection()
+        self._tenants = [
+            Tenant(each, Random(f"{campaign.seed}/{number}/{each}"), self._tally, lambda: self._admin_token)
+            for each in range(_TENANTS)
+        ]
+        self._checked = [0] * _TENANTS
         self._starts = 0
         self._serving = trio.Event()
         self._all_checked = trio.Event()
 
-    def _household(self, seed: str, number: int) -> Household:
-        return Household(number, Random(f"{seed}/{number}"), Line(), self._tally, lambda: self._admin_token)
+    @property
+    def _connections(self) -> list[Connection]:
+        return [self._connection, *(tenant.connection for tenant in self._tenants)]
 
     async def live(self, kills: int, until: float) -> None:
         """Be killed so often, or until the time has come. Raises `Violation`."""
@@ -102,8 +108,8 @@ class World:
                 await self._start()
                 await self._settle()
                 async with trio.open_nursery() as nursery:
-                    for number in range(_HOUSEHOLDS):
-                        nursery.start_soon(self._keep_house, number)
+                    for number in range(_TENANTS):
+                        nursery.start_soon(self._keep_acting, number)
                     for _ in range(kills):
                         await self._kill_once()
                         if time.monotonic() > until:
@@ -112,8 +118,8 @@ class World:
             except Lost as lost:
                 raise Violation("a connection was lost though nobody was killed") from lost
             finally:
-                for line in (self._line, *(each.line for each in self._households)):
-                    line.hang_up()
+                for connection in self._connections:
+                    connection.close()
             self.server.kill()
             self._look_through_files()
         self._campaign.tally.checks += self._tally.checks
@@ -158,39 +164,35 @@ class World:
         how = "warm" if self._warm else "cold"
         kind = how if self.server.workers == 1 else f"{how}, {self.server.workers} workers"
         self._campaign.restart_seconds.setdefault(kind, []).append(trio.current_time() - began)
-        for household in self._households:
-            household.line.port = self.server.port
-        self._line.port = self.server.port
+        for connection in self._connections:
+            connection.port = self.server.port
         self._starts += 1
         self._all_checked = trio.Event()
         self._serving.set()
 
     async def _settle(self) -> None:
-        """The first administrator signs in, and the households move in."""
-        content = {"username": "admin", "password": ADMIN_PASSWORD}
-        heard = await self._line.send_json("POST", "/api/auth/login", None, content)
-        if heard.status != 200:
-            raise Violation(f"the first administrator is answered {heard.status}")
-        self._admin_token = str(heard.data["accessToken"])
-        self._tally.secrets |= {self._admin_token, str(heard.data["refreshToken"])}
-        for household in self._households:
-            await household.move_in()
-        self._checked = [self._starts] * _HOUSEHOLDS
+        """The first administrator signs in, and the tenants move in."""
+        response = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
+        self._admin_token = str(response.data["accessToken"])
+        self._tally.secrets |= {self._admin_token, str(response.data["refreshToken"])}
+        for tenant in self._tenants:
+            await tenant.move_in()
+        self._checked = [self._starts] * _TENANTS
 
-    async def _keep_house(self, number: int) -> None:
+    async def _keep_acting(self, number: int) -> None:
         """Do one thing after the other; after each start, check everything first."""
-        household = self._households[number]
+        tenant = self._tenants[number]
         while True:
             await self._serving.wait()
             start = self._starts
             try:
-                await household.resolve()
+                await resolve(tenant)
                 if self._checked[number] < start:
-                    await household.check()
+                    await tenant.check()
                     self._checked[number] = start
                     if min(self._checked) == self._starts:
                         self._all_checked.set()
-                await household.step()
+                await act(tenant)
             except Lost:
                 await trio.sleep(0.005)
 
@@ -207,9 +209,8 @@ class World:
 
     def _look_through_files(self) -> None:
         folder = self.server.folder
-        names = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-        for path in names:
-            leaks, _ = told_in_file(path, self._tally.secrets)
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            leaks = count_leaks(path.read_bytes(), self._tally.secrets)
             if leaks:
                 raise Violation(f"{path.name} holds the text of {leaks} secrets")
 

@@ -1,4 +1,4 @@
-"""Looks through files for the text of tokens, codes and secrets, however long the file and however many.
+"""Looks through bytes for the text of tokens, codes and secrets, however many bytes and however many texts.
 
 Tokens have one length and one alphabet, so every stretch of that alphabet is cut into pieces of that length
 and each piece is looked up. What is of another length (a password) is searched for as it is.
@@ -7,20 +7,18 @@ and each piece is looked up. What is of another length (a password) is searched 
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
 
-__all__ = ["leaks_in", "told_in_file"]
+__all__ = ["count_leaks"]
 
 _STRETCH: Final = re.compile(rb"[A-Za-z0-9_-]{20,}")
 _SHORTEST: Final = 20
-_OVERLAP: Final = 4_096
 
 
-def leaks_in(content: bytes, secrets: Iterable[str]) -> int:
+def count_leaks(content: bytes, secrets: Iterable[str]) -> int:
     """How many of the secrets stand in `content`.
 
-    >>> leaks_in(b"..." + b"x" * 43 + b"yz", ["x" * 42 + "y", "q" * 43, "a password"])
+    >>> count_leaks(b"..." + b"x" * 43 + b"yz", ["x" * 42 + "y", "q" * 43, "a password"])
     1
     """
     by_length: dict[int, set[bytes]] = defaultdict(set)
@@ -40,13 +38,3 @@ def leaks_in(content: bytes, secrets: Iterable[str]) -> int:
                 if piece in wanted:
                     found.add(piece)
     return len(found)
-
-
-def told_in_file(path: Path, secrets: Iterable[str], start: int = 0) -> tuple[int, int]:
-    """How many of the secrets stand in a file behind `start`, and how long the file is."""
-    if not path.exists():
-        return 0, 0
-    with path.open("rb") as file:
-        file.seek(max(0, start - _OVERLAP))
-        content = file.read()
-        return leaks_in(content, secrets), file.tell()

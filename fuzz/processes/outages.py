@@ -13,8 +13,10 @@ from typing import Final
 
 import apsw
 
-from fuzz.processes.connection import Heard, Line, basic, bearer
+from fuzz.processes import api
+from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, Server
+from fuzz.shared.http_client import Response, basic
 
 __all__ = ["OUTAGES", "Backend", "Outage"]
 
@@ -85,8 +87,7 @@ class Backend:
     CLIENT_ID: Final = "machine"
 
     def __init__(self, server: Server) -> None:
-        self.line = Line()
-        self.line.port = server.port
+        self.connection = Connection(server.port)
         self.issued: list[str] = []
         self.revoked: list[str] = []
         self.failures = 0
@@ -94,23 +95,10 @@ class Backend:
 
     async def register(self) -> None:
         """Become a client."""
-        content = {"username": "admin", "password": ADMIN_PASSWORD}
-        heard = await self.line.send_json("POST", "/api/auth/login", None, content)
-        heard = await self.line.send_json(
-            "POST",
-            "/api/oauth/clients",
-            str(heard.data["accessToken"]),
-            {
-                "clientId": self.CLIENT_ID,
-                "name": self.CLIENT_ID,
-                "redirectUris": [],
-                "grantTypes": ["client_credentials"],
-                "scopes": ["user.read"],
-                "autoApproveScopes": [],
-            },
+        signed_in = await api.sign_in(self.connection, "admin", ADMIN_PASSWORD)
+        self._secret = await api.register_client(
+            self.connection, str(signed_in.data["accessToken"]), self.CLIENT_ID
         )
-        assert heard.status == 201, heard
-        self._secret = str(heard.data["secret"])
 
     async def ask_for(self, seconds: float) -> None:
         """Issue, introspect and revoke for so long."""
@@ -120,20 +108,20 @@ class Backend:
 
     async def round(self) -> None:
         """One of each. Every answer is a success that counts, or a failure that says so."""
-        heard = await self._post("token", grant_type="client_credentials")
-        if self._is_success(heard):
-            self.issued.append(str(heard.json()["access_token"]))
+        response = await self._post("token", grant_type="client_credentials")
+        if self._is_success(response):
+            self.issued.append(str(response.json()["access_token"]))
         if not self.issued:
             return
-        heard = await self._post("introspect", token=self.issued[0])
-        if self._is_success(heard):
-            assert heard.json()["active"] is True, "a token that was issued is said to be none"
-        heard = await self.line.ask("GET", "/api/oauth2/userinfo", [bearer(self.issued[0])])
-        if heard.error != "B4003":
-            assert not self._is_success(heard), "a machine has a profile"
+        response = await self._post("introspect", token=self.issued[0])
+        if self._is_success(response):
+            assert response.json()["active"] is True, "a token that was issued is said to be none"
+        response = await self.connection.send_json("GET", "/api/oauth2/userinfo", self.issued[0])
+        if response.error != "B4003":
+            assert not self._is_success(response), "a machine has a profile"
         if len(self.issued) > 1:
-            heard = await self._post("revoke", token=self.issued[-1])
-            if self._is_success(heard):
+            response = await self._post("revoke", token=self.issued[-1])
+            if self._is_success(response):
                 self.revoked.append(self.issued.pop())
 
     async def check(self) -> None:
@@ -143,17 +131,21 @@ class Backend:
         assert self.failures == before, "a request still fails though the store is back"
         for tokens, active in ((self.issued, True), (self.revoked, False)):
             for token in tokens:
-                heard = await self._post("introspect", token=token)
-                assert heard.json().get("active") is active, f"active is not {active} for what was answered"
+                response = await self._post("introspect", token=token)
+                assert response.json().get("active") is active, (
+                    f"active is not {active} for what was answered"
+                )
 
-    async def _post(self, operation: str, **form: str) -> Heard:
+    async def _post(self, operation: str, **form: str) -> Response:
         secret = basic(self.CLIENT_ID, self._secret)
-        return await self.line.post_form(f"/api/oauth2/{operation}", [secret], **form)
+        return await self.connection.post_form(f"/api/oauth2/{operation}", [secret], **form)
 
-    def _is_success(self, heard: Heard) -> bool:
-        if heard.status == 200:
+    def _is_success(self, response: Response) -> bool:
+        if response.status == 200:
             return True
-        failed = heard.status in (500, 503) and heard.error == "A0500" and heard.json().get("traceId")
-        assert failed, f"an outage is answered {heard.status} {heard.error}"
+        failed = (
+            response.status in (500, 503) and response.error == "A0500" and response.json().get("traceId")
+        )
+        assert failed, f"an outage is answered {response.status} {response.error}"
         self.failures += 1
         return False

@@ -15,7 +15,6 @@ import os
 import shutil
 import tempfile
 import time
-from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,38 +22,77 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import psycopg
 import trio
 from psycopg import sql
 
-from fuzz.processes.connection import Heard, Line, basic
-from fuzz.processes.racers import RACERS, Racers
+from fuzz.processes import api
+from fuzz.processes.api import Violation
+from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.server import ADMIN_PASSWORD, Server
+from fuzz.shared.http_client import Response, basic, form_request
 
-__all__ = ["Failed", "Races", "run"]
+__all__ = ["RACERS", "Races", "run"]
 
+TOKEN: Final = "/api/oauth2/token"
+RACERS: Final = 20
 CLIENT_ID: Final = "racer"
-REDIRECT_URI: Final = "https://app.example/callback"
 _EVERY_SECONDS: Final = 10.0
 _SESSIONS_A_SIGN_IN: Final = 500
 
 
-class Failed(AssertionError):
-    """A race that came out as it must not; the text has no token."""
+class Racers:
+    """Connections that are kept from race to race, and now and then made anew, to other workers."""
+
+    def __init__(self, port: int, random: Random) -> None:
+        self._connections = [Connection(port) for _ in range(RACERS)]
+        self._random = random
+
+    async def ask_token(self, secret: str, agents: Sequence[str], **form: str) -> list[tuple[str, Response]]:
+        """The answers to twenty equal requests, let go at once, each with the User-Agent of its request.
+
+        Half of them lie at the server but for their last byte, so that what decides is who is read first.
+        """
+        answers: list[tuple[str, Response]] = []
+        prepared: list[tuple[Connection, str, bytes]] = []
+        for connection in self._connections:
+            if self._random.random() < 0.05:
+                connection.close()
+            agent = self._random.choice(agents)
+            request = form_request(TOKEN, [basic(CLIENT_ID, secret), ("User-Agent", agent)], form)
+            rest = await connection.begin(request, held=self._random.choice((0, 1)))
+            prepared.append((connection, agent, rest))
+
+        async def finish(connection: Connection, agent: str, rest: bytes) -> None:
+            try:
+                answers.append((agent, await connection.finish(rest)))
+            except Lost:
+                answers.append(
+                    (agent, Response(0, [], b""))
+                )  # nobody is killed here: this is a failure as well
+
+        async with trio.open_nursery() as nursery:
+            for connection, agent, rest in prepared:
+                nursery.start_soon(finish, connection, agent, rest)
+        return answers
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections:
+            connection.close()
 
 
 class Races:
     """Races against one running server."""
 
-    def __init__(self, port: int, chance: Random) -> None:
+    def __init__(self, port: int, random: Random) -> None:
         self.run = Counter[str]()
         """Races by their kind."""
-        self._chance = chance
-        self._line = Line()
-        self._line.port = port
-        self._racers = Racers(port, chance)
+        self._random = random
+        self._connection = Connection(port)
+        self._racers = Racers(port, random)
         self._login = ""
         self._secret = ""
         self._sessions = 0
@@ -62,23 +100,10 @@ class Races:
     async def open(self) -> None:
         """Sign in, and register the client."""
         await self._sign_in()
-        heard = await self._line.send_json(
-            "POST",
-            "/api/oauth/clients",
-            self._login,
-            {
-                "clientId": CLIENT_ID,
-                "name": CLIENT_ID,
-                "redirectUris": [REDIRECT_URI],
-                "grantTypes": ["authorization_code", "refresh_token"],
-                "scopes": ["user.read"],
-                "autoApproveScopes": [],
-            },
-        )
-        self._secret = str(_must(heard, 201, "a client is registered").data["secret"])
+        self._secret = await api.register_client(self._connection, self._login, CLIENT_ID)
 
     async def three(self) -> None:
-        """The three races of one session. Raises `Failed`."""
+        """The three races of one session. Raises `Violation`."""
         self._sessions += 1
         if self._sessions % _SESSIONS_A_SIGN_IN == 0:
             await self._sign_in()
@@ -87,10 +112,7 @@ class Races:
             await self._race(
                 "code",
                 ["one"],
-                grant_type="authorization_code",
-                code=code,
-                redirect_uri=REDIRECT_URI,
-                code_verifier=verifier,
+                **api.redemption_form(code, verifier),
             )
         )
         refresh = judge_refreshes(
@@ -100,88 +122,67 @@ class Races:
             "two User-Agents", ["one", "another"], grant_type="refresh_token", refresh_token=refresh
         )
         for token in judge_two_agents(answers):
-            heard = await self._line.post_form(
+            response = await self._connection.post_form(
                 "/api/oauth2/introspect", [basic(CLIENT_ID, self._secret)], token=token
             )
-            if _must(heard, 200, "an introspection").json().get("active") is not False:
-                raise Failed("two User-Agents: a token of the session is alive afterwards")
+            if api.expect(response, 200, "an introspection").json().get("active") is not False:
+                raise Violation("two User-Agents: a token of the session is alive afterwards")
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         """Close all connections."""
-        self._line.hang_up()
-        self._racers.hang_up()
+        self._connection.close()
+        self._racers.close()
 
-    async def _race(self, kind: str, agents: Sequence[str], **form: str) -> list[tuple[str, Heard]]:
-        answers = await self._racers.token(CLIENT_ID, self._secret, agents, **form)
+    async def _race(self, kind: str, agents: Sequence[str], **form: str) -> list[tuple[str, Response]]:
+        answers = await self._racers.ask_token(self._secret, agents, **form)
         self.run[kind] += 1
-        for _, heard in answers:
-            if heard.status != 200 and (heard.status, heard.error) != (400, "invalid_grant"):
-                raise Failed(f"{kind}: answered {heard.status} {heard.error}")
+        for _, response in answers:
+            if response.status != 200 and (response.status, response.error) != (400, "invalid_grant"):
+                raise Violation(f"{kind}: answered {response.status} {response.error}")
         return answers
 
     async def _sign_in(self) -> None:
-        content = {"username": "admin", "password": ADMIN_PASSWORD}
-        heard = await self._line.send_json("POST", "/api/auth/login", None, content)
-        self._login = str(_must(heard, 200, "a sign-in").data["accessToken"])
+        response = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
+        self._login = str(response.data["accessToken"])
 
     async def _code(self) -> tuple[str, str]:
-        verifier = sha256(self._chance.randbytes(32)).hexdigest()
-        challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
-        heard = await self._line.send_json(
-            "POST",
-            "/api/oauth2/authorize",
-            self._login,
-            {
-                "response_type": "code",
-                "client_id": CLIENT_ID,
-                "redirect_uri": REDIRECT_URI,
-                "code_challenge": challenge,
-                "code_challenge_method": "S256",
-                "approve": True,
-            },
-        )
-        address = str(_must(heard, 200, "a consent").data["redirectTo"])
-        return parse_qs(urlsplit(address).query)["code"][0], verifier
+        verifier = sha256(self._random.randbytes(32)).hexdigest()
+        consent = await api.authorize(self._connection, self._login, CLIENT_ID, verifier)
+        return api.code_of(consent), verifier
 
 
-def judge_codes(answers: list[tuple[str, Heard]]) -> str:
-    """The winner's refresh token. Raises `Failed` unless there is exactly one."""
-    winners = [heard for _, heard in answers if heard.status == 200]
+def judge_codes(answers: list[tuple[str, Response]]) -> str:
+    """The winner's refresh token. Raises `Violation` unless there is exactly one."""
+    winners = [response for _, response in answers if response.status == 200]
     if len(winners) != 1:
-        raise Failed(f"one code: {len(winners)} of {RACERS} redemptions are answered with tokens")
+        raise Violation(f"one code: {len(winners)} of {RACERS} redemptions are answered with tokens")
     return str(winners[0].json()["refresh_token"])
 
 
-def judge_refreshes(answers: list[tuple[str, Heard]]) -> str:
-    """The next refresh token. Raises `Failed` unless all were answered with one pair."""
+def judge_refreshes(answers: list[tuple[str, Response]]) -> str:
+    """The next refresh token. Raises `Violation` unless all were answered with one pair."""
     pairs = _pairs(answers)
-    if len(pairs) != 1 or any(heard.status != 200 for _, heard in answers):
-        refused = sum(heard.status != 200 for _, heard in answers)
-        raise Failed(f"one User-Agent: {len(pairs)} pairs, and {refused} of {RACERS} refused")
+    if len(pairs) != 1 or any(response.status != 200 for _, response in answers):
+        refused = sum(response.status != 200 for _, response in answers)
+        raise Violation(f"one User-Agent: {len(pairs)} pairs, and {refused} of {RACERS} refused")
     return pairs.pop()[1]
 
 
-def judge_two_agents(answers: list[tuple[str, Heard]]) -> list[str]:
-    """The tokens that were answered, all dead by now. Raises `Failed` where there is another pair, or
+def judge_two_agents(answers: list[tuple[str, Response]]) -> list[str]:
+    """The tokens that were answered, all dead by now. Raises `Violation` where there is another pair, or
     another User-Agent that was answered with one."""
     pairs = _pairs(answers)
-    agents = {agent for agent, heard in answers if heard.status == 200}
+    agents = {agent for agent, response in answers if response.status == 200}
     if len({agent for agent, _ in answers}) < 2:
         return []  # one in half a million: chance gave all twenty the same
     if len(pairs) != 1 or len(agents) != 1:
-        raise Failed(f"two User-Agents: {len(pairs)} pairs for {len(agents)} of them")
+        raise Violation(f"two User-Agents: {len(pairs)} pairs for {len(agents)} of them")
     return list(pairs.pop())
 
 
-def _pairs(answers: list[tuple[str, Heard]]) -> set[tuple[str, str]]:
-    found = [heard.json() for _, heard in answers if heard.status == 200]
+def _pairs(answers: list[tuple[str, Response]]) -> set[tuple[str, str]]:
+    found = [response.json() for _, response in answers if response.status == 200]
     return {(str(each["access_token"]), str(each["refresh_token"])) for each in found}
-
-
-def _must(heard: Heard, status: int, what: str) -> Heard:
-    if heard.status != status:
-        raise Failed(f"{what} is answered {heard.status} {heard.error}")
-    return heard
 
 
 def run(seed: int, rounds: int, *, workers: int, seconds: float | None = None, postgres: str = "") -> int:
@@ -199,7 +200,7 @@ def run(seed: int, rounds: int, *, workers: int, seconds: float | None = None, p
             races = Races(server.port, Random(f"races {seed}"))
             try:
                 trio.run(_raced, races, rounds, began, until)
-            except* Failed as group:
+            except* Violation as group:
                 failures = [str(failure) for failure in group.exceptions]
     if failures:
         print(f"FAILED after {races.run.total():,} races: {'; '.join(failures)}\nits files: {folder}")
@@ -222,7 +223,7 @@ async def _raced(races: Races, rounds: int, began: float, until: float) -> None:
                 last = now
                 print(f"  {races.run.total():>7,} of {rounds:,} races, {now - began:,.0f} s", flush=True)
     finally:
-        races.hang_up()
+        races.close()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Self
+from typing import Final, Self
 
 __all__ = ["ADMIN_PASSWORD", "ROOT", "NotServing", "Server", "Warmth"]
 
@@ -191,9 +191,6 @@ class Server:
         for pid in [self.pid, *self.worker_pids()]:
             _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
-
-    def open_log(self) -> IO[bytes]:
-        return self.log.open("rb")
 
     def __enter__(self) -> Self:
         return self

@@ -1,176 +1,241 @@
-"""What a household does while the server lives: one thing after the other, each acknowledged or lost."""
+"""What a tenant does while the server lives, one thing after the other, and what it makes of a lost answer.
 
-from base64 import urlsafe_b64encode
-from collections.abc import Callable, Coroutine
+After an answer was lost only what is allowed either way is accepted.
+"""
+
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
-from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from typing import Final
 
-from fuzz.processes.home import REDIRECT_URI, Home
-from fuzz.processes.known import Kind, Session
-from fuzz.processes.standing import must_live
+from fuzz.processes import api
+from fuzz.processes.tenant import Kind, Pending, Session, Tenant
 
-__all__ = ["Deeds"]
+__all__ = ["act", "resolve"]
 
 _MOST_LIVE: Final = 4
 
 
-class Deeds:
-    """Everything that a household may do next."""
+async def act(tenant: Tenant) -> None:
+    """Do one thing. Raises `Lost` where its answer did not come; `resolve` must follow."""
+    [action] = tenant.random.choices([*_WEIGHTS], [*_WEIGHTS.values()])
+    if len(tenant.live) >= _MOST_LIVE:
+        action = tenant.random.choice([_revoke, _refresh])
+    await action(tenant)
 
-    def __init__(self, home: Home) -> None:
-        self.home = home
 
-    async def step(self) -> None:
-        """Do one thing. Raises `Lost` where its answer did not come; `resolve` must follow."""
-        deeds: list[tuple[int, Callable[[], Coroutine[Any, Any, None]]]] = [
-            (20, self._machine),
-            (15, self._authorize),
-            (30, self._refresh),
-            (10, self._retry),
-            (10, self._revoke),
-            (8, self._look),
-            (3, self._replay),
-            (1, self._force_out),
-            (1, self._withdraw),
-            (1, self._disable),
-            (1, self.reset_secret),
-        ]
-        (deed,) = self.home.chance.choices([deed for _, deed in deeds], [weight for weight, _ in deeds])
-        if len(self.home.live) >= _MOST_LIVE:
-            deed = self.home.chance.choice([self._revoke, self._refresh])
-        await deed()
+async def _ask_for_machine(tenant: Tenant) -> None:
+    tenant.expect_loss(Kind.NOTHING)
+    response = await tenant.ask_token(grant_type="client_credentials")
+    tenant.expect(response, 200, "client credentials")
+    tenant.live.append(Session(tenant.keep(response.json()["access_token"]), None))
+    tenant.acknowledge("issued to a machine")
 
-    async def _machine(self) -> None:
-        self.home.ask(Kind.NOTHING)
-        heard = await self.home.token(grant_type="client_credentials")
-        self.home.must(heard, 200, "client credentials")
-        self.home.live.append(Session(self.home.told(heard.json()["access_token"]), None))
-        self.home.acknowledge("issued to a machine")
 
-    async def _authorize(self) -> None:
-        await self.home.sign_in_if_need_be()
-        self.home.drawn += 1
-        drawn = f"{self.home.client_id} {self.home.drawn} {self.home.chance.random()}"
-        verifier = sha256(drawn.encode()).hexdigest()
-        challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
-        self.home.ask(Kind.NOTHING)
-        heard = await self.home.line.send_json(
-            "POST",
-            "/api/oauth2/authorize",
-            self.home.login,
-            {
-                "response_type": "code",
-                "client_id": self.home.client_id,
-                "redirect_uri": REDIRECT_URI,
-                "code_challenge": challenge,
-                "code_challenge_method": "S256",
-                "state": verifier[:8],
-                "approve": True,
-            },
-        )
-        self.home.must(heard, 200, "a consent")
-        code = self.home.told(parse_qs(urlsplit(heard.data["redirectTo"]).query)["code"][0])
-        self.home.acknowledge("code")
-        self.home.used_codes.append((code, verifier))
-        self.home.ask(Kind.REDEEM, code=code)
-        heard = await self.home.redeem(code, verifier)
-        self.home.must(heard, 200, "an exchange")
-        self.home.enter(heard)
+async def _authorize(tenant: Tenant) -> None:
+    await tenant.sign_in_if_need_be()
+    assert tenant.login is not None
+    tenant.drawn += 1
+    drawn = f"{tenant.client_id} {tenant.drawn} {tenant.random.random()}"
+    verifier = sha256(drawn.encode()).hexdigest()
+    tenant.expect_loss(Kind.NOTHING)
+    consent = await api.authorize(tenant.connection, tenant.login, tenant.client_id, verifier)
+    code = tenant.keep(api.code_of(consent))
+    tenant.acknowledge("code")
+    tenant.used_codes.append((code, verifier))
+    tenant.expect_loss(Kind.REDEEM, code=code)
+    tenant.enter(tenant.expect(await tenant.redeem(code, verifier), 200, "an exchange"))
 
-    async def _refresh(self) -> None:
-        session = self.home.some_session()
-        if session is None:
-            return
-        spent = session.refresh
-        self.home.ask(Kind.REFRESH, session)
-        heard = await self.home.token(grant_type="refresh_token", refresh_token=spent)
-        self.home.must(heard, 200, "a refresh")
-        assert self.home.pending is not None
-        self.home.rotate(session, heard, self.home.pending.since)
 
-    async def _retry(self) -> None:
-        session = self.home.some_session()
-        if session is None or session.spent_refresh is None or self.home.is_late(session.rotated):
-            return
-        self.home.ask(Kind.NOTHING)
-        heard = await self.home.token(grant_type="refresh_token", refresh_token=session.spent_refresh)
-        self.home.must(heard, 200, "a retry within the grace")
-        content = heard.json()
-        if (content["access_token"], content["refresh_token"]) != (session.access, session.refresh):
-            raise self.home.violation("a retry within the grace brings another pair")
-        self.home.done()
-        self.home.tally.checks += 1
+async def _refresh(tenant: Tenant) -> None:
+    session = tenant.choose_session()
+    if session is None:
+        return
+    tenant.expect_loss(Kind.REFRESH, session)
+    response = tenant.expect(await tenant.refresh(session.refresh), 200, "a refresh")
+    assert tenant.pending is not None
+    tenant.rotate(session, response, tenant.pending.since)
 
-    async def _revoke(self) -> None:
-        if not self.home.live:
-            return
-        session = self.home.chance.choice(self.home.live)
-        self.home.ask(Kind.REVOKE, session)
-        heard = await self.home.line.post_form(
-            "/api/oauth2/revoke", [self.home.basic], token=self.home.chance.choice(session.tokens)
-        )
-        self.home.must(heard, 200, "a revocation")
-        self.home.end([session])
-        self.home.acknowledge("revoked")
 
-    async def _replay(self) -> None:
-        session = self.home.some_session()
-        if session is None or session.spent_refresh is None:
-            return
-        self.home.ask(Kind.REPLAY, session)
-        heard = await self.home.token(
-            agent="somebody else", grant_type="refresh_token", refresh_token=session.spent_refresh
-        )
-        if (heard.status, heard.error) != (400, "invalid_grant"):
-            raise self.home.violation(f"a replay from elsewhere is answered {heard.status} {heard.error}")
-        self.home.end([session])
-        self.home.acknowledge("ended by a replay")
+async def _retry(tenant: Tenant) -> None:
+    session = tenant.choose_session()
+    if session is None or session.spent_refresh is None or tenant.is_late(session.rotated):
+        return
+    tenant.expect_loss(Kind.NOTHING)
+    response = await tenant.refresh(session.spent_refresh)
+    content = tenant.expect(response, 200, "a retry within the grace").json()
+    if (content["access_token"], content["refresh_token"]) != (session.access, session.refresh):
+        raise tenant.violation("a retry within the grace brings another pair")
+    tenant.pending = None
+    tenant.tally.checks += 1
 
-    async def _look(self) -> None:
-        if self.home.live:
-            self.home.ask(Kind.NOTHING)
-            await must_live(self.home, self.home.chance.choice(self.home.live))
-            self.home.done()
 
-    async def _force_out(self) -> None:
-        self.home.ask(Kind.FORCE_OUT)
-        heard = await self.home.line.send_json(
-            "POST", f"/api/iam/users/{self.home.user_id}/force-logout", self.home.admin()
-        )
-        self.home.must(heard, 200, "a forced log-out")
-        self.home.end(self.home.of_the_user())
-        self.home.login = None
-        self.home.acknowledge("user forced out")
+async def _revoke(tenant: Tenant) -> None:
+    if not tenant.live:
+        return
+    session = tenant.random.choice(tenant.live)
+    tenant.expect_loss(Kind.REVOKE, session)
+    token = tenant.random.choice(session.tokens)
+    response = await tenant.connection.post_form("/api/oauth2/revoke", [tenant.basic], token=token)
+    tenant.expect(response, 200, "a revocation")
+    tenant.end([session])
+    tenant.acknowledge("revoked")
 
-    async def _withdraw(self) -> None:
-        if not self.home.of_the_user():
-            return
-        await self.home.sign_in_if_need_be()
-        self.home.ask(Kind.WITHDRAW)
-        path = f"/api/auth/grants/{self.home.client_id}"
-        heard = await self.home.line.send_json("DELETE", path, self.home.login)
-        self.home.must(heard, 200, "a withdrawal")
-        self.home.end(self.home.of_the_user())
-        self.home.acknowledge("consent withdrawn")
 
-    async def _disable(self) -> None:
-        self.home.ask(Kind.DISABLE)
-        self.home.must(await self.home.set_enabled(False), 200, "a client is disabled")
-        self.home.end(self.home.live)
-        self.home.acknowledge("client disabled")
-        await self.enable()
+async def _replay(tenant: Tenant) -> None:
+    session = tenant.choose_session()
+    if session is None or session.spent_refresh is None:
+        return
+    tenant.expect_loss(Kind.REPLAY, session)
+    response = await tenant.refresh(session.spent_refresh, agent="somebody else")
+    tenant.expect_refusal(response, "a replay from elsewhere")
+    tenant.end([session])
+    tenant.acknowledge("ended by a replay")
 
-    async def enable(self) -> None:
-        self.home.ask(Kind.ENABLE)
-        self.home.must(await self.home.set_enabled(True), 200, "a client is enabled")
-        self.home.acknowledge("client enabled")
 
-    async def reset_secret(self) -> None:
-        self.home.ask(Kind.RESET_SECRET)
-        heard = await self.home.line.send_json(
-            "POST", f"/api/oauth/clients/{self.home.client_id}/secret", self.home.admin()
-        )
-        self.home.must(heard, 200, "a secret is reset")
-        self.home.secret = self.home.told(str(heard.data["secret"]))
-        self.home.acknowledge("secret reset")
+async def _look(tenant: Tenant) -> None:
+    if tenant.live:
+        tenant.expect_loss(Kind.NOTHING)
+        await tenant.check_live(tenant.random.choice(tenant.live))
+        tenant.pending = None
+
+
+async def _force_out(tenant: Tenant) -> None:
+    tenant.expect_loss(Kind.FORCE_OUT)
+    response = await tenant.administer("POST", f"iam/users/{tenant.user_id}/force-logout")
+    tenant.expect(response, 200, "a forced log-out")
+    tenant.end(tenant.of_user)
+    tenant.login = None
+    tenant.acknowledge("user forced out")
+
+
+async def _withdraw(tenant: Tenant) -> None:
+    if not tenant.of_user:
+        return
+    await tenant.sign_in_if_need_be()
+    tenant.expect_loss(Kind.WITHDRAW)
+    path = f"/api/auth/grants/{tenant.client_id}"
+    tenant.expect(await tenant.connection.send_json("DELETE", path, tenant.login), 200, "a withdrawal")
+    tenant.end(tenant.of_user)
+    tenant.acknowledge("consent withdrawn")
+
+
+async def _disable(tenant: Tenant) -> None:
+    tenant.expect_loss(Kind.DISABLE)
+    path = f"oauth/clients/{tenant.client_id}/enabled"
+    tenant.expect(await tenant.administer("PUT", path, enabled=False), 200, "a client is disabled")
+    tenant.end(tenant.live)
+    tenant.acknowledge("client disabled")
+    await _enable(tenant)
+
+
+async def _enable(tenant: Tenant) -> None:
+    tenant.expect_loss(Kind.ENABLE)
+    path = f"oauth/clients/{tenant.client_id}/enabled"
+    tenant.expect(await tenant.administer("PUT", path, enabled=True), 200, "a client is enabled")
+    tenant.acknowledge("client enabled")
+
+
+async def _reset_secret(tenant: Tenant) -> None:
+    tenant.expect_loss(Kind.RESET_SECRET)
+    response = await tenant.administer("POST", f"oauth/clients/{tenant.client_id}/secret")
+    tenant.expect(response, 200, "a secret is reset")
+    tenant.secret = tenant.keep(str(response.data["secret"]))
+    tenant.acknowledge("secret reset")
+
+
+_WEIGHTS: Final[dict[Callable[[Tenant], Awaitable[None]], int]] = {
+    _ask_for_machine: 20,
+    _authorize: 15,
+    _refresh: 30,
+    _retry: 10,
+    _revoke: 10,
+    _look: 8,
+    _replay: 3,
+    _force_out: 1,
+    _withdraw: 1,
+    _disable: 1,
+    _reset_secret: 1,
+}
+
+
+# --- after an answer was lost
+
+
+async def resolve(tenant: Tenant) -> None:
+    """Find out what came of the request whose answer was lost. Raises `Lost`, and may be called again."""
+    pending = tenant.pending
+    if pending is None:
+        return
+    if not pending.counted:
+        pending.counted = True
+        tenant.tally.unknown[pending.kind.value] += 1
+    match pending.kind:
+        case Kind.NOTHING:
+            pass
+        case Kind.REDEEM:
+            await _resolve_redemption(tenant, pending)
+        case Kind.REFRESH:
+            await _resolve_refresh(tenant, pending)
+        case Kind.REVOKE | Kind.REPLAY:
+            assert pending.session is not None
+            await _resolve_ending(tenant, [pending.session])
+        case Kind.FORCE_OUT:
+            await _resolve_ending(tenant, tenant.of_user)
+            tenant.login = None
+        case Kind.WITHDRAW:
+            await _resolve_ending(tenant, tenant.of_user)
+        case Kind.DISABLE:
+            await _resolve_disabling(tenant)
+        case Kind.ENABLE:
+            await _enable(tenant)
+        case Kind.RESET_SECRET:
+            await _resolve_secret(tenant)
+    tenant.pending = None
+
+
+async def _resolve_redemption(tenant: Tenant, pending: Pending) -> None:
+    [verifier] = [verifier for code, verifier in tenant.used_codes if code == pending.code]
+    response = await tenant.redeem(pending.code, verifier)
+    if response.status == 200:
+        tenant.enter(response)
+    else:  # it was redeemed, and nobody knows the tokens
+        tenant.expect_refusal(response, "a code whose redemption was not answered")
+
+
+async def _resolve_refresh(tenant: Tenant, pending: Pending) -> None:
+    """Within the grace the same request works, whether it was the first time or not."""
+    session = pending.session
+    assert session is not None
+    response = await tenant.refresh(session.refresh)
+    if response.status == 200:
+        tenant.rotate(session, response, pending.since)
+    elif tenant.is_late(pending.since):
+        tenant.expect_refusal(response, "a late retry of a refresh that was not answered")
+        tenant.end([session])
+    else:
+        tenant.expect(response, 200, "a refresh whose answer was lost")
+
+
+async def _resolve_ending(tenant: Tenant, sessions: list[Session]) -> None:
+    """All of them live, or none does; never a part."""
+    live = {await tenant.is_active(token) for session in sessions for token in session.tokens}
+    if len(live) > 1:
+        raise tenant.violation("an ending that was not answered took a part of the sessions")
+    if live == {False}:
+        tenant.end(sessions)
+
+
+async def _resolve_disabling(tenant: Tenant) -> None:
+    response = await tenant.administer("GET", f"oauth/clients/{tenant.client_id}")
+    if not tenant.expect(response, 200, "a client is looked at").data["enabled"]:
+        tenant.end(tenant.live)
+        await _enable(tenant)
+
+
+async def _resolve_secret(tenant: Tenant) -> None:
+    response = await tenant.connection.post_form("/api/oauth2/introspect", [tenant.basic], token="nobody's")
+    if response.status == 200:
+        return
+    if (response.status, response.error) != (401, "invalid_client"):
+        raise tenant.violation(f"an old secret is answered {response.status} {response.error}")
+    await _reset_secret(tenant)

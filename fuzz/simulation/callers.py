@@ -12,7 +12,7 @@ from fuzz.shared.calls import ADMINISTRATION, Call, Verb
 from fuzz.shared.history import History
 from fuzz.shared.meaning import call_of
 from fuzz.shared.steps import Step
-from fuzz.simulation.asking import garbage
+from fuzz.simulation.connections import send_garbage
 from fuzz.simulation.documented import ISSUING
 from fuzz.simulation.exchanges import DESK, Exchanges
 from fuzz.simulation.instance import Instance
@@ -84,10 +84,10 @@ class Callers:
             instance.crash()
 
     async def _garbage(self, instance: Instance, random: Random) -> None:
-        line = instance.connect("198.51.100.66", slow=False)
-        if line is not None:
+        connection = instance.connect("198.51.100.66", slow=False)
+        if connection is not None:
             self.story.faults["garbage"] += 1
-            await garbage(line, random)
+            await send_garbage(connection, random)
 
     async def _step(self, step: Step, mishap: Mishap, random: Random) -> None:
         call = call_of(self.history, step)
@@ -115,7 +115,7 @@ class Callers:
             self.story.faults["race"] += 1
         if mishap.pipelined:
             self.story.faults["pipelined"] += 1
-            await self.exchanges.pipelined(step, calls, mishap, random)
+            await self.exchanges.exchange_pipelined(step, calls, mishap, random)
             return
         async with trio.open_nursery() as nursery:
             for place, one in enumerate(calls):
@@ -139,7 +139,7 @@ class Callers:
         instance = self.instances[mishap.instance % len(self.instances)]
         messages = instance.delivered.messages
         before = len(messages)
-        if call.phone is None or not await self.exchanges.asked_for_text_code(call, instance):
+        if call.phone is None or not await self.exchanges.request_text_code(call, instance):
             return None
         codes = [one.code.reveal() for one in messages[before:] if one.phone == call.phone]
         self.story.faults["text code"] += len(codes)

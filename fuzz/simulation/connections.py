@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from random import Random
 from typing import Any, Final
@@ -9,8 +10,14 @@ from typing import Any, Final
 import trio
 import trio.testing
 
-__all__ = ["Line", "Wire", "connected"]
+from fuzz.shared.http_client import HttpClient, Request, Response
+from fuzz.simulation.plan import CUT_BEFORE, CUT_IN, LOST, Mishap
 
+__all__ = ["EXCHANGE_SECONDS", "HOST", "Connection", "Wire", "connect", "send_garbage"]
+
+HOST: Final = "id.example"
+EXCHANGE_SECONDS: Final = 100.0
+"""Longer than any limit of the front door: an answer, or the end of the connection, comes sooner."""
 _MOST_BYTES: Final = 65_536
 
 
@@ -49,7 +56,7 @@ class _Socket:
         return ("192.0.2.1", 8_000)
 
 
-class Line:
+class Connection:
     """A client's end of a connection."""
 
     def __init__(self, wire: Wire, send: Any, receive: Any, sever: Callable[[], None], *, slow: bool) -> None:
@@ -58,22 +65,21 @@ class Line:
         self._number = wire.connections
         self._send = send
         self._receive = receive
+        self.http = HttpClient(HOST)
         self.sever = sever
         """Cut the cable: both ends find out."""
-        self.rest = b""
-        """What was received behind the last whole answer."""
-        self.usable = True
-        self.slow = slow
+        self.is_usable = True
         self.is_fresh = True
-        """Whether nothing was said over it yet."""
+        """Whether nothing was sent over it yet."""
+        self._slow = slow
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         """Close this end; the other finds out when it reads or sends."""
-        self.usable = False
+        self.is_usable = False
         _close(self._send)
         _close(self._receive)
 
-    async def say(self, data: bytes, *, pieces: int = 1, random: Random | None = None) -> None:
+    async def send(self, data: bytes, *, pieces: int = 1, random: Random | None = None) -> None:
         """Send, in so many pieces with pauses between them. Raises `trio.BrokenResourceError`."""
         self.is_fresh = False
         cuts = sorted(random.randrange(len(data)) for _ in range(pieces - 1)) if random and data else []
@@ -85,7 +91,7 @@ class Line:
             if random and pieces > 1:
                 await trio.sleep(random.choice((0.0, 0.0, 0.002, 0.2, 0.7)))
 
-    async def hear(self, most: int = _MOST_BYTES) -> bytes:
+    async def receive(self, most: int = _MOST_BYTES) -> bytes:
         """What comes next; nothing at the end."""
         try:
             data = bytes(await self._receive.receive_some(most))
@@ -94,8 +100,46 @@ class Line:
         self._wire.note(b"<", self._number, data)
         return data
 
+    async def exchange(self, request: Request, mishap: Mishap, random: Random) -> Response | None:
+        """The response, with everything that goes wrong on the way; None where the caller never has one.
 
-def connected(wire: Wire, source: str, *, slow: bool) -> tuple[Line, Any]:
+        Raises `NotHttp`, `trio.TooSlowError`.
+        """
+        with trio.fail_after(EXCHANGE_SECONDS):
+            data = self.http.write(request)
+            if mishap.fate == CUT_BEFORE:
+                data = data[: random.randrange(len(data))]
+            # Where the server closes while this is sent, what it answered by then can still be read.
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                await self.send(data, pieces=mishap.torn, random=random)
+            if mishap.fate == LOST and random.random() < 0.5:
+                await trio.sleep(random.choice((0.0, 0.001, 0.01)))
+            if mishap.fate in (CUT_BEFORE, LOST):
+                self.close()
+                return None
+            most = random.randrange(1, 150) if mishap.fate == CUT_IN else None
+            return await self.next_response(random, most)
+
+    async def next_response(self, random: Random, most: int | None = None) -> Response | None:
+        """The next response; None where the connection ends first, or is cut after `most` bytes."""
+        read = 0
+        while (response := self.http.next_response()) is None:
+            if most is not None and read >= most:
+                self.close()
+                return None
+            if self._slow:
+                await trio.sleep(random.choice((0.0, 0.01, 1.0)))
+            data = await self.receive(random.randrange(1, 200) if self._slow else most or _MOST_BYTES)
+            if not data:
+                self.is_usable = False
+                return None
+            read += len(data)
+            self.http.receive(data)
+        self.is_usable = self.is_usable and self.http.is_kept
+        return response
+
+
+def connect(wire: Wire, source: str, *, slow: bool) -> tuple[Connection, Any]:
     """A new connection: the client's end and the server's stream.
 
     A slow reader's bytes go in lockstep: the server cannot send on before they are taken.
@@ -117,7 +161,35 @@ def connected(wire: Wire, source: str, *, slow: bool) -> tuple[Line, Any]:
 
     stream: Any = trio.StapledStream(server_send, server_receive)
     stream.socket = _Socket(source, close_server_end)
-    return Line(wire, client_send, client_receive, sever, slow=slow), stream
+    return Connection(wire, client_send, client_receive, sever, slow=slow), stream
+
+
+async def send_garbage(connection: Connection, random: Random) -> None:
+    """Bytes of a stranger; whatever is answered, the connection ends."""
+    kinds = (
+        lambda: random.randbytes(random.randrange(1, 300)),
+        lambda: (
+            b"POST /api/oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        ),
+        lambda: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        lambda: b"GET /api/oauth2/userinfo HTTP/1.1\r\nHost: a..b\r\n\r\n",
+        lambda: b"POST /api/oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n\r\n",
+        lambda: b"POST /api/oauth2/revoke HTTP/1.1\r\nHost: a\r\n" + b"X: " + b"y" * 20_000 + b"\r\n\r\n",
+        lambda: (
+            b"POST /api/oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"
+        ),
+    )
+    with trio.move_on_after(EXCHANGE_SECONDS):
+        try:
+            await connection.send(random.choice(kinds)())
+            await trio.sleep(random.choice((0.0, 3.0, 40.0)))
+            while await connection.receive():
+                pass
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+    connection.close()
 
 
 def _close(half: Any) -> None:

@@ -7,7 +7,8 @@ import re
 from typing import Final
 
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Verb
-from fuzz.simulation.responses import Heard, code_of_page
+from fuzz.shared.http_client import Response
+from fuzz.simulation.responses import code_of_page
 
 __all__ = ["ISSUING", "STATUS_OF_CODE", "STATUS_OF_ERROR", "is_undocumented"]
 
@@ -58,57 +59,57 @@ _REASON: Final = re.compile(rb'role="alert">\s*<p>[^<\s]')
 _QUESTION: Final = (b'name="decision" value="approve"', b'name="decision" value="deny"')
 
 
-def is_undocumented(call: Call, heard: Heard, *, by_form: bool) -> str | None:
+def is_undocumented(call: Call, response: Response, *, by_form: bool) -> str | None:
     """Why this cannot be an answer to `call`."""
-    if heard.status < 400:
-        if heard.status not in SUCCESS.get(call.verb, (200,)):
-            return f"status {heard.status} for {call.verb}"
-        return _wrong_success(call, heard)
+    if response.status < 400:
+        if response.status not in SUCCESS.get(call.verb, (200,)):
+            return f"status {response.status} for {call.verb}"
+        return _wrong_success(call, response)
     if call.verb is Verb.RECALL:
-        return _wrong_page(heard)
-    content = heard.json()
-    raw = call.verb in AT_THE_TOKEN_SERVICE and heard.status not in (429, 500)
+        return _wrong_page(response)
+    content = response.json()
+    raw = call.verb in AT_THE_TOKEN_SERVICE and response.status not in (429, 500)
     if raw is not ("error" in content):
-        return f"status {heard.status} of {call.verb} is {'not ' if raw else ''}in RFC form"
+        return f"status {response.status} of {call.verb} is {'not ' if raw else ''}in RFC form"
     if raw:
-        return _wrong_error(call, heard, str(content["error"]), by_form=by_form)
+        return _wrong_error(call, response, str(content["error"]), by_form=by_form)
     code = str(content.get("code"))
-    if heard.status != STATUS_OF_CODE.get(code):
-        return f"status {heard.status} with {code}"
+    if response.status != STATUS_OF_CODE.get(code):
+        return f"status {response.status} with {code}"
     if not content.get("msg") or not content.get("traceId"):
-        return f"status {heard.status} without a reason or a trace id"
+        return f"status {response.status} without a reason or a trace id"
     return None
 
 
-def _wrong_success(call: Call, heard: Heard) -> str | None:
-    content = heard.json()
+def _wrong_success(call: Call, response: Response) -> str | None:
+    content = response.json()
     if call.verb is Verb.RECALL:
-        whole = heard.status == 303 or all(button in heard.body for button in _QUESTION)
+        whole = response.status == 303 or all(button in response.body for button in _QUESTION)
         return None if whole else "the page is answered 200 without the question"
     if call.verb in ISSUING and len(str(content.get("access_token", ""))) != 43:
-        return f"{call.verb} is answered {heard.status} without a token"
+        return f"{call.verb} is answered {response.status} without a token"
     if call.verb not in AT_THE_TOKEN_SERVICE and (content.get("code"), content.get("msg")) != (0, "ok"):
-        return f"status {heard.status} of {call.verb} with code {content.get('code')}"
+        return f"status {response.status} of {call.verb} with code {content.get('code')}"
     return None
 
 
-def _wrong_page(heard: Heard) -> str | None:
+def _wrong_page(response: Response) -> str | None:
     """A page that is no question says why, in words and by code."""
-    code = code_of_page(heard)
-    if code not in AT_SSO or heard.status != STATUS_OF_CODE[code]:
-        return f"status {heard.status} with {code or 'no code'} at /sso"
-    if _REASON.search(heard.body) is None and heard.status < 500:
-        return f"status {heard.status} with {code} and no reason at /sso"
+    code = code_of_page(response)
+    if code not in AT_SSO or response.status != STATUS_OF_CODE[code]:
+        return f"status {response.status} with {code or 'no code'} at /sso"
+    if _REASON.search(response.body) is None and response.status < 500:
+        return f"status {response.status} with {code} and no reason at /sso"
     return None
 
 
-def _wrong_error(call: Call, heard: Heard, error: str, *, by_form: bool) -> str | None:
+def _wrong_error(call: Call, response: Response, error: str, *, by_form: bool) -> str | None:
     """An error of RFC 6749; a 401 names the scheme to authenticate by."""
     right = STATUS_OF_ERROR.get(error)
     if error == "invalid_client" and by_form and call.verb in ISSUING:
         right = 400
-    if heard.status != right:
-        return f"status {heard.status} with {error}"
-    if heard.status == 401 and not heard.fields.get("www-authenticate", "").startswith("Basic "):
+    if response.status != right:
+        return f"status {response.status} with {error}"
+    if response.status == 401 and not response.field("www-authenticate").startswith("Basic "):
         return f"status 401 with {error} and no word of Basic"
     return None

@@ -10,18 +10,18 @@ import trio
 
 from fuzz.shared.calls import ADMINISTRATION, Answer, Call, Said, Verb
 from fuzz.shared.history import History
+from fuzz.shared.http_client import NotHttp, Response
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.shared.invariants import DOCUMENTED, PROGRESS
 from fuzz.shared.steps import Step
-from fuzz.simulation.asking import ASK_SECONDS, Garbled, ask, hear, spoken
-from fuzz.simulation.connections import Line as Connection
+from fuzz.simulation.connections import EXCHANGE_SECONDS, Connection
 from fuzz.simulation.documented import is_undocumented
 from fuzz.simulation.instance import PROXY, Instance
 from fuzz.simulation.judge import RightSource
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.plan import CUT_BEFORE, Mishap
-from fuzz.simulation.requests import request_of, text_code_request
-from fuzz.simulation.responses import Heard, answer_of
+from fuzz.simulation.requests import numbered, request_of, text_code_request
+from fuzz.simulation.responses import answer_of
 from fuzz.simulation.storage import AT_THE_STORE, Shared
 from fuzz.simulation.story import AT_THE_DESK, Story
 from fuzz.simulation.witness import Witness
@@ -81,97 +81,97 @@ class Exchanges:
         operation = self._operation(number, call, instance)
         setting = (instance.times_set, instance.incarnation)
         source = source_of(call)
-        asked = spoken(
-            request_of(call, by_form=mishap.form), operation.number, self._forwarded(mishap, source)
+        request = numbered(
+            request_of(call, by_form=mishap.form), operation.number, self._forwarding_fields(mishap, source)
         )
         peer = PROXY if mishap.proxied else source
-        line = self._line(instance, peer, mishap)
-        self._note_faults(mishap, line, operation, instance)
-        heard = None
-        fresh = line is not None and line.is_fresh
-        if line is not None:
+        connection = self._connection(instance, peer, mishap)
+        self._note_faults(mishap, connection, operation, instance)
+        response = None
+        fresh = connection is not None and connection.is_fresh
+        if connection is not None:
             try:
-                heard = await ask(line, asked, mishap, random)
+                response = await connection.exchange(request, mishap, random)
             except trio.TooSlowError:
                 self.story.fault(PROGRESS, f"{call.verb}: neither an answer nor the end of the connection")
-            except Garbled as error:
+            except NotHttp as error:
                 self.story.fault(DOCUMENTED, f"{call.verb} is answered in bytes that are no HTTP: {error}")
-        if mishap.fate == CUT_BEFORE or line is None:
+        if mishap.fate == CUT_BEFORE or connection is None:
             operation.outcome = Outcome.NEVER
         late_seconds = trio.current_time() - operation.invoked_at - ANSWER_SECONDS
-        if heard is not None and not mishap.slow and mishap.torn == 1 and late_seconds > 0:
+        if response is not None and not mishap.slow and mishap.torn == 1 and late_seconds > 0:
             self.story.fault(PROGRESS, f"{call.verb} is answered {late_seconds:.1f} s too late")
-        self._returned(operation, instance, heard, mishap, source)
+        self._note_return(operation, instance, response, mishap, source)
         operation.clock_was_set = setting != (instance.times_set, instance.incarnation)
         cut = mishap.fate is not None or not instance.is_up or setting[1] != instance.incarnation
-        if heard is None and fresh and not cut and not self.story.violations:
+        if response is None and fresh and not cut and not self.story.violations:
             self.story.fault(PROGRESS, f"{call.verb} is not answered though nothing was cut")
-        if line is not None and line.usable and heard is not None:
-            self.pool.setdefault((where, peer), []).append(line)
-        elif line is not None:
-            line.hang_up()
+        if connection is not None and connection.is_usable and response is not None:
+            self.pool.setdefault((where, peer), []).append(connection)
+        elif connection is not None:
+            connection.close()
         if operation.answer is None or operation.answer.said is Said.FAILED:
             return None
         return operation.answer
 
-    async def asked_for_text_code(self, call: Call, instance: Instance) -> bool:
+    async def request_text_code(self, call: Call, instance: Instance) -> bool:
         """Whether a request for a code was answered with a yes, which tells nothing of whether one comes."""
-        line = instance.connect(source_of(call), slow=False)
-        if line is None:
+        connection = instance.connect(source_of(call), slow=False)
+        if connection is None:
             return False
-        asked = spoken(text_code_request(call), NO_OPERATION, [])
-        heard = await ask(line, asked, Mishap(), Random(0))
-        line.hang_up()
-        return heard is not None and heard.status == 200
+        request = numbered(text_code_request(call), NO_OPERATION, [])
+        response = await connection.exchange(request, Mishap(), Random(0))
+        connection.close()
+        return response is not None and response.status == 200
 
-    async def pipelined(self, step: Step, calls: list[Call], mishap: Mishap, random: Random) -> None:
+    async def exchange_pipelined(self, step: Step, calls: list[Call], mishap: Mishap, random: Random) -> None:
         """All of a race in one write, answered in order."""
         instance = self.instances[mishap.instance % len(self.instances)]
         source = source_of(calls[0])
-        line = instance.connect(source, slow=mishap.slow)
+        connection = instance.connect(source, slow=mishap.slow)
         operations = [self._operation(step.number, call, instance) for call in calls]
         requests = [
-            spoken(request_of(call, by_form=mishap.form), operation.number, [])
+            numbered(request_of(call, by_form=mishap.form), operation.number, [])
             for call, operation in zip(calls, operations, strict=True)
         ]
         setting = (instance.times_set, instance.incarnation)
         for place, operation in enumerate(operations):
-            heard = None
-            if line is not None:
+            response = None
+            if connection is not None:
                 try:
-                    with trio.fail_after(ASK_SECONDS):
+                    with trio.fail_after(EXCHANGE_SECONDS):
                         if place == 0:
-                            await line.say(b"".join(each.data for each in requests))
-                        if line.usable:
-                            heard = await hear(line, requests[place].connection, random)
+                            await connection.send(b"".join(map(connection.http.write, requests)))
+                        if connection.is_usable:
+                            response = await connection.next_response(random)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
-                    line.usable = False
+                    connection.is_usable = False
                 except trio.TooSlowError:
                     self.story.fault(PROGRESS, f"{operation.call.verb}: no answer on a pipelined connection")
-                except Garbled as error:
+                except NotHttp as error:
                     self.story.fault(DOCUMENTED, f"pipelined {operation.call.verb}: {error}")
-            self._returned(operation, instance, heard, mishap, source)
+            self._note_return(operation, instance, response, mishap, source)
             operation.clock_was_set = setting != (instance.times_set, instance.incarnation)
-        if line is not None:
-            line.hang_up()
+        if connection is not None:
+            connection.close()
 
-    def _line(self, instance: Instance, peer: str, mishap: Mishap) -> Connection | None:
+    def _connection(self, instance: Instance, peer: str, mishap: Mishap) -> Connection | None:
         kept = self.pool.get((instance.number, peer), [])
         while kept and not mishap.new and not mishap.slow:
-            line = kept.pop()
-            if line.usable:
-                return line
+            connection = kept.pop()
+            if connection.is_usable:
+                return connection
         return instance.connect(peer, slow=mishap.slow)
 
-    def _forwarded(self, mishap: Mishap, source: str) -> list[tuple[str, str]]:
+    def _forwarding_fields(self, mishap: Mishap, source: str) -> list[tuple[str, str]]:
         """What proxies, and callers who would like to be somebody else, write into the request."""
         entries = (["6.6.6.6"] if mishap.spoofed else []) + ([source] if mishap.proxied else [])
         return [("X-Forwarded-For", ", ".join(entries))] if entries else []
 
     def _note_faults(
-        self, mishap: Mishap, line: Connection | None, operation: Operation, instance: Instance
+        self, mishap: Mishap, connection: Connection | None, operation: Operation, instance: Instance
     ) -> None:
-        if line is None:
+        if connection is None:
             self.story.faults["nobody listens"] += 1
         for name in ("slow", "spoofed", "proxied"):
             self.story.faults[name] += bool(getattr(mishap, name))
@@ -181,41 +181,41 @@ class Exchanges:
         elif mishap.fate is not None:
             self.story.faults[mishap.fate] += 1
 
-    def _returned(
-        self, operation: Operation, instance: Instance, heard: Heard | None, mishap: Mishap, source: str
+    def _note_return(
+        self, operation: Operation, instance: Instance, response: Response | None, mishap: Mishap, source: str
     ) -> None:
         operation.returned = self.witness.tick()
         operation.returned_now = instance.latest()
         operation.returned_at = trio.current_time()
         call = operation.call
-        if heard is None:
+        if response is None:
             if operation.outcome is not Outcome.NEVER:
                 operation.outcome = Outcome.UNKNOWN
             self.story.tell_operation(operation, "no answer is heard")
             return
-        wrong = is_undocumented(call, heard, by_form=mishap.form)
+        wrong = is_undocumented(call, response, by_form=mishap.form)
         if wrong is not None:
             self.story.fault(DOCUMENTED, wrong)
             operation.outcome = Outcome.UNKNOWN
-            self.story.tell_operation(operation, f"{heard.status}, and not as documented")
+            self.story.tell_operation(operation, f"{response.status}, and not as documented")
             return
-        answer = self._completed(call, answer_of(call, heard), source)
+        answer = self._complete(call, answer_of(call, response), source)
         operation.answer = answer
         if answer.said is Said.FAILED:
             operation.outcome = Outcome.UNKNOWN
             has_stalled = instance.stalled_until > operation.invoked_at
             if operation.number not in self.witness.met_fault and not has_stalled:
                 self.story.fault(
-                    DOCUMENTED, f"{call.verb} fails with {heard.status} though no fault was injected"
+                    DOCUMENTED, f"{call.verb} fails with {response.status} though no fault was injected"
                 )
         elif (call.verb, answer.error) in TURNED_AWAY:
             operation.outcome = Outcome.NEVER
         else:
             operation.outcome = Outcome.ANSWERED
             self._note(operation, answer)
-        self.story.tell_operation(operation, f"{heard.status} {answer}")
+        self.story.tell_operation(operation, f"{response.status} {answer}")
 
-    def _completed(self, call: Call, answer: Answer, source: str) -> Answer:
+    def _complete(self, call: Call, answer: Answer, source: str) -> Answer:
         """With what HTTP does not say: which session began, and whose login it is."""
         begins = call.verb in (Verb.REDEEM, Verb.CLIENT_CREDENTIALS, Verb.SIGN_IN)
         if answer.said not in (Said.TOKENS, Said.LOGIN):

@@ -18,7 +18,7 @@ from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
 
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
-from fuzz.simulation.connections import Line, Wire, connected
+from fuzz.simulation.connections import Connection, Wire, connect
 from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.witness import Witness, WitnessedService
@@ -123,17 +123,17 @@ class Instance:
     """How often its clock was set: there and back again shows in no offset."""
     incarnation: int = 0
     crashes: int = 0
-    is_up: bool = False
+    up: trio.Event = field(default_factory=trio.Event)
+    """Set while it serves; another one from each crash on."""
     store: FaultyStore | None = None
     service: Service | None = None
     clock: SystemClock | None = None
     _most_ms: int = 0
     _scope: trio.CancelScope = field(default_factory=trio.CancelScope)
-    _lines: list[Line] = field(default_factory=list)
+    _connections: list[Connection] = field(default_factory=list)
     _nursery: trio.Nursery | None = None
     _guard: Any = None
     _config: Config = field(default_factory=Config)
-    _down: trio.Event = field(default_factory=trio.Event)
     delivered: _Kept = field(default_factory=_Kept)
     faults_met: Counter[str] = field(default_factory=Counter)
 
@@ -182,6 +182,10 @@ class Instance:
 
     # --- its life
 
+    @property
+    def is_up(self) -> bool:
+        return self.up.is_set()
+
     async def live(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Be started, and started again after every crash, until cancelled."""
         while True:
@@ -190,13 +194,11 @@ class Instance:
                 await self._serve(task_status)
             task_status = trio.TASK_STATUS_IGNORED
             self._die()
-            self._down.set()
             await trio.sleep(self.random.choice((0.0, 0.05, 1.0)))
 
     async def _serve(self, task_status: trio.TaskStatus[None]) -> None:
         slot = _slot(self.number)
         slot.opener = self._open_backing
-        self._down = trio.Event()
         self._config.include_date_header = False
         async with slot.application.backed() as backing:
             self.service = backing.service
@@ -208,7 +210,7 @@ class Instance:
                 open_lane(self._guard, backing.service)
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
-                self.is_up = True
+                self.up.set()
                 task_status.started()
                 await trio.sleep_forever()
 
@@ -260,14 +262,14 @@ class Instance:
             self._scope.cancel()
 
     def _die(self) -> None:
-        self.is_up = False
+        self.up = trio.Event()
         self.clock = None
         if self.store is not None:
             self.store.is_dead = True
-        for line in self._lines:
-            line.usable = False
-            line.sever()
-        self._lines.clear()
+        for connection in self._connections:
+            connection.is_usable = False
+            connection.sever()
+        self._connections.clear()
 
     # --- from outside
 
@@ -276,16 +278,16 @@ class Instance:
         """How many connections the front door counts."""
         return 0 if self._guard is None else len(self._guard.connections)
 
-    def connect(self, source: str, *, slow: bool = False) -> Line | None:
+    def connect(self, source: str, *, slow: bool = False) -> Connection | None:
         """A connection; None where nobody listens."""
         if not self.is_up or self._nursery is None:
             return None
-        line, stream = connected(self.wire, source, slow=slow)
-        self._lines.append(line)
+        connection, stream = connect(self.wire, source, slow=slow)
+        self._connections.append(connection)
         wrapper: Any = ASGIWrapper(self._guard)
         opened: Any = open_connection(wrapper, self._config, WorkerContext(None), ConnectionState({}), stream)
         self._nursery.start_soon(opened.run)
-        return line
+        return connection
 
     async def sweep(self) -> None:
         """Have the sweeper come round now."""

@@ -15,11 +15,11 @@ from fuzz.model import Model
 from fuzz.shared.calls import Answer, Said, Verb
 from fuzz.shared.invariants import EXPLAINED, GUARDED, SOURCED, TIMELY, Violation
 from fuzz.simulation.operations import Operation, Outcome
-from fuzz.simulation.order import Event, straight
-from fuzz.simulation.order_search import MOST_TRIES, Tries, searched
+from fuzz.simulation.order import Event, follow
+from fuzz.simulation.order_search import MOST_TRIES, Tries, search_orders
 from fuzz.simulation.witness import Seen, Witness
 
-__all__ = ["RightSource", "sources", "verdicts"]
+__all__ = ["RightSource", "verdicts", "wrong_sources"]
 
 AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested"})
 """What is asked ahead of the event that decides; seen last, it means that the event never came."""
@@ -33,7 +33,7 @@ class RightSource(NamedTuple):
     stored: str
 
 
-def sources(found: Sequence[RightSource]) -> list[Violation]:
+def wrong_sources(found: Sequence[RightSource]) -> list[Violation]:
     """Sessions whose source somebody else could choose."""
     return [
         Violation(SOURCED, f"a request from {one.expected} counts as one from {one.stored}")
@@ -54,11 +54,11 @@ def verdicts(
     violations = list(_untimely(operations, witness))
     events = _in_order(operations, witness, _from_guessing_addresses(operations, free_guesses))
     start = deepcopy(model)
-    place, found = straight(model, events, 0, clauses)
+    place, found = follow(model, events, 0, clauses)
     if found is None:
         return violations
     tries = Tries()
-    if not searched(start, events, place, tries):
+    if not search_orders(start, events, place, tries):
         operation = events[place].operation
         orders = "no order" if tries.left > 0 else f"none of the first {MOST_TRIES:,} orders"
         violations.append(

@@ -10,7 +10,7 @@ from fuzz.model.records import User
 from fuzz.shared.calls import Answer, Call, Said, Verb, several
 from fuzz.simulation.operations import Operation, Outcome
 
-__all__ = ["Event", "apply", "explains", "straight"]
+__all__ = ["Event", "apply", "explains", "follow"]
 
 LEAST: Final = {
     Verb.REDEEM: Said.TOKENS,
@@ -43,7 +43,7 @@ class Event:
         return self.operation.outcome is Outcome.ANSWERED
 
 
-def straight(
+def follow(
     model: Model, events: Sequence[Event], start: int, clauses: Counter[str]
 ) -> tuple[int, Verdict | None]:
     """Go along the events in the witness's order; where it stops explaining them, and what it says there."""

@@ -10,9 +10,9 @@ from hashlib import sha256
 from typing import Final
 
 from fuzz.model import Model
-from fuzz.simulation.order import Event, apply, explains, straight
+from fuzz.simulation.order import Event, apply, explains, follow
 
-__all__ = ["MOST_TRIES", "Tries", "searched"]
+__all__ = ["MOST_TRIES", "Tries", "search_orders"]
 
 MOST_TRIES: Final = 6_000
 
@@ -27,7 +27,7 @@ class Tries:
     order was found (G. Lowe, Testing for linearizability, 2017): others that lead there are left out."""
 
 
-def searched(start: Model, events: Sequence[Event], failed: int, tries: Tries) -> bool:
+def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tries) -> bool:
     """Whether some other order explains the event that failed and all the others.
 
     The order that went wrong may lie further back than the answer that shows it, so each time nothing is
@@ -37,11 +37,11 @@ def searched(start: Model, events: Sequence[Event], failed: int, tries: Tries) -
     while begin > 0 and tries.left > 0:
         begin = _crowd_before(events, begin)
         model = deepcopy(start)
-        _, found = straight(model, events[:begin], 0, Counter())
+        _, found = follow(model, events[:begin], 0, Counter())
         if found is not None:
             return False
         for swerves in (1, 2, math.inf):
-            if _explored(model, list(events[begin:]), failed - begin + 1, swerves, tries):
+            if _explore(model, list(events[begin:]), failed - begin + 1, swerves, tries):
                 return True
     return False
 
@@ -70,7 +70,7 @@ def _ends(event: Event) -> float:
     return math.inf
 
 
-def _explored(model: Model, events: list[Event], reach: int, swerves: float, tries: Tries) -> bool:
+def _explore(model: Model, events: list[Event], reach: int, swerves: float, tries: Tries) -> bool:
     """Depth first: any event may come next that began before every event still to come was answered; so many
     times another than the witness has next. It is seldom far from right, and a crowd has too many orders.
 
@@ -78,7 +78,7 @@ def _explored(model: Model, events: list[Event], reach: int, swerves: float, tri
     """
     if reach <= 0:
         onward = deepcopy(model)
-        place, found = straight(onward, events, 0, Counter())
+        place, found = follow(onward, events, 0, Counter())
         if found is None:
             return True
         reach = place + 1
@@ -100,7 +100,7 @@ def _explored(model: Model, events: list[Event], reach: int, swerves: float, tri
         if event.is_certain and not explains(event.operation, verdict.answer):
             continue
         others = [one for one in events if one is not event]
-        if _explored(branch, others, reach - 1, swerves_left, tries):
+        if _explore(branch, others, reach - 1, swerves_left, tries):
             return True
     if all(not event.is_certain for event in events):
         return True

@@ -1,48 +1,29 @@
 """Answers over HTTP back into the specification's words."""
 
-import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, refusal
+from fuzz.shared.http_client import Response
 
-__all__ = ["Heard", "answer_of", "code_of_page"]
+__all__ = ["answer_of", "code_of_page"]
 
 _CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """One whole answer."""
-
-    status: int
-    fields: dict[str, str]
-    body: bytes
-
-    def json(self) -> dict[str, Any]:
-        """The body's JSON object, empty where it is none."""
-        try:
-            found = json.loads(self.body)
-        except ValueError:
-            return {}
-        return found if isinstance(found, dict) else {}
-
-
-def answer_of(call: Call, heard: Heard) -> Answer:
+def answer_of(call: Call, response: Response) -> Answer:
     """What was answered; `FAILED` where that is a failure of the server."""
-    if heard.status >= 500:
-        return Answer(said=Said.FAILED, error=str(heard.json().get("code", "")))
+    if response.status >= 500:
+        return Answer(said=Said.FAILED, error=str(response.json().get("code", "")))
     if call.verb is Verb.RECALL:
-        return _page_answer(call, heard)
-    content = heard.json()
-    if heard.status >= 400:
-        return refusal(str(content.get("error") or content.get("code") or heard.status))
+        return _page_answer(call, response)
+    content = response.json()
+    if response.status >= 400:
+        return refusal(response.error or str(response.status))
     if call.verb in AT_THE_TOKEN_SERVICE:
         return _service_answer(call, content)
-    data = content.get("data")
-    return _envelope_answer(call, data if isinstance(data, dict) else {})
+    return _envelope_answer(call, response.data)
 
 
 def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
@@ -111,19 +92,19 @@ def _redirected(address: str) -> Answer:
     return Answer(said=Said.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
 
 
-def _page_answer(call: Call, heard: Heard) -> Answer:
+def _page_answer(call: Call, response: Response) -> Answer:
     """What a page says to a person: where to go on, the question, or why not."""
-    location = heard.fields.get("location", "")
-    if heard.status == 303 and location.startswith("/login"):
+    location = response.field("location")
+    if response.status == 303 and location.startswith("/login"):
         return refusal("A1001")
-    if heard.status == 303 and location.startswith("/"):
+    if response.status == 303 and location.startswith("/"):
         return refusal("A1004")
-    if heard.status == 303:
+    if response.status == 303:
         return _redirected(location)
-    return refusal(code_of_page(heard)) if heard.status >= 400 else Answer(said=Said.OFFERED, ask=True)
+    return refusal(code_of_page(response)) if response.status >= 400 else Answer(said=Said.OFFERED, ask=True)
 
 
-def code_of_page(heard: Heard) -> str:
+def code_of_page(response: Response) -> str:
     """The code of the reason that a page shows, empty where it shows none."""
-    shown = _CODE.search(heard.body)
+    shown = _CODE.search(response.body)
     return "" if shown is None else shown[1].decode()

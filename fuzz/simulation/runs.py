@@ -17,13 +17,12 @@ from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import InitialState, draw_initial_state
 from fuzz.shared.invariants import PROGRESS, Violation
-from fuzz.simulation.asking import ASK_SECONDS
 from fuzz.simulation.callers import Callers
-from fuzz.simulation.connections import Wire
+from fuzz.simulation.connections import EXCHANGE_SECONDS, Wire
 from fuzz.simulation.determinism import run_determined
 from fuzz.simulation.exchanges import Exchanges
 from fuzz.simulation.instance import MOST_WRONG_SECONDS, Habits, Instance
-from fuzz.simulation.judge import sources, verdicts
+from fuzz.simulation.judge import verdicts, wrong_sources
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
 from fuzz.simulation.population import populate
 from fuzz.simulation.storage import OnFile, Shared, Together
@@ -142,7 +141,7 @@ class _World:
                         await self._take(turn, callers)
                         if self.story.violations:
                             break
-                    with trio.move_on_after(ASK_SECONDS * 4) as end:
+                    with trio.move_on_after(EXCHANGE_SECONDS * 4) as end:
                         await self._all_done(callers)
                     if end.cancelled_caught:
                         self.story.fault(PROGRESS, "callers are still waiting though every limit has passed")
@@ -201,6 +200,8 @@ class _World:
                 instance.store.armed.clear()
         await trio.sleep_until(max(instance.stalled_until for instance in self.instances))
         await trio.sleep(2)
+        for instance in self.instances:  # one that crashed late may still be on its way
+            await instance.up.wait()
         calm = Mishap(new=True)
         number = IN_THE_END
         for seen in [*self.history.grants[-6:], *self.history.logins[-2:]]:
@@ -225,8 +226,8 @@ class _World:
                         PROGRESS, f"{call.verb} is not answered though nothing is wrong any more"
                     )
         for kept in self.exchanges.pool.values():
-            for line in kept:
-                line.hang_up()
+            for connection in kept:
+                connection.close()
         await trio.sleep(END_SECONDS)
         left = [instance.number for instance in self.instances if instance.open_connections]
         if left:
@@ -236,7 +237,7 @@ class _World:
         for instance in self.instances:
             self.story.faults.update(instance.faults_met)
         clauses: Counter[str] = Counter()
-        self.story.violations += sources(self.story.sources)
+        self.story.violations += wrong_sources(self.story.sources)
         self.story.violations += verdicts(
             self.model, self.story.operations, self.witness, clauses, free_guesses=self.swarm.free_guesses
         )

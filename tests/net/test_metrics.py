@@ -2,12 +2,13 @@
 
 import re
 
-import h11
 import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuzz.processes.connection import Connection
+from fuzz.shared.http_client import Request, Response
 from ostiary_core import Instant
 from ostiary_core.events import ClientRegistered, GrantUnrecognised, Operator
 from ostiary_core.http import token_service
@@ -141,27 +142,9 @@ def test_a_histogram_counts_each_value_in_every_bucket_it_fits(values: list[floa
 # --- where it is read
 
 
-async def asked(port: int, method: str, target: str) -> tuple[int, dict[bytes, bytes], bytes]:
-    """What is answered to a request of a connection of its own."""
-    connection, body = h11.Connection(h11.CLIENT), b""
-    stream = await trio.open_tcp_stream("127.0.0.1", port)
-    async with stream:
-        request = h11.Request(method=method, target=target, headers=[("Host", "x")])
-        await stream.send_all(
-            (connection.send(request) or b"") + (connection.send(h11.EndOfMessage()) or b"")
-        )
-        response: h11.Response | None = None
-        while True:
-            event = connection.next_event()
-            if event is h11.NEED_DATA:
-                connection.receive_data(bytes(await stream.receive_some(65_536)))
-            elif isinstance(event, h11.Response):
-                response = event
-            elif isinstance(event, h11.Data):
-                body += event.data
-            else:
-                assert response is not None
-                return response.status_code, dict(response.headers), body
+async def asked(port: int, method: str, target: str) -> Response:
+    with Connection(port) as connection:
+        return await connection.exchange(Request(method, target))
 
 
 async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is() -> None:
@@ -171,17 +154,18 @@ async def test_metrics_are_served_on_an_address_of_their_own_and_nothing_else_is
         port = listeners[0].getsockname()[1]
         async with trio.open_nursery() as nursery:
             nursery.start_soon(serve_metrics, listeners, metrics)
-            status, fields, body = await asked(port, "GET", "/metrics")
-            assert (status, fields[b"content-type"]) == (200, b"text/plain; version=0.0.4; charset=utf-8")
-            assert fields[b"x-content-type-options"] == b"nosniff"
-            assert b'operation="grant_unrecognised",outcome="grant_type_unknown"} 1\n' in body
-            assert (await asked(port, "HEAD", "/metrics"))[2] == b""
-            assert (await asked(port, "GET", "/"))[0] == 404
-            assert (await asked(port, "POST", "/metrics"))[0] == 405
+            response = await asked(port, "GET", "/metrics")
+            assert response.status == 200
+            assert response.field("content-type") == "text/plain; version=0.0.4; charset=utf-8"
+            assert response.field("x-content-type-options") == "nosniff"
+            assert b'operation="grant_unrecognised",outcome="grant_type_unknown"} 1\n' in response.body
+            assert (await asked(port, "HEAD", "/metrics")).body == b""
+            assert (await asked(port, "GET", "/")).status == 404
+            assert (await asked(port, "POST", "/metrics")).status == 405
             async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
                 await stream.send_all(b"nonsense\r\n\r\n")
                 assert await stream.receive_some(1) == b""
-            assert (await asked(port, "GET", "/metrics?x=1"))[0] == 200
+            assert (await asked(port, "GET", "/metrics?x=1")).status == 200
             nursery.cancel_scope.cancel()
 
 

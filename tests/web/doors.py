@@ -13,12 +13,12 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
-import h11
 import httpx
 import trio
 from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 
+from fuzz.shared.http_client import HttpClient, Request, Response
 from ostiary_net.front_door.connection import install_seam
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.lane import open_lane
@@ -76,49 +76,34 @@ class _Called(httpx.AsyncBaseTransport):
 
 
 class _Wire(httpx.AsyncBaseTransport):
-    """HTTP/1.1 as h11 speaks it, one connection kept for as long as the server keeps it."""
+    """One connection, kept for as long as the server keeps it."""
 
     def __init__(self, connect: Callable[[], Stream]) -> None:
         self._connect = connect
         self._stream: Stream | None = None
-        self._http = h11.Connection(h11.CLIENT)
+        self._http = HttpClient("")
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        target: bytes = request.extensions.get("target", request.url.raw_path)
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
+        asked = Request(request.method, target.decode("latin-1"), fields, await request.aread())
         with trio.fail_after(_PATIENCE_SECONDS):
-            return await self._exchanged(request)
+            try:
+                response = await self._exchange(asked)
+            except trio.BrokenResourceError:  # closed by the server while it was idle
+                self._stream = None
+                response = await self._exchange(asked)
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.fields]
+        return httpx.Response(response.status, headers=headers, content=response.body, request=request)
 
-    async def _exchanged(self, request: httpx.Request) -> httpx.Response:
-        body = await request.aread()
-        try:
-            return await self._ask(request, body)
-        except trio.BrokenResourceError:  # closed by the server while it was idle
-            self._stream = None
-            return await self._ask(request, body)
-
-    async def _ask(self, request: httpx.Request, body: bytes) -> httpx.Response:
+    async def _exchange(self, request: Request) -> Response:
         if self._stream is None:
-            self._stream, self._http = self._connect(), h11.Connection(h11.CLIENT)
-        asked = h11.Request(
-            method=request.method.encode("ascii"),
-            target=request.extensions.get("target", request.url.raw_path),
-            headers=request.headers.raw,
-        )
-        events = [asked, h11.Data(data=body), h11.EndOfMessage()]
-        await self._stream.send_all(b"".join(self._http.send(event) or b"" for event in events))
-        answered = await self._next(self._stream)
-        assert isinstance(answered, h11.Response), answered
-        content = b""
-        while isinstance(event := await self._next(self._stream), h11.Data):
-            content += bytes(event.data)
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
-            self._http.start_next_cycle()
-        else:
+            self._stream, self._http = self._connect(), HttpClient("")
+        await self._stream.send_all(self._http.write(request))
+        while (response := self._http.next_response()) is None:
+            assert not self._http.is_over, "the connection ended"
+            self._http.receive(bytes(await self._stream.receive_some()))
+        if not self._http.is_kept:
             await self._stream.aclose()
             self._stream = None
-        fields = answered.headers.raw_items()
-        return httpx.Response(answered.status_code, headers=fields, content=content, request=request)
-
-    async def _next(self, stream: Stream) -> Any:
-        while (event := self._http.next_event()) is h11.NEED_DATA:
-            self._http.receive_data(bytes(await stream.receive_some()))
-        return event
+        return response

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import trio
 
-from fuzz.processes.connection import Heard, Line
+from fuzz.processes.api import Violation
+from fuzz.processes.connection import Connection
 from fuzz.processes.crashes import Campaign, World
-from fuzz.processes.known import Violation
 from fuzz.processes.server import Server, Warmth
+from fuzz.shared.http_client import Response
 
 
 def far_away() -> float:
@@ -52,7 +53,7 @@ def test_a_server_that_forgets_is_found_out(
 
     (tmp_path / "home").mkdir()
     monkeypatch.setattr(Server, "start", start_with_older_files)
-    # More than one household may notice.
+    # More than one tenant may notice.
     with pytest.raises(ExceptionGroup) as caught:
         trio.run(world.live, 20, far_away())
     assert caught.value.split(Violation)[1] is None
@@ -62,15 +63,17 @@ def test_a_secret_in_the_log_is_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warmth: Warmth
 ) -> None:
     world = World(Campaign(seed=9), 0, tmp_path, warmth)
-    post_form = Line.post_form
+    post_form = Connection.post_form
 
-    async def post_and_tell(line: Line, path: str, *parts: object, **form: str | None) -> Heard:
+    async def post_and_tell(
+        connection: Connection, path: str, *parts: object, **form: str | None
+    ) -> Response:
         if form.get("token"):
             with world.server.log.open("a") as log:
                 log.write(f"asked for {form['token']}\n")
-        heard: Heard = await post_form(line, path, *parts, **form)  # type: ignore[arg-type]
-        return heard
+        response: Response = await post_form(connection, path, *parts, **form)  # type: ignore[arg-type]
+        return response
 
-    monkeypatch.setattr(Line, "post_form", post_and_tell)
+    monkeypatch.setattr(Connection, "post_form", post_and_tell)
     with pytest.raises(Violation, match="log holds the text of"):
         trio.run(world.live, 5, far_away())

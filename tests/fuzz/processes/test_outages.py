@@ -31,7 +31,7 @@ def run(backend: Backend, story: Callable[[], Awaitable[None]]) -> None:
         try:
             await story()
         finally:
-            backend.line.hang_up()
+            backend.connection.close()
 
     trio.run(told)
 

@@ -5,16 +5,16 @@ import json
 import pytest
 
 from fuzz.shared.calls import Call, Verb
+from fuzz.shared.http_client import Response
 from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
-from fuzz.simulation.responses import Heard
 from ostiary_core.http.meanings import MEANINGS
 
-BASIC = {"www-authenticate": 'Basic realm="oauth2"'}
+BASIC = [("www-authenticate", 'Basic realm="oauth2"')]
 
 
 def wrong(verb: Verb, status: int, content: dict[str, object], *, by_form: bool = False) -> str | None:
-    heard = Heard(status, BASIC, json.dumps(content).encode())
-    return is_undocumented(Call(verb=verb), heard, by_form=by_form)
+    response = Response(status, BASIC, json.dumps(content).encode())
+    return is_undocumented(Call(verb=verb), response, by_form=by_form)
 
 
 def failure(code: str) -> dict[str, object]:
@@ -23,7 +23,7 @@ def failure(code: str) -> dict[str, object]:
 
 def page(status: int, code: str, reason: str = "Because.") -> str | None:
     body = f'<div role="alert">\n<p>{reason}</p></div><dd><code>{code}</code></dd>'
-    return is_undocumented(Call(verb=Verb.RECALL), Heard(status, {}, body.encode()), by_form=False)
+    return is_undocumented(Call(verb=Verb.RECALL), Response(status, [], body.encode()), by_form=False)
 
 
 @pytest.mark.parametrize("code, status", STATUS_OF_CODE.items())

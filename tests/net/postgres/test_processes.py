@@ -12,8 +12,9 @@ from random import Random
 import pytest
 import trio
 
-from fuzz.processes.connection import Heard, Line, Lost
+from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.server import ADMIN_PASSWORD, Server
+from fuzz.shared.http_client import Response
 from tests.net.postgres.authorizing import Desk
 from tests.net.postgres.cluster import Cluster, running_cluster
 
@@ -61,15 +62,13 @@ async def desk(servers: list[Server]) -> AsyncIterator[Desk]:
 
 async def at_once(
     servers: list[Server], desk: Desk, path: str, form: dict[str, str], each: int
-) -> list[Heard]:
+) -> list[Response]:
     """The same form, `each` times to every instance, all at one moment."""
-    answers: list[Heard] = []
+    answers: list[Response] = []
 
     async def ask(server: Server) -> None:
-        line = Line()
-        line.port = server.port
-        answers.append(await line.post_form(path, [desk.basic, ("User-Agent", "one")], **form))
-        line.hang_up()
+        with Connection(server.port) as connection:
+            answers.append(await connection.post_form(path, [desk.basic, ("User-Agent", "one")], **form))
 
     async with trio.open_nursery() as nursery:
         for server in servers * each:
@@ -141,16 +140,15 @@ class Load:
             await trio.sleep(0.01)
 
     async def _refresh(self, place: int, server: Server) -> None:
-        line, began = Line(), time.monotonic()
-        line.port = server.port
+        connection, began = Connection(server.port), time.monotonic()
         form = {"grant_type": "refresh_token", "refresh_token": self.refreshes[place]}
         try:
-            heard = await line.post_form(TOKEN, [self.desk.basic, ("User-Agent", "one")], **form)
+            heard = await connection.post_form(TOKEN, [self.desk.basic, ("User-Agent", "one")], **form)
         except Lost:
             self.lost += 1
             return
         finally:
-            line.hang_up()
+            connection.close()
             self.slowest = max(self.slowest, time.monotonic() - began)
         if heard.status == 200:
             self.refreshes[place] = str(heard.json()["refresh_token"])

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 import trio
 
-from fuzz.processes.connection import Line, Lost
+from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.server import ADMIN_PASSWORD, Server
+from fuzz.shared.http_client import HttpClient, form_request
 from ostiary_net.front_door.listeners import open_listeners
 from tests.net.postgres.authorizing import Desk, Pair
 from tests.net.postgres.cluster import Cluster, running_cluster
@@ -45,47 +45,45 @@ class Load:
         self.answered: Counter[str] = Counter()
         self.wrong: list[str] = []
         self.lost: list[str] = []
-        self._lines: list[Line] = []
+        self._connections: list[Connection] = []
         self._heard = trio.Event()
 
     async def keep_introspecting(self, pair: Pair) -> None:
         """On one connection for as long as the server keeps it."""
-        line = self._line()
+        connection = self._connection()
         while True:
-            await self._ask("introspection", line, INTROSPECT, token=pair.access)
+            await self._ask("introspection", connection, INTROSPECT, token=pair.access)
             await trio.sleep(THINKING_SECONDS)
 
     async def keep_refreshing(self, pair: Pair) -> None:
         """On one connection; each token from the answer before."""
-        line, refresh = self._line(), pair.refresh
+        connection, refresh = self._connection(), pair.refresh
         while True:
-            found = await self._ask("refresh", line, TOKEN, grant_type="refresh_token", refresh_token=refresh)
+            found = await self._ask(
+                "refresh", connection, TOKEN, grant_type="refresh_token", refresh_token=refresh
+            )
             refresh = found or refresh
             await trio.sleep(THINKING_SECONDS)
 
     async def keep_connecting(self, pair: Pair) -> None:
         """A connection a request, which is used a moment after it was made."""
-        body = urlencode({"token": pair.access}).encode()
-        name, value = self.desk.basic
-        head = (
-            f"POST {INTROSPECT} HTTP/1.1\r\nHost: id.example\r\n{name}: {value}\r\nConnection: close\r\n"
-            f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
+        fields = [self.desk.basic, ("Connection", "close")]
+        request = HttpClient("id.example").write(form_request(INTROSPECT, fields, {"token": pair.access}))
         while True:
             try:
                 stream = await trio.open_tcp_stream("127.0.0.1", self.port)
                 async with stream:
                     await trio.sleep(ON_THE_WAY_SECONDS)
-                    await stream.send_all(head.encode() + body)
+                    await stream.send_all(request)
                     heard = b"".join([part async for part in stream])
             except (OSError, trio.BrokenResourceError) as error:
                 self.lost.append(f"a new connection: {error!r}")
                 continue
             self._count("new connection", int(heard[9:12] or b"0"))
 
-    async def _ask(self, what: str, line: Line, path: str, **form: str) -> str | None:
+    async def _ask(self, what: str, connection: Connection, path: str, **form: str) -> str | None:
         try:
-            heard = await line.post_form(path, [self.desk.basic, ("User-Agent", "one")], **form)
+            heard = await connection.post_form(path, [self.desk.basic, ("User-Agent", "one")], **form)
         except Lost as error:
             self.lost.append(f"{what}: {error.__cause__!r}")
             return None
@@ -99,16 +97,15 @@ class Load:
         else:
             self.wrong.append(f"{what}: {status}")
 
-    def _line(self) -> Line:
-        line = Line()
-        line.port = self.port
-        self._lines.append(line)
-        return line
+    def _connection(self) -> Connection:
+        connection = Connection(self.port)
+        self._connections.append(connection)
+        return connection
 
     def hang_up(self) -> None:
         """Close every connection that is kept."""
-        for line in self._lines:
-            line.hang_up()
+        for connection in self._connections:
+            connection.close()
 
     async def until_answered(self, more: int) -> None:
         """Back when every kind of caller was answered so many times more."""

@@ -17,8 +17,10 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
-from fuzz.processes.connection import Heard, Line
+from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, ROOT, Server
+from fuzz.shared import http_client
+from fuzz.shared.http_client import Fields, Response
 from ostiary_core import Decision, Instant
 from ostiary_core.events import Event
 from ostiary_core.http import Request
@@ -136,22 +138,14 @@ async def desk(server: Server) -> AsyncIterator[Desk]:
     made.hang_up()
 
 
-async def asked(server: Server, method: str, path: str, fields: list[tuple[str, str]]) -> Heard:
-    line = Line()
-    line.port = server.port
-    try:
-        return await line.ask(method, path, fields)
-    finally:
-        line.hang_up()
+async def asked(server: Server, method: str, path: str, fields: Fields) -> Response:
+    with Connection(server.port) as connection:
+        return await connection.exchange(http_client.Request(method, path, fields))
 
 
-async def posted(server: Server, path: str, fields: list[tuple[str, str]], **form: str) -> Heard:
-    line = Line()
-    line.port = server.port
-    try:
-        return await line.post_form(path, fields, **form)
-    finally:
-        line.hang_up()
+async def posted(server: Server, path: str, fields: Fields, **form: str) -> Response:
+    with Connection(server.port) as connection:
+        return await connection.post_form(path, fields, **form)
 
 
 def logged(server: Server, trace_id: str) -> list[dict[str, Any]]:
