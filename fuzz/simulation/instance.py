@@ -29,11 +29,10 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard, install_seam
 from ostiary_net.front_door.connection import open_connection
 from ostiary_net.lane import open_lane
-from ostiary_net.runtime.clock import SystemClock
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
 from ostiary_net.runtime.text_messages import TextMessage, open_text_messages
-from ostiary_net.runtime.threads import RunSync, run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.sweeping import sweep, sweep_once

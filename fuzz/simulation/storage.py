@@ -23,7 +23,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import RECORD_TABLES, Record, Session, Table
 from ostiary_core.storage.store import MemoryStore
-from ostiary_net.runtime.threads import RunSync, run_inline
+from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import CommitUnknown
 

@@ -164,7 +164,7 @@ def _file_of(module: str) -> Path:
         "import logging",
         "import trio",
         "import functools",
-        "from ostiary_net.runtime.clock import Clock",
+        "from ostiary_net.runtime.system import Clock",
         "def f() -> None:\n    import os",
         "if False:\n    from os import environ",
         "async def f() -> None: ...",

@@ -13,7 +13,7 @@ from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.records import Session, Table
-from ostiary_net.runtime.clock import SystemClock
+from ostiary_net.runtime.system import SystemClock
 
 __all__ = [
     "CHEAP",

@@ -36,7 +36,7 @@ from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.postgres import PostgreSQLStore
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.sweeping import Purge

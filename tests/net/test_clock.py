@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary_net.runtime.clock import SystemClock
+from ostiary_net.runtime.system import SystemClock
 from tests.net.rooms import START, HandClock
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from ostiary_net.runtime.files import Files
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from tests.net.rooms import SeededEntropy
 
 

@@ -11,8 +11,7 @@ import structlog
 
 from ostiary_core.model.decision import BatchRefused, Decision, Done, Fact, FactKind, Refused
 from ostiary_core.model.why import Why
-from ostiary_net.observability.log_lines import LogLines
-from ostiary_net.observability.request_log import RequestLog
+from ostiary_net.observability.log import LogLines, RequestLog
 from tests.net.rooms import origin
 
 

@@ -19,7 +19,7 @@ from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Histogram, Metrics
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import TurnFailed, open_turns
 from tests.core import asks

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
 from ostiary_net.runtime.passwords import OWASP, Passwords
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from tests.net.rooms import CHEAP, Gate, SeededEntropy
 
 

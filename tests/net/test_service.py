@@ -16,7 +16,7 @@ from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequeste
 from ostiary_core.http import Answer, Request, userinfo
 from ostiary_core.model.decision import SecretIssued
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import TurnFailed, open_turns
 from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered

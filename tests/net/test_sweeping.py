@@ -15,7 +15,7 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import LoginIssued, Refused
 from ostiary_core.model.records import Session, Table
 from ostiary_core.model.why import Why
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import TurnFailed, open_turns
 from ostiary_net.upkeep.sweeping import sweep, sweep_once

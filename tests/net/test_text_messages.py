@@ -24,6 +24,7 @@ from trio.testing import wait_all_tasks_blocked
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Secret
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.runtime.text_messages import (
     Gateway,
     NotDelivered,
@@ -33,7 +34,6 @@ from ostiary_net.runtime.text_messages import (
     open_gateway,
     open_text_messages,
 )
-from ostiary_net.runtime.threads import run_inline
 from tests.net.rooms import SeededEntropy
 
 CODE = "491625"

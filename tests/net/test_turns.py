@@ -17,9 +17,9 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import PasswordOnFile, Refused, UserKnown
 from ostiary_core.model.records import Table, User
 from ostiary_core.model.why import Why
+from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.request_log import RequestLog
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 from ostiary_net.turns.service import Service

@@ -23,8 +23,8 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.runtime.text_messages import Outbox, open_text_messages
-from ostiary_net.runtime.threads import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.turns.service import Service

@@ -22,7 +22,7 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.front_door import DoorRules, Guard
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
 from ostiary_web.app import Application

@@ -21,15 +21,15 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
+from ostiary_net.observability.log import where_raised
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.clock import Clock, SystemClock
-from ostiary_net.runtime.entropy import EntropySource, SystemEntropy
+from ostiary_net.runtime.arrivals import Pauses
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.passwords import Passwords
-from ostiary_net.runtime.pauses import Pauses
+from ostiary_net.runtime.system import Clock, EntropySource, SystemClock, SystemEntropy
 from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
 from ostiary_net.turns.authentications import Authentications, keep_uses
-from ostiary_net.turns.service import Service, where_raised
+from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
 from ostiary_net.upkeep.sweeping import Purge, sweep
 from ostiary_web.account import account

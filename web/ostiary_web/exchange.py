@@ -21,7 +21,7 @@ from ostiary_core.model.decision import Decision, FieldFault, Refused
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_net.observability.request_log import log_refusal
+from ostiary_net.observability.log import log_refusal
 from ostiary_net.runtime.files import Files
 from ostiary_net.turns.service import Service
 from ostiary_web.uploads import left_behind

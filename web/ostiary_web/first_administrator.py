@@ -6,8 +6,8 @@ from ostiary_core.events import FirstAdministratorCreated
 from ostiary_core.model.decision import Refused, UserKnown
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
-from ostiary_net.runtime.entropy import EntropySource
 from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.system import EntropySource
 from ostiary_net.turns.turns import Turns
 from ostiary_web.settings import SettingError
 

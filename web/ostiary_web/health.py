@@ -12,7 +12,7 @@ import trio
 from quart import Blueprint, Response, current_app
 
 from ostiary_core.model.why import Why
-from ostiary_net.turns.service import where_raised
+from ostiary_net.observability.log import where_raised
 from ostiary_web.exchange import exchange
 
 __all__ = ["Readiness", "health"]

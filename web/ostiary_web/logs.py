@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from ostiary_net.observability.log_lines import LINES
-from ostiary_net.turns.service import where_raised
+from ostiary_net.observability.log import LINES, where_raised
 
 __all__ = ["configure_logs"]
 

@@ -21,7 +21,7 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.telephone import seconds_to_text_code
-from ostiary_net.observability.request_log import log_refusal
+from ostiary_net.observability.log import log_refusal
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.text_messages import TextMessage, TextMessages
 from ostiary_web.exchange import Exchange, exchange, limited

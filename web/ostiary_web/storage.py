@@ -15,7 +15,7 @@ import trio
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
-from ostiary_net.observability.log_lines import first_line
+from ostiary_net.observability.log import first_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore

@@ -13,7 +13,7 @@ from ostiary_core.events import CodeRedeemed, RefreshRequested
 from ostiary_core.http.answer import Answer
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.instant import Instant
-from ostiary_net.runtime.clock import SystemClock
+from ostiary_net.runtime.system import SystemClock
 from ostiary_net.turns import turns
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 from ostiary_net.turns.service import Service

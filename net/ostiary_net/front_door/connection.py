@@ -21,8 +21,8 @@ from ostiary_net.front_door.seam import (
     WorkerContext,
     replace_classes,
 )
-from ostiary_net.runtime.departures import HAS_LEFT, make_has_left
-from ostiary_net.turns.service import fault_in, where_raised
+from ostiary_net.observability.log import fault_in, where_raised
+from ostiary_net.runtime.arrivals import HAS_LEFT, make_has_left
 
 __all__ = ["GuardedConnection", "install_seam", "open_connection", "receive_some", "send_at_once"]
 

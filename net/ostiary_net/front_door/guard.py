@@ -16,9 +16,9 @@ from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.heads import Head, read_head
 from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
+from ostiary_net.observability.log import where_raised
 from ostiary_net.observability.tracing import Tracing
-from ostiary_net.runtime.entropy import SystemEntropy
-from ostiary_net.turns.service import where_raised
+from ostiary_net.runtime.system import SystemEntropy
 
 __all__ = ["Guard"]
 

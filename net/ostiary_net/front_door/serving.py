@@ -32,7 +32,7 @@ from ostiary_net.front_door.seam import (
     Sockets,
     worker_serve,
 )
-from ostiary_net.turns.service import fault_in
+from ostiary_net.observability.log import fault_in
 
 __all__ = [
     "HARD_END_SECONDS",

@@ -36,7 +36,7 @@ from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.poller import Poller
 from ostiary_net.lane.reader import SocketReader
 from ostiary_net.lane.writer import AnswerWriter
-from ostiary_net.runtime.departures import make_has_left
+from ostiary_net.runtime.arrivals import make_has_left
 from ostiary_net.turns.service import Service
 
 __all__ = ["Lane", "LaneConnection"]

@@ -8,10 +8,10 @@ import structlog
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request
 from ostiary_core.model.decision import Decision
-from ostiary_net.observability.observing import observe
+from ostiary_net.observability.log import observe, where_raised
 from ostiary_net.observability.tracing import TracedRequest
-from ostiary_net.runtime.departures import HasLeft
-from ostiary_net.turns.service import Service, where_raised
+from ostiary_net.runtime.arrivals import HasLeft
+from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed
 
 __all__ = ["LaneExchange"]

@@ -13,7 +13,7 @@ from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 
-from ostiary_net.observability.log_lines import first_line
+from ostiary_net.observability.log import first_line
 
 __all__ = ["Connections", "DatabaseStalled"]
 

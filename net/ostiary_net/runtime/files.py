@@ -12,13 +12,12 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import structlog
 import trio
 
-from ostiary_net.runtime.entropy import EntropySource
-from ostiary_net.runtime.threads import RunSync
+from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
 
 __all__ = ["Files"]
 
@@ -38,12 +37,11 @@ class Files:
         folder: Path,
         *,
         entropy_source: EntropySource,
-        run_sync: RunSync | None = None,
+        run_sync: RunSync = run_in_thread,
     ) -> None:
-        thread: Any = trio.to_thread.run_sync
         self.folder = folder
         self._entropy_source = entropy_source
-        self._run_sync: RunSync = run_sync or thread
+        self._run_sync = run_sync
         self._limiter = trio.CapacityLimiter(_AT_A_TIME)
 
     async def keep(self, content: bytes, ending: str) -> str:

@@ -3,14 +3,13 @@
 import os
 import unicodedata
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import trio
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import VerificationError
 
-from ostiary_net.runtime.entropy import EntropySource
-from ostiary_net.runtime.threads import RunSync
+from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
 
 __all__ = ["OWASP", "Passwords"]
 
@@ -32,13 +31,12 @@ class Passwords:
         hasher: PasswordHasher = OWASP,
         *,
         entropy_source: EntropySource,
-        run_sync: RunSync | None = None,
+        run_sync: RunSync = run_in_thread,
         at_a_time: int | None = None,
     ) -> None:
-        thread: Any = trio.to_thread.run_sync
         self._hasher = hasher
         self._entropy_source = entropy_source
-        self._run_sync: RunSync = run_sync or thread
+        self._run_sync = run_sync
         self._limiter = trio.CapacityLimiter(at_a_time or max(1, (os.cpu_count() or 1) - 1))
         self._nobody: str | None = None
 

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import httpx
 import structlog
@@ -28,8 +28,7 @@ import trio
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Secret
-from ostiary_net.runtime.entropy import EntropySource
-from ostiary_net.runtime.threads import RunSync
+from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
 
 __all__ = [
     "Delivery",
@@ -171,10 +170,9 @@ class Outbox:
 
     is_local = True
 
-    def __init__(self, path: Path, run_sync: RunSync | None = None) -> None:
-        thread: Any = trio.to_thread.run_sync
+    def __init__(self, path: Path, run_sync: RunSync = run_in_thread) -> None:
         self.path = path
-        self._run_sync: RunSync = run_sync or thread
+        self._run_sync = run_sync
         self._limiter = trio.CapacityLimiter(1)
 
     async def deliver(self, message: TextMessage) -> None:

@@ -20,7 +20,7 @@ from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
-from ostiary_net.runtime.clock import Clock, SystemClock
+from ostiary_net.runtime.system import Clock, SystemClock
 from ostiary_net.sql.columns import has_utf8
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import Reading, SQLStore

@@ -5,7 +5,7 @@ from typing import Final, Never
 import structlog
 import trio
 
-from ostiary_net.runtime.threads import RunSync
+from ostiary_net.runtime.system import RunSync
 from ostiary_net.turns.ports import InPlaceStore
 
 __all__ = ["Checkpointing"]

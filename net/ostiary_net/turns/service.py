@@ -3,7 +3,6 @@
 All doors call it, so a request is counted, decided and answered in one way.
 """
 
-import traceback
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -23,20 +22,17 @@ from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle, UnknownNameThrottle
+from ostiary_net.observability.log import log_refusal, note_fault, observe, where_raised
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.observing import note_fault, observe
-from ostiary_net.observability.request_log import log_refusal
 from ostiary_net.observability.tracing import Tracing
-from ostiary_net.runtime.clock import Clock
-from ostiary_net.runtime.departures import HasLeft
-from ostiary_net.runtime.entropy import EntropySource, draw_trace_id
-from ostiary_net.runtime.pauses import Pauses
+from ostiary_net.runtime.arrivals import HasLeft, Pauses
+from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnknown
 from ostiary_net.turns.turn_queue import QueuedEvent, Resolve
 from ostiary_net.turns.turns import Question, TurnFailed, Turns
 
-__all__ = ["Service", "fault_in", "where_raised"]
+__all__ = ["Service"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -44,22 +40,6 @@ T = TypeVar("T")
 
 _UNUSED: Final = Entropy(b"")
 """To draw costs a call of the system: not for what mints nothing."""
-
-
-def fault_in(error: BaseException) -> BaseException:
-    """The one error inside the exception groups that nurseries have wrapped around it."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        [error] = error.exceptions
-    return error
-
-
-def where_raised(error: BaseException) -> list[str]:
-    """The last frames of an error's traceback, innermost first, without the error's text.
-
-    The text is left out because it may quote a client.
-    """
-    frames = traceback.extract_tb(error.__traceback__)[-4:]
-    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,11 +19,10 @@ import trio
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
+from ostiary_net.observability.log import RequestLog, observe
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.observing import observe
-from ostiary_net.observability.request_log import RequestLog
 from ostiary_net.observability.tracing import Tracing
-from ostiary_net.runtime.departures import HasLeft
+from ostiary_net.runtime.arrivals import HasLeft
 from ostiary_net.turns.ports import CommitUnknown
 from ostiary_net.turns.turn_taking import TakeTurn
 

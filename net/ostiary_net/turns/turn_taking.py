@@ -6,9 +6,8 @@ from functools import partial
 import trio
 
 from ostiary_core.model.decision import Decision
-from ostiary_net.observability.observing import observe
-from ostiary_net.runtime.clock import Clock
-from ostiary_net.runtime.threads import RunSync
+from ostiary_net.observability.log import observe
+from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown, InPlaceStore
 
 __all__ = ["TakeTurn", "take_turns_in_steps", "take_whole_turns"]

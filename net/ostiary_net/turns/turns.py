@@ -19,12 +19,11 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import Listing, ListingStore, Page
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_core.storage.store import Store, retry_lost_races
+from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.request_log import RequestLog
 from ostiary_net.observability.tracing import Tracing
-from ostiary_net.runtime.clock import Clock
-from ostiary_net.runtime.departures import HAS_LEFT, HasLeft
-from ostiary_net.runtime.threads import RunSync, run_inline
+from ostiary_net.runtime.arrivals import HAS_LEFT, HasLeft
+from ostiary_net.runtime.system import Clock, RunSync, run_inline
 from ostiary_net.turns.checkpointing import Checkpointing
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.turns.turn_queue import (

@@ -21,8 +21,7 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Key
 from ostiary_core.retention import Expirable, ExpiredBatch
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.clock import Clock
-from ostiary_net.runtime.threads import RunSync
+from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
 from ostiary_net.turns.turns import Turns
 
 __all__ = ["Purge", "PurgeableStore", "SweepableStore", "sweep", "sweep_once"]
@@ -52,7 +51,7 @@ class SweepableStore(Protocol):
 
 
 async def sweep(
-    turns: Turns, store: SweepableStore, clock: Clock, every_seconds: float, run_sync: RunSync | None = None
+    turns: Turns, store: SweepableStore, clock: Clock, every_seconds: float, run_sync: RunSync = run_in_thread
 ) -> None:
     """Sweep for ever; a failure is logged, and tried again next time."""
     while True:
@@ -64,14 +63,13 @@ async def sweep(
 
 
 async def sweep_once(
-    turns: Turns, store: SweepableStore, clock: Clock, run_sync: RunSync | None = None
+    turns: Turns, store: SweepableStore, clock: Clock, run_sync: RunSync = run_in_thread
 ) -> int:
     """Erase every salt that is due, batch by batch; return the number of sessions. Raises `TurnFailed`."""
-    thread: Any = trio.to_thread.run_sync
     limiter = trio.CapacityLimiter(1)
     swept = 0
     while True:
-        due = await (run_sync or thread)(
+        due = await run_sync(
             partial(store.sessions_past_grace, clock.now(), store.policy.salt_seconds, _SESSIONS_A_BATCH),
             limiter=limiter,
         )
@@ -146,16 +144,15 @@ class Purge:
         clock: Clock,
         *,
         audit_seconds: int = 0,
-        run_sync: RunSync | None = None,
+        run_sync: RunSync = run_in_thread,
         metrics: Metrics | None = None,
     ) -> None:
         """`audit_seconds` is how long the audit trail is kept; 0 keeps it for ever."""
-        thread: Any = trio.to_thread.run_sync
         self._turns = turns
         self._store = store
         self._clock = clock
         self._audit_seconds = audit_seconds
-        self._run_sync: RunSync = run_sync or thread
+        self._run_sync = run_sync
         self._metrics = metrics or Metrics()
         self._limiter = trio.CapacityLimiter(1)
         self._tokens_after = b""

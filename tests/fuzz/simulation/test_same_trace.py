@@ -10,7 +10,7 @@ import pytest
 from fuzz.simulation import plan
 from fuzz.simulation.runs import Run, live, world_of
 from ostiary_core.model.instant import Instant
-from ostiary_net.runtime.entropy import EntropySource, SystemEntropy, draw_trace_id
+from ostiary_net.runtime.system import EntropySource, SystemEntropy, draw_trace_id
 from ostiary_net.turns import service
 
 ROOT = Path(__file__).parents[3]

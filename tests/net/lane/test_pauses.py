@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from ostiary_net.runtime.pauses import Pauses
+from ostiary_net.runtime.arrivals import Pauses
 from tests.net.lane.twins import HOUSE, Line, Opened, opened, request
 from tests.net.lane.wires import Kind
 from tests.net.rooms import HandClock

@@ -24,7 +24,7 @@ from ostiary_net.front_door.connection import install_seam
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.rules import Application, DoorRules, Receive, Scope, Send
 from ostiary_net.lane import open_lane
-from ostiary_net.runtime.threads import RunSync, run_inline
+from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
 from ostiary_web.app import create_app

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ostiary_net.runtime.entropy import SystemEntropy
+from ostiary_net.runtime.system import SystemEntropy
 from ostiary_net.runtime.text_messages import Gateway, Outbox
 from ostiary_web.app import open_delivery
 from ostiary_web.settings import SettingError, Settings

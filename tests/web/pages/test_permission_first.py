@@ -10,7 +10,7 @@ from argon2 import PasswordHasher
 from quart_trio.wrappers.request import TrioBody
 
 from ostiary_net.runtime.passwords import Passwords
-from ostiary_net.runtime.threads import run_inline
+from ostiary_net.runtime.system import run_inline
 from ostiary_web.app import create_app
 from ostiary_web.resources.access import permission_of
 from ostiary_web.settings import Settings

@@ -14,7 +14,7 @@ import trio
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, GrantType, Table
-from ostiary_net.turns.service import where_raised
+from ostiary_net.observability.log import where_raised
 from ostiary_web.commands.desk import Desk, run
 from ostiary_web.commands.findings import Finding, Level
 from ostiary_web.commands.live import ask_live

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import click
 
-from ostiary_net.observability.log_lines import first_line
+from ostiary_net.observability.log import first_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.commands.printing import Printer, asking
 from ostiary_web.database import Database, PostgreSQLDatabase, SQLiteFile, read_database

@@ -19,9 +19,8 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
-from ostiary_net.observability.log_lines import first_line
-from ostiary_net.runtime.clock import Clock, SystemClock
-from ostiary_net.runtime.entropy import SystemEntropy
+from ostiary_net.observability.log import first_line
+from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import settings_or_exit

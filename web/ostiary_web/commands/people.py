@@ -17,8 +17,8 @@ from ostiary_core.model.records import User
 from ostiary_core.model.secret import draw_token
 from ostiary_core.storage.listing import USERS, Listing
 from ostiary_core.users.user_fields import LOCALES, new_password_faults
-from ostiary_net.runtime.entropy import SystemEntropy
 from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.system import SystemEntropy
 from ostiary_web.commands.desk import OPERATOR, Desk, invalid, run
 from ostiary_web.commands.printing import Labels, Printer, asking, paged
 from ostiary_web.resources.declaration import as_json

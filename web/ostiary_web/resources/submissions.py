@@ -9,7 +9,7 @@ import msgspec
 
 from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.model.secret import Digest
-from ostiary_net.runtime.clock import Clock
+from ostiary_net.runtime.system import Clock
 
 __all__ = ["Submission", "Submissions"]
 

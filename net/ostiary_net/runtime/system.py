@@ -1,17 +1,34 @@
-"""Reads the time in one place for the rules: the wall clock, and a clock that nobody can set."""
+"""What a simulation replaces of the system: its clocks, its randomness, its threads."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
+
+import trio
 
 from ostiary_core.model.instant import Instant, Monotonic
+from ostiary_core.model.secret import Entropy, dated_id
 
-__all__ = ["Clock", "SystemClock"]
+__all__ = [
+    "ENTROPY_BYTES",
+    "Clock",
+    "EntropySource",
+    "RunSync",
+    "SystemClock",
+    "SystemEntropy",
+    "draw_trace_id",
+    "run_in_thread",
+    "run_inline",
+]
 
-_NANOSECONDS_A_MILLISECOND = 1_000_000
+T = TypeVar("T")
 
+_NANOSECONDS_A_MILLISECOND: Final = 1_000_000
+
+# --- time
 
 _nanoseconds_since_start: Final = partial(
     time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -60,3 +77,52 @@ class SystemClock:
     def monotonic(self) -> Monotonic:
         """Milliseconds since some moment before the process began."""
         return Monotonic(self._read_monotonic_nanoseconds() // _NANOSECONDS_A_MILLISECOND)
+
+
+# --- randomness
+
+
+ENTROPY_BYTES: Final = 32
+
+
+class EntropySource(Protocol):
+    """Where entropy comes from; a simulation hands in a seeded one."""
+
+    def draw(self) -> Entropy:
+        """Draw 32 bytes that were never given before."""
+        ...
+
+
+class SystemEntropy:
+    """Draws from the operating system's own generator."""
+
+    def draw(self) -> Entropy:
+        """Draw 32 random bytes for one event."""
+        return Entropy(os.urandom(ENTROPY_BYTES))
+
+
+def draw_trace_id(source: EntropySource, now: Instant) -> str:
+    """Draw a fresh identifier for a request, by which the audit trail is searched."""
+    return dated_id(now, source.draw())
+
+
+# --- blocking work
+
+
+class RunSync(Protocol):
+    """Runs a blocking function and gives its result; like `trio.to_thread.run_sync`, never half of it."""
+
+    async def __call__(self, sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T: ...
+
+
+async def run_in_thread(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+    """Run `sync_fn` in a worker thread, which a virtual clock does not see."""
+    work: Any = sync_fn
+    result: T = await trio.to_thread.run_sync(work, limiter=limiter)
+    return result
+
+
+async def run_inline(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+    """Run `sync_fn` in place, after letting everybody else have a turn: deterministic, and it blocks."""
+    async with limiter:
+        return sync_fn()
