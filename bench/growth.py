@@ -20,7 +20,6 @@ from urllib.parse import quote
 
 import psycopg
 import trio
-from ostiary_net.runtime.system import SystemClock
 
 from bench.names import CLIENTS, USERS, client_id, secret_of, token
 from bench.population import clients_and_users
@@ -36,6 +35,7 @@ from ostiary_core.model.decision import Insert, TokensIssued
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.secret import Entropy, Secret, digest_of
 from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.runtime.system import SystemClock
 from ostiary_net.turns.turns import Turns, open_turns
 from ostiary_net.upkeep.sweeping import Purge
 
