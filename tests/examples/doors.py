@@ -1,6 +1,7 @@
 """How a case gets to each front door: the examples as they are, on real sockets where they have any."""
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -196,6 +197,8 @@ def django_store(folder: Path) -> Store:
     import with_django
     from django.conf import settings
 
+    # The browser of other tests leaves the loop of its driver behind in this thread.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     if not settings.configured:
         with_django.configure(str(folder / "example.sqlite3"))
         with_django.make_tables()

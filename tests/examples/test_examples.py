@@ -18,7 +18,7 @@ from ostiary_core.conformance import check_store
 from tests.core import asks
 from tests.examples.doors import EXAMPLES, django_store, opened, opened_on_unix_socket, over_sockets
 from tests.examples.listening import SocketDoor, listening
-from tests.examples.suite import Case, Door, Fields, Told, every_case
+from tests.examples.suite import Case, Door, every_case
 from tests.web.served import serving
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -86,45 +86,14 @@ def test_a_caller_through_a_unix_socket_is_answered(tmp_path: Path) -> None:
 async def test_the_server_on_its_socket_answers_as_the_examples_do(
     tmp_path: Path, case: Case, door: SocketDoor
 ) -> None:
-    async with serving(tmp_path) as served, listening(served, door) as listened:
+    async with serving(tmp_path) as served, listening(served, door) as port:
         records = make_first_records(served.store, served.clock.now())
 
         def code() -> str:
             return trio.from_thread.run_sync(records.code, served.store, served.clock.now())
 
-        with over_sockets(listened.port) as ask:
+        with over_sockets(port) as ask:
             await trio.to_thread.run_sync(case, Door(ask, records, code, served.clock.wait))
-
-
-async def test_on_its_socket_the_application_is_not_asked_what_a_backend_asks(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
-        records = make_first_records(served.store, served.clock.now())
-        ways: dict[SocketDoor, int] = {"application": 3, "plain": 0, "lane": 0}
-        for way, passed_on in ways.items():
-            async with listening(served, way) as listened:
-                with over_sockets(listened.port) as ask:
-                    door = Door(ask, records, lambda: "", served.clock.wait)
-                    for _ in range(3):
-                        assert len(await trio.to_thread.run_sync(door.machine_token)) == 43
-                assert listened.passed_on == passed_on
-
-
-@every_case
-async def test_the_server_answers_as_the_examples_do(tmp_path: Path, case: Case) -> None:
-    async with serving(tmp_path) as served, served.api() as api:
-        records = make_first_records(served.store, served.clock.now())
-
-        async def asked(method: str, path: str, fields: Fields, body: bytes) -> Told:
-            response = await api.request(method, path, headers=fields, content=body)
-            return Told(response.status_code, dict(response.headers), response.content)
-
-        def ask(method: str, path: str, fields: Fields, body: bytes) -> Told:
-            return trio.from_thread.run(asked, method, path, fields, body)
-
-        def code() -> str:
-            return trio.from_thread.run_sync(records.code, served.store, served.clock.now())
-
-        await trio.to_thread.run_sync(case, Door(ask, records, code, served.clock.wait))
 
 
 def test_lines_of_one_instant_are_one_turn_and_the_same_file_gives_the_same_answers() -> None:

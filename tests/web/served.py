@@ -8,7 +8,7 @@ Time stands still until `served.clock` is set on, and passwords cost next to not
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -265,7 +265,8 @@ async def serving(
                 )
 
     application = _application(settings, environment, open_backing)
-    guarded = Guard(application, door_rules(settings))
+    # No time is lost with the rest of a body that is refused.
+    guarded = Guard(application, replace(door_rules(settings), linger_seconds=0.0))
     async with (
         application.backed() as backing,
         opened_door(door, guarded, backing.service) as open_transport,

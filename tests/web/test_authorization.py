@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from ostiary_core.model.records import Table
 from tests.rows import row
 from tests.web.envelopes import refused, succeeded
@@ -77,72 +75,42 @@ async def test_a_no_gives_an_address_with_access_denied_and_no_code(served: Serv
 
 WRONG: list[tuple[dict[str, str | None], str]] = [
     ({"client_id": "nobody"}, "B4001"),
-    ({"client_id": ""}, "B4001"),
     ({"client_id": "console"}, "B4001"),
-    ({"client_id": "mobile"}, "B4001"),
-    ({"client_id": "APP"}, "B4001"),
     ({"client_id": "machine"}, "B4001"),
     ({"redirect_uri": REDIRECT_URI + "/"}, "B4001"),
-    ({"redirect_uri": REDIRECT_URI + "?a=b"}, "B4001"),
-    ({"redirect_uri": REDIRECT_URI.upper()}, "B4001"),
     ({"redirect_uri": "javascript:alert(1)"}, "B4001"),
     ({"response_type": "token"}, "B4002"),
-    ({"response_type": ""}, "B4002"),
     ({"response_type": None}, "B4002"),
-    ({"scope": ""}, "B4002"),
-    ({"scope": "user.write"}, "B4002"),
     ({"scope": "user.read user.write"}, "B4002"),
     ({"redirect_uri": None}, "A0401"),
-    ({"redirect_uri": ""}, "A0401"),
     ({"code_challenge": None}, "A0401"),
     ({"code_challenge": "x" * 42}, "A0401"),
-    ({"code_challenge": "x" * 44}, "A0401"),
-    ({"code_challenge": "+" * 43}, "A0401"),
-    ({"code_challenge_method": None}, "A0401"),
     ({"code_challenge_method": "plain"}, "A0401"),
-    ({"code_challenge_method": "s256"}, "A0401"),
 ]
+"""One of each kind; tests/core/test_authorization_request.py has them all."""
 
 
 @row("General envelope and status codes", "400")
-@pytest.mark.parametrize("asked, code", WRONG)
-async def test_a_wrong_request_is_told_so_by_its_code(
-    served: Served, api: Api, asked: dict[str, str | None], code: str
-) -> None:
+async def test_a_wrong_request_is_told_so_by_its_code(served: Served, api: Api) -> None:
     await served.client()
     await served.client("machine", grantTypes=["client_credentials"])
     before = served.records()
-    refused(await api.call("GET", PATH, params=authorization(**asked)), 400, code)
-    for approve in (True, False):
-        refused(await api.call("POST", PATH, {**authorization(**asked), "approve": approve}), 400, code)
+    for asked, code in WRONG:
+        refused(await api.call("GET", PATH, params=authorization(**asked)), 400, code)
+        for approve in (True, False):
+            refused(await api.call("POST", PATH, {**authorization(**asked), "approve": approve}), 400, code)
     assert served.records() == before
 
 
-@pytest.mark.parametrize(
-    "asked, bad",
-    [
-        ({"redirect_uri": None}, {"redirect_uri": "is required"}),
-        (
-            {"code_challenge": ""},
-            {"code_challenge": "must be the 43 base64url characters of a SHA-256 digest"},
-        ),
-        (
-            {"redirect_uri": "", "code_challenge": None, "code_challenge_method": "plain"},
-            {
-                "redirect_uri": "is required",
-                "code_challenge": "is required",
-                "code_challenge_method": "must be S256",
-            },
-        ),
-        ({"code_challenge_method": None}, {"code_challenge_method": "is required"}),
-    ],
-)
-async def test_every_malformed_parameter_is_named(
-    served: Served, api: Api, asked: dict[str, str | None], bad: dict[str, str]
-) -> None:
+async def test_every_malformed_parameter_is_named(served: Served, api: Api) -> None:
     await served.client()
-    failure = refused(await api.call("GET", PATH, params=authorization(**asked)), 400, "A0401")
-    assert {error["path"]: error["msg"] for error in failure["errors"]} == bad
+    asked = authorization(redirect_uri="", code_challenge=None, code_challenge_method="plain")
+    failure = refused(await api.call("GET", PATH, params=asked), 400, "A0401")
+    assert {error["path"]: error["msg"] for error in failure["errors"]} == {
+        "redirect_uri": "is required",
+        "code_challenge": "is required",
+        "code_challenge_method": "must be S256",
+    }
 
 
 async def test_a_name_that_comes_twice_in_the_body_is_a0401(served: Served, api: Api) -> None:
@@ -174,15 +142,8 @@ async def test_messages_are_in_the_language_of_the_request(served: Served, api: 
 # --- a browser's cookie must prove where the request comes from (READINGS 25)
 
 
-async def signed_in_browser(served: Served) -> Browser:
-    browser = served.browser()
-    await browser.sign_in()
-    return browser
-
-
-async def test_a_page_with_the_form_token_may_decide(served: Served) -> None:
+async def test_a_page_with_the_form_token_may_decide(served: Served, browser: Browser) -> None:
     await served.client()
-    browser = await signed_in_browser(served)
     checked = await browser.get(PATH, params=authorization())
     succeeded(checked)
     form_token = checked.headers["x-form-token"]
@@ -193,44 +154,19 @@ async def test_a_page_with_the_form_token_may_decide(served: Served) -> None:
     assert succeeded(sent)["redirectTo"].startswith(REDIRECT_URI)
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"X-Form-Token": ""},
-        {"X-Form-Token": "x" * 43},
-        {"X-Form-Token": "right", "Origin": "https://evil.example"},
-        {"X-Form-Token": "right", "Origin": "https://id.example"},
-        {"X-Form-Token": "right", "Origin": "http://id.example.evil.example"},
-        {"X-Form-Token": "right", "Origin": "http://id.example:8080"},
-        {"X-Form-Token": "right", "Sec-Fetch-Site": "cross-site"},
-        {"X-Form-Token": "right", "Sec-Fetch-Site": "same-site"},
-    ],
-)
-async def test_a_cookie_without_proof_decides_nothing(served: Served, headers: dict[str, str]) -> None:
+async def test_a_form_token_of_another_browser_proves_nothing(served: Served, browser: Browser) -> None:
     await served.client()
-    browser = await signed_in_browser(served)
-    form_token = (await browser.get(PATH, params=authorization())).headers["x-form-token"]
-    sent = {name: form_token if value == "right" else value for name, value in headers.items()}
-    before = served.records()
-    for path, method in ((PATH, "POST"), ("/api/auth/logout", "POST"), ("/api/auth/password", "PUT")):
-        response = await browser.request(
-            method, path, json={**authorization(), "approve": True}, headers=sent
-        )
-        refused(response, 403, "A0403")
-    assert served.records() == before
-
-
-async def test_a_form_token_of_another_browser_proves_nothing(served: Served) -> None:
-    await served.client()
-    browser, other = await signed_in_browser(served), await signed_in_browser(served)
+    other = served.browser()
+    await other.sign_in()
     form_token = (await other.get(PATH, params=authorization())).headers["x-form-token"]
     body = {**authorization(), "approve": True}
     refused(await browser.post(PATH, json=body, headers={"X-Form-Token": form_token}), 403, "A0403")
 
 
-async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(served: Served) -> None:
+async def test_a_bearer_token_needs_no_other_proof_and_wins_over_a_cookie(
+    served: Served, browser: Browser
+) -> None:
     await served.client()
-    browser = await signed_in_browser(served)
     token = (await served.api().sign_in())["accessToken"]
     body = {**authorization(), "approve": True}
     bearer = {"Authorization": f"Bearer {token}", "Origin": "https://elsewhere.example"}

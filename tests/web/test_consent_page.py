@@ -3,7 +3,6 @@
 from urllib.parse import quote, urlsplit
 
 import httpx
-import pytest
 
 from ostiary_core.model.records import Table
 from tests.rows import row
@@ -14,7 +13,6 @@ from tests.web.served import (
     Served,
     authorization,
     exchange_of,
-    forms_in,
     in_query,
     sso,
 )
@@ -96,14 +94,16 @@ async def test_nobody_is_asked_where_every_scope_is_approved_beforehand(
 
 @row("/sso browser behaviour", "5 invalid request stays on /sso")
 @row("/sso browser behaviour", "7 only the two results reach the redirect address")
-@pytest.mark.parametrize("asked, code", WRONG)
-async def test_an_invalid_request_stays_with_its_reason(
-    served: Served, browser: Browser, asked: dict[str, str | None], code: str
-) -> None:
+async def test_an_invalid_request_stays_with_its_reason(served: Served, browser: Browser) -> None:
     await served.client(autoApproveScopes=["user.read"])
     await served.client("machine", grantTypes=["client_credentials"])
     before = served.records()
-    stays(await browser.get(sso(**asked)), 400, code)
+    for asked, code in WRONG:
+        stays(await browser.get(sso(**asked)), 400, code)
+    for name in authorization():
+        stays(await browser.get(f"{sso()}&{name}=x"), 400, "A0401")
+    stays(await browser.get("/sso?%ff"), 400, "A0401")
+    stays(await browser.get("/sso"), 400, "A0401")
     assert served.records() == before
 
 
@@ -127,35 +127,13 @@ async def test_a_consent_page_lets_its_form_end_at_the_redirect_address_and_nowh
         assert directive == "form-action 'self' https://app.example"
 
 
-@pytest.mark.parametrize("decision", [None, "", "yes", "APPROVE"])
-async def test_neither_yes_nor_no_records_nothing(served: Served, decision: str | None) -> None:
+async def test_neither_yes_nor_no_records_nothing(served: Served) -> None:
     await served.client()
     browser, page = await at_consent(served)
     before = served.records()
-    sent = await browser.submit(page, {} if decision is None else {"decision": decision}, to="/sso")
-    assert (sent.status_code, "location" in sent.headers) == (400, False)
-    assert served.records() == before
-
-
-@pytest.mark.parametrize(
-    "values, headers",
-    [
-        ({"form_token": ""}, {}),
-        ({"form_token": "x" * 43}, {}),
-        ({}, {"Origin": "https://evil.example"}),
-        ({}, {"Sec-Fetch-Site": "cross-site"}),
-        ({}, {"Sec-Fetch-Site": "same-site"}),
-    ],
-)
-async def test_a_form_of_another_site_decides_nothing(
-    served: Served, values: dict[str, str], headers: dict[str, str]
-) -> None:
-    await served.client()
-    browser, page = await at_consent(served)
-    before = served.records()
-    for decision in ("approve", "deny"):
-        sent = await browser.submit(page, {"decision": decision, **values}, to="/sso", headers=headers)
-        stays(sent, 403, "")
+    for values in ({}, {"decision": ""}, {"decision": "yes"}, {"decision": "APPROVE"}):
+        sent = await browser.submit(page, values, to="/sso")
+        assert (sent.status_code, "location" in sent.headers) == (400, False)
     assert served.records() == before
 
 
@@ -199,20 +177,3 @@ async def test_the_page_is_in_the_language_the_browser_asks_for(served: Served) 
         assert f'lang="{tag}"' in page.text
         assert page.headers["content-language"] == tag
         assert button in page.text
-
-
-async def test_pages_need_no_script(served: Served) -> None:
-    """Every decision is a button of a form that goes by POST."""
-    await served.client()
-    _, page = await at_consent(served)
-    (form,) = [form for form in forms_in(page) if form.buttons]
-    assert form.method == "post"
-    assert form.buttons == [("decision", "approve"), ("decision", "deny")]
-
-
-async def test_a_repeated_parameter_stays_too(served: Served, browser: Browser) -> None:
-    await served.client(autoApproveScopes=["user.read"])
-    for name in authorization():
-        stays(await browser.get(f"{sso()}&{name}=x"), 400, "A0401")
-    stays(await browser.get("/sso?%ff"), 400, "A0401")
-    stays(await browser.get("/sso"), 400, "A0401")

@@ -17,7 +17,7 @@ from ostiary_core.model.records import Record, Table, User
 from tests.web.doors import DOORS
 from tests.web.served import Api, Browser, Served, authorization, sso
 
-pytestmark = pytest.mark.parametrize("door", DOORS)
+at_every_door = pytest.mark.parametrize("door", DOORS)
 
 DOCUMENTED: Final = frozenset({400, 401, 403, 404, 405, 409, 413, 415, 422, 429})
 
@@ -26,21 +26,7 @@ JSON_ENDPOINTS: Final[list[tuple[str, str, dict[str, object]]]] = [
     ("POST", "/api/auth/refresh", {"refreshToken": "x"}),
     ("PUT", "/api/auth/password", {"oldPassword": "x" * 8, "newPassword": "y" * 8}),
     ("POST", "/api/oauth2/authorize", {**authorization(), "approve": True}),
-    (
-        "POST",
-        "/api/oauth/clients",
-        {
-            "clientId": "another",
-            "name": "Another",
-            "redirectUris": ["https://app.example/cb"],
-            "grantTypes": ["authorization_code"],
-            "scopes": ["user.read"],
-            "autoApproveScopes": [],
-            "accessTokenTtl": 300,
-            "refreshTokenTtl": 3600,
-            "enabled": True,
-        },
-    ),
+    ("POST", "/api/oauth/clients", {"clientId": "another", "name": "A", "grantTypes": ["refresh_token"]}),
 ]
 AS_JSON: Final = {"Content-Type": "application/json"}
 TOKEN_SERVICE: Final = ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"]
@@ -127,17 +113,16 @@ def standing(served: Served) -> dict[Table, frozenset[Record]]:
     return {**records, Table.USER: uncounted}
 
 
-@pytest.mark.parametrize("path", [path for _, path, _ in JSON_ENDPOINTS])
-async def test_more_than_its_path_takes_is_413(served: Served, path: str) -> None:
-    api = await signed_in(served)
+@at_every_door
+async def test_more_than_its_path_takes_is_413(served: Served, api: Api) -> None:
     before = served.records()
-    method = next(method for method, named, _ in JSON_ENDPOINTS if named == path)
-    limit = 1024 * 1024 if path.startswith("/api/oauth/") else 64 * 1024
-    for length, status in ((limit, 400), (limit + 1, 413), (4 * 1024 * 1024, 413)):
-        body = b'{"approve": "' + b"x" * (length - 15) + b'"}'
-        response = await api.call(method, path, content=body, headers=AS_JSON)
-        documented(response)
-        assert response.status_code == status, length
+    for method, path, _ in JSON_ENDPOINTS:
+        limit = 1024 * 1024 if path.startswith("/api/oauth/") else 64 * 1024
+        for length, status in ((limit, 400), (limit + 1, 413), (4 * 1024 * 1024, 413)):
+            body = b'{"approve": "' + b"x" * (length - 15) + b'"}'
+            response = await api.call(method, path, content=body, headers=AS_JSON)
+            documented(response)
+            assert response.status_code == status, (path, length)
     assert served.records() == before
 
 
@@ -214,6 +199,7 @@ async def test_any_json(served: Served, method: str, path: str, right: dict[str,
     await unharmed(served, st.fixed_dictionaries({"content": contents}), asking, sign_in)
 
 
+@at_every_door
 @pytest.mark.parametrize("path", TOKEN_SERVICE)
 async def test_any_form(served: Served, path: str) -> None:
     client = await served.client()
@@ -240,6 +226,7 @@ async def test_any_form(served: Served, path: str) -> None:
     await unharmed(served, requests, asking)
 
 
+@at_every_door
 @pytest.mark.parametrize("path", ["/api/oauth2/authorize", "/sso", "/login", "/password", "/", "/static/x"])
 async def test_any_query_and_any_cookie(served: Served, browser: Browser, path: str) -> None:
     await served.client()

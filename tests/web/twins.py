@@ -142,8 +142,7 @@ class _Twin:
             service = replace(self._service, turns=turns, metrics=Metrics(), **taken_over)
             application = self._application()
             application.quart.extensions["ostiary"] = service
-            # No time is lost with the rest of a body that is refused.
-            guarded: Any = Guard(application, replace(self._rules, linger_seconds=0.0))
+            guarded: Any = Guard(application, self._rules)
             guarded.draw_trace_id = service.trace_id
             self._own_service = service
             async with opened_door(self._door, guarded, service) as open_transport:

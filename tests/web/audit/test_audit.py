@@ -122,22 +122,10 @@ async def test_every_bad_parameter_is_named(api: Api) -> None:
     assert sorted(fields_of(failure)) == sorted(query)
 
 
-@pytest.mark.parametrize("kind", FactKind)
-async def test_a_kind_can_be_asked_for_if_it_is_kept(api: Api, kind: FactKind) -> None:
-    response = await api.call("GET", EVENTS, params={"kind": kind.value})
-    assert response.status_code == (400 if kind in NOT_KEPT else 200)
-
-
-async def test_the_audit_trail_takes_its_permission(served: Served) -> None:
-    await served.client()
-    reads = await holder_of(served, Permission.AUDIT_READ, username="reads")
-    all_but = [each for each in Permission if each is not Permission.AUDIT_READ]
-    other = await holder_of(served, *all_but, username="other")
-    session_id = (await events(reads, kind="session-started"))[0]["sessionId"]
-
-    succeeded(await reads.call("GET", explain(session_id)))
-    for path in (EVENTS, explain(session_id), explain("unknown")):
-        refused(await other.call("GET", path), 403, "A0403")
+async def test_a_kind_can_be_asked_for_if_it_is_kept(api: Api) -> None:
+    for kind in FactKind:
+        response = await api.call("GET", EVENTS, params={"kind": kind.value})
+        assert response.status_code == (400 if kind in NOT_KEPT else 200), kind
 
 
 # --- a session explained

@@ -208,32 +208,3 @@ def test_lists_are_searched_narrowed_and_sorted(visit: Visit) -> None:
     visitor.open("/admin/people?page=x&nonsense=1")
     assert "page:" in visitor.text
     assert "nonsense:" in visitor.text
-
-
-def test_two_who_have_one_form_open_do_not_undo_each_other(visit: Visit) -> None:
-    first = visit()
-    first.sign_in("admin")
-    first.open("/admin/clients/new")
-    first.page.fill("#clientId", "shared")
-    first.page.fill("#name", "Shared")
-    first.page.check("input[value=client_credentials]")
-    first.page.check("input[name=scopes]")
-    first.press("Register")
-    second = visit(java_script_enabled=False)
-    second.sign_in("admin")
-    for visitor in (first, second):
-        visitor.open("/admin/clients/shared/edit")
-    first.page.fill("#name", "Renamed")
-    first.page.uncheck("input[name=scopes]")
-    first.press("Save")
-    second.page.fill("#name", "Called otherwise")
-    second.page.fill("#accessTokenTtl", "600")
-    second.press("Save")
-    assert "It is now: Renamed. Saving again replaces it." in second.text
-    assert second.page.input_value("#name") == "Called otherwise"
-    assert not second.page.is_checked("input[name=scopes]")
-    second.press("Save")
-    assert "Called otherwise" in second.text
-    second.open("/admin/clients/shared/edit")
-    assert second.page.input_value("#accessTokenTtl") == "600"
-    assert not second.page.is_checked("input[name=scopes]")

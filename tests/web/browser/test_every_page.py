@@ -1,7 +1,7 @@
 """What must hold of every page: nothing serious from axe, no wider than the window, no other host, no
 complaint of the browser, and the headers that keep a page to itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -146,30 +146,3 @@ def _serious(visitor: Visitor) -> list[str]:
         for violation in report["violations"]
         if violation["impact"] in ("serious", "critical")
     ]
-
-
-def test_every_page_is_kept_to_itself(visit: Visit, household: Household) -> None:
-    for username in dict.fromkeys(room.username for room in ROOMS):
-        visitor = visit()
-        if username is not None:
-            visitor.sign_in(username)
-        for room in (room for room in ROOMS if room.username == username):
-            path = request_for(household) if room.path == "/sso" else room.path
-            answer = visitor.page.request.get(household.server + path, max_redirects=0)
-            assert answer.status in (200, 400), room
-            _assert_kept_to_itself(answer.headers)
-            for cookie in visitor.context.cookies():
-                assert cookie["httpOnly"], cookie["name"]
-                assert cookie["sameSite"] == "Lax"
-                assert cookie["value"] not in answer.text() or cookie["name"] == "ostiary_language"
-
-
-def _assert_kept_to_itself(headers: Mapping[str, str]) -> None:
-    assert headers["cache-control"] == "no-store"
-    assert headers["referrer-policy"] == "no-referrer"
-    assert headers["x-content-type-options"] == "nosniff"
-    policy = headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert "unsafe" not in policy
-    assert "access-control-allow-origin" not in headers

@@ -53,14 +53,6 @@ def test_the_whole_protocol_with_javascript_off(visit: Visit, household: Househo
     assert visitor.hosts == {household.server.removeprefix("http://"), household.shop.removeprefix("http://")}
 
 
-def test_a_denied_consent_without_state_comes_back_without_state(visit: Visit, household: Household) -> None:
-    visitor = visit(java_script_enabled=False)
-    visitor.open(request_for(household))
-    visitor.sign_in("bob")
-    visitor.press("Decline")
-    assert f"{household.shop}/callback?error=access_denied" in visitor.asked
-
-
 def test_the_back_button_after_consent_breaks_nothing(visit: Visit, household: Household) -> None:
     visitor = visit()
     visitor.page.goto(household.shop)
@@ -100,30 +92,6 @@ def test_a_form_from_another_sign_in_is_too_old(visit: Visit) -> None:
     assert "This page is too old" in visitor.text
     visitor.press("Open it again")
     assert visitor.path == "/account"
-
-
-def test_an_invalid_request_stays_and_says_what_is_wrong(visit: Visit, household: Household) -> None:
-    visitor = visit()
-    visitor.sign_in("bob")
-    for changed, code in (
-        ({"client_id": "nobody"}, "B4001"),
-        ({"redirect_uri": f"{household.shop}/Callback"}, "B4001"),
-        ({"response_type": "token"}, "B4002"),
-        ({"code_challenge_method": "plain"}, "A0401"),
-    ):
-        visitor.open(request_for(household, **changed))
-        assert visitor.path == "/sso"
-        assert code in visitor.text
-    assert not [address for address in visitor.asked if address.startswith(household.shop)]
-
-
-def test_somebody_else_can_sign_in_instead(visit: Visit, household: Household) -> None:
-    visitor = visit()
-    visitor.open(request_for(household, scope="user.read"))
-    visitor.sign_in("bob")
-    visitor.press("Use another account")
-    visitor.sign_in("wangfang")
-    assert visitor.path in ("/sso", "/callback", "/")
 
 
 def test_the_first_password_is_replaced_on_the_way(visit: Visit, household: Household) -> None:

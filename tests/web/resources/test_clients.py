@@ -129,16 +129,6 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: 
     assert fields_of(failure) == ["pageSize"]
 
 
-async def test_a_deleted_client_is_gone_from_everywhere(served: Served, api: Api) -> None:
-    await served.client()
-    succeeded(await api.call("DELETE", f"{CLIENTS}/app"))
-    for path in ("/app", "/app/sessions"):
-        refused(await api.call("GET", CLIENTS + path), 404, "A0404")
-    refused(await api.call("PUT", f"{CLIENTS}/app/enabled", {"enabled": True}), 404, "A0404")
-    refused(await api.call("POST", f"{CLIENTS}/app/secret"), 404, "A0404")
-    assert "app" not in (await api.call("GET", f"{CLIENTS}/options")).text
-
-
 # --- duplicate submission (READINGS 31)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ostiary_core.model.permissions import Permission
 from ostiary_web.resources import clients, roles, users
 from ostiary_web.resources.permissions import DESCRIPTIONS
+from tests.rows import row
 from tests.web.envelopes import refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.permissions_page import Endpoint, endpoints
@@ -78,6 +79,7 @@ def test_every_permission_opens_something_and_is_described() -> None:
     assert all(words.en and words.zh for words in DESCRIPTIONS.values())
 
 
+@row("General envelope and status codes", "403")
 async def test_exactly_the_declared_permission_opens_an_endpoint(tmp_path: Path) -> None:
     """The route and the rules behind it must agree: whoever passes one alone is not let in."""
     async with serving(tmp_path, open_store=in_memory(), RATE_LIMIT_SCALE="1000") as served:
