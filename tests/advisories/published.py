@@ -1,233 +1,163 @@
 """Published faults of other authorization servers, as far as they are about what this one does.
 
 Every entry was looked up where its identifier leads; where a fault has no identifier of its own, the section
-that forbids it stands in its place. Each names the tests that show it to be absent here, as
-`folder/file.py::name` below `tests`.
+that forbids it stands in its place.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["PUBLISHED", "Fault", "address_of"]
+__all__ = ["PUBLISHED", "SHOWN_BY", "Fault", "address_of", "proofs_of"]
 
 
-class Fault:
-    """Who had it, what it was, and which tests show that it is not here."""
+class Fault(NamedTuple):
+    """Who had it, and what it was."""
 
-    def __init__(self, product: str, fault: str, *shown_by: str) -> None:
-        self.product, self.fault, self.shown_by = product, fault, shown_by
+    product: str
+    fault: str
 
 
 PUBLISHED: Final[Mapping[str, Fault]] = MappingProxyType(
     {
-        "CVE-2020-15234": Fault(
-            "Ory Fosite",
-            "redirect addresses compared without regard to case",
-            "web/attacks/test_redirects.py::test_nothing_but_a_registered_address_gets_a_code",
-        ),
-        "CVE-2026-3872": Fault(
-            "Keycloak",
-            "`..;/` in a redirect address left the registered path",
-            "web/attacks/test_redirects.py::test_nothing_but_a_registered_address_gets_a_code",
-        ),
-        "CVE-2026-7504": Fault(
-            "Keycloak",
-            "several `@` hid the host of a redirect address from its check",
-            "web/attacks/test_redirects.py::test_nothing_but_a_registered_address_gets_a_code",
-            "core/test_client_fields.py::test_a_redirect_uri_may_not_be_registered",
-        ),
-        "GHSA-mpwq-j3xf-7m5w": Fault(
-            "Keycloak",
-            "the check of redirect addresses could be bypassed",
-            "web/attacks/test_redirects.py::test_nothing_but_a_registered_address_gets_a_code",
-        ),
-        "CVE-2024-8883": Fault(
-            "Keycloak",
-            "a registered `http://localhost` let any address pass",
-            "web/attacks/test_redirects.py::test_nothing_but_a_registered_address_gets_a_code",
-            "core/test_client_fields.py::test_a_redirect_uri_may_not_be_registered",
-        ),
-        "CVE-2026-18211": Fault(
-            "Keycloak",
-            "`http://localhost.evil.test` passed for localhost",
-            "web/attacks/test_redirects.py::test_nothing_but_a_registered_address_gets_a_code",
-            "core/test_client_fields.py::test_a_redirect_uri_may_not_be_registered",
-        ),
-        "CVE-2026-9086": Fault(
-            "Keycloak",
-            "`JaVaScRiPt:` was registered, as only lower case was refused",
-            "core/test_client_fields.py::test_a_redirect_uri_may_not_be_registered",
-        ),
-        "CVE-2026-22752": Fault(
-            "Spring Authorization Server",
-            "`javascript:` and `data:` were registered",
-            "core/test_client_fields.py::test_a_redirect_uri_may_not_be_registered",
-        ),
+        "CVE-2020-15234": Fault("Ory Fosite", "redirect addresses compared without regard to case"),
+        "CVE-2026-3872": Fault("Keycloak", "`..;/` in a redirect address left the registered path"),
+        "CVE-2026-7504": Fault("Keycloak", "several `@` hid the host of a redirect address from its check"),
+        "GHSA-mpwq-j3xf-7m5w": Fault("Keycloak", "the check of redirect addresses could be bypassed"),
+        "CVE-2024-8883": Fault("Keycloak", "a registered `http://localhost` let any address pass"),
+        "CVE-2026-18211": Fault("Keycloak", "`http://localhost.evil.test` passed for localhost"),
+        "CVE-2026-9086": Fault("Keycloak", "`JaVaScRiPt:` was registered, as only lower case was refused"),
+        "CVE-2026-22752": Fault("Spring Authorization Server", "`javascript:` and `data:` were registered"),
         "CVE-2025-4143": Fault(
-            "Cloudflare workers-oauth-provider",
-            "the redirect address was checked only at the exchange",
-            "web/attacks/test_redirects.py::test_nothing_but_a_registered_address_gets_a_code",
-            "core/test_authorization_request.py::test_a_redirect_uri_of_another_client_is_none_of_this_one",
+            "Cloudflare workers-oauth-provider", "the redirect address was checked only at the exchange"
         ),
-        "CVE-2026-9689": Fault(
-            "Keycloak",
-            "of a repeated parameter one was checked and the other used",
-            "core/test_http_requests.py::test_a_repeated_field_is_refused",
-            "core/test_authorization_request.py::test_a_repeated_parameter_is_malformed",
-        ),
-        "CVE-2026-7571": Fault(
-            "Keycloak",
-            "the implicit flow could be had although it was off",
-            "core/test_authorization_request.py::test_response_type_is_only_code",
-        ),
-        "CVE-2024-39694": Fault(
-            "Duende IdentityServer",
-            "foreign addresses passed for local after sign-in",
-            "web/test_browser_session.py::test_a_sign_in_leads_only_to_a_path_of_this_server",
-        ),
-        "CVE-2024-22258": Fault(
-            "Spring Authorization Server",
-            "PKCE of confidential clients downgraded",
-            "core/test_http_errors.py::test_the_verifier_is_missing",
-            "core/test_authorization_request.py::test_code_challenge_method_is_only_s256",
-        ),
-        "CVE-2023-48228": Fault(
-            "authentik",
-            "a missing code_verifier was not missed",
-            "core/test_http_errors.py::test_the_verifier_is_missing",
-        ),
-        "CVE-2025-4144": Fault(
-            "Cloudflare workers-oauth-provider",
-            "PKCE could be left out of the exchange",
-            "core/test_http_errors.py::test_the_verifier_is_missing",
-        ),
-        "RFC 9700 §4.8": Fault(
-            "several",
-            "a code_verifier was accepted for a code without a challenge",
-            "core/test_authorization_request.py::test_code_challenge_is_required",
-        ),
-        "CVE-2023-2585": Fault(
-            "Keycloak",
-            "a code of one client was redeemed by another",
-            "core/test_code.py::test_a_code_presented_by_another_client_is_void",
-        ),
-        "CVE-2026-47386": Fault(
-            "NocoDB",
-            "two exchanges of one code at once both got tokens",
-            "advisories/test_faults.py::test_of_many_exchanges_at_once_one_succeeds",
-        ),
-        "CVE-2026-1035": Fault(
-            "Keycloak",
-            "a refresh token used many times at once gave many pairs",
-            "advisories/test_faults.py::test_however_many_refresh_at_once_there_is_one_pair",
-        ),
-        "CVE-2026-9802": Fault(
-            "Keycloak",
-            "rotated refresh tokens came back to life at a restart",
-            "advisories/test_faults.py::test_a_rotated_token_stays_spent_over_a_restart",
-        ),
+        "CVE-2026-9689": Fault("Keycloak", "of a repeated parameter one was checked and the other used"),
+        "CVE-2026-7571": Fault("Keycloak", "the implicit flow could be had although it was off"),
+        "CVE-2024-39694": Fault("Duende IdentityServer", "foreign addresses passed for local after sign-in"),
+        "CVE-2024-22258": Fault("Spring Authorization Server", "PKCE of confidential clients downgraded"),
+        "CVE-2023-48228": Fault("authentik", "a missing code_verifier was not missed"),
+        "CVE-2025-4144": Fault("Cloudflare workers-oauth-provider", "PKCE could be left out of the exchange"),
+        "RFC 9700 §4.8": Fault("several", "a code_verifier was accepted for a code without a challenge"),
+        "CVE-2023-2585": Fault("Keycloak", "a code of one client was redeemed by another"),
+        "CVE-2026-47386": Fault("NocoDB", "two exchanges of one code at once both got tokens"),
+        "CVE-2026-1035": Fault("Keycloak", "a refresh token used many times at once gave many pairs"),
+        "CVE-2026-9802": Fault("Keycloak", "rotated refresh tokens came back to life at a restart"),
         "keycloak/keycloak#49213": Fault(
-            "Keycloak",
-            "a refresh whose transaction failed counted as a use and cost the session",
-            "advisories/test_faults.py::test_a_refresh_that_was_not_kept_was_no_use",
+            "Keycloak", "a refresh whose transaction failed counted as a use and cost the session"
         ),
         "RFC 9700 §4.14.2": Fault(
-            "several",
-            "reuse detection that can be set off by a client that does not own the token",
-            "core/test_session_endings.py::test_another_client_never_touches_a_session",
+            "several", "reuse detection that can be set off by a client that does not own the token"
         ),
-        "CVE-2016-6582": Fault(
-            "Doorkeeper",
-            "a client could revoke tokens of another, yet not its own",
-            "core/test_session_endings.py::test_another_client_never_touches_a_session",
-            "core/test_session_endings.py::test_revoking_the_access_token_ends_the_whole_session",
-        ),
-        "CVE-2023-0091": Fault(
-            "Keycloak",
-            "revoked tokens of client credentials stayed good",
-            "core/test_http_answers.py::test_a_machine_token_can_be_revoked",
-        ),
-        "GHSA-83c4-ffjp-mxp9": Fault(
-            "Keycloak",
-            "introspection overlooked an ending where there were two",
-            "advisories/test_faults.py::test_every_ending_counts_whatever_others_there_are",
-        ),
-        "RFC 7662 §4": Fault(
-            "several",
-            "introspection told one client of another's tokens",
-            "core/test_http_answers.py::test_what_is_none_of_the_callers_business_is_only_inactive",
-        ),
-        "GHSA-gv94-wp4h-vv8p": Fault(
-            "Keycloak",
-            "the Bearer header was read too generously",
-            "core/test_http_totality.py::test_bearer_tokens_keep_to_their_grammar",
-            "advisories/test_faults.py::test_nearly_a_token_is_no_token",
-        ),
+        "CVE-2016-6582": Fault("Doorkeeper", "a client could revoke tokens of another, yet not its own"),
+        "CVE-2023-0091": Fault("Keycloak", "revoked tokens of client credentials stayed good"),
+        "GHSA-83c4-ffjp-mxp9": Fault("Keycloak", "introspection overlooked an ending where there were two"),
+        "RFC 7662 §4": Fault("several", "introspection told one client of another's tokens"),
+        "GHSA-gv94-wp4h-vv8p": Fault("Keycloak", "the Bearer header was read too generously"),
         "CVE-2022-31690": Fault(
-            "Spring Security",
-            "a token response that named no scope gave more than was granted",
-            "core/test_http_answers.py::test_the_scope_is_said",
+            "Spring Security", "a token response that named no scope gave more than was granted"
         ),
-        "RFC 6749 §2.3.1": Fault(
-            "several",
-            "an empty secret passed, or Basic was decoded once too often",
-            "core/test_session_endings.py::test_a_stranger_learns_and_changes_nothing",
-            "core/test_http_requests.py::test_basic_is_split_at_the_first_colon_and_not_form_decoded",
-        ),
-        "panva/oauth4webapi#54": Fault(
-            "several",
-            "secrets with `+` and `%` were read as others",
-            "core/test_client_fields.py::test_a_secret_has_only_letters_and_digits",
-        ),
-        "CVE-2026-40575": Fault(
-            "OAuth2 Proxy",
-            "a stranger's header decided what was protected",
-            "advisories/test_faults.py::test_no_header_of_a_stranger_opens_a_door",
-            "net/front_door/test_source.py::test_without_the_setting_the_field_is_ignored",
-        ),
-        "CVE-2026-0976": Fault(
-            "Keycloak",
-            "`;` in a path led past the rules of a proxy",
-            "web/attacks/test_addresses.py::test_another_spelling_of_an_address_is_not_there",
-        ),
-        "CVE-2026-22746": Fault(
-            "Spring Security",
-            "sign-in told a disabled account from others",
-            "web/attacks/test_enumeration.py::test_a_failed_sign_in_is_the_same_for_whoever_is_not_there",
-        ),
-        "CVE-2016-4977": Fault(
-            "Spring Security OAuth",
-            "the error page evaluated what it was sent",
-            "web/attacks/test_markup.py::test_no_page_makes_an_element_of_what_an_address_says",
-        ),
-        "CVE-2019-8400": Fault(
-            "Ory Hydra",
-            "the error page showed parameters as markup",
-            "web/attacks/test_markup.py::test_no_page_makes_an_element_of_what_an_address_says",
-        ),
-        "RFC 6749 §5.2": Fault(
-            "several",
-            "errors that repeat what was sent",
-            "advisories/test_faults.py::test_no_answer_repeats_what_was_sent",
-        ),
-        "RFC 9700 §4.2": Fault(
-            "several",
-            "codes and states leaked by the Referer header",
-            "web/attacks/test_seclusion.py::test_every_answer_is_secluded",
-        ),
-        "RFC 9700 §4.12": Fault(
-            "several",
-            "a 307 sent the user's password on to the client",
-            "web/test_consent_page.py::test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page",
-        ),
-        "RFC 9700 §4.16": Fault(
-            "several",
-            "consent pages shown inside of a foreign frame",
-            "web/attacks/test_seclusion.py::test_every_answer_is_secluded",
-        ),
+        "RFC 6749 §2.3.1": Fault("several", "an empty secret passed, or Basic was decoded once too often"),
+        "panva/oauth4webapi#54": Fault("several", "secrets with `+` and `%` were read as others"),
+        "CVE-2026-40575": Fault("OAuth2 Proxy", "a stranger's header decided what was protected"),
+        "CVE-2026-0976": Fault("Keycloak", "`;` in a path led past the rules of a proxy"),
+        "CVE-2026-22746": Fault("Spring Security", "sign-in told a disabled account from others"),
+        "CVE-2016-4977": Fault("Spring Security OAuth", "the error page evaluated what it was sent"),
+        "CVE-2019-8400": Fault("Ory Hydra", "the error page showed parameters as markup"),
+        "RFC 6749 §5.2": Fault("several", "errors that repeat what was sent"),
+        "RFC 9700 §4.2": Fault("several", "codes and states leaked by the Referer header"),
+        "RFC 9700 §4.12": Fault("several", "a 307 sent the user's password on to the client"),
+        "RFC 9700 §4.16": Fault("several", "consent pages shown inside of a foreign frame"),
     }
 )
+
+SHOWN_BY: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        "advisories/test_faults.py": {
+            "test_of_many_exchanges_at_once_one_succeeds": "CVE-2026-47386",
+            "test_however_many_refresh_at_once_there_is_one_pair": "CVE-2026-1035",
+            "test_a_rotated_token_stays_spent_over_a_restart": "CVE-2026-9802",
+            "test_a_refresh_that_was_not_kept_was_no_use": "keycloak/keycloak#49213",
+            "test_every_ending_counts_whatever_others_there_are": "GHSA-83c4-ffjp-mxp9",
+            "test_nearly_a_token_is_no_token": "GHSA-gv94-wp4h-vv8p",
+            "test_no_header_of_a_stranger_opens_a_door": "CVE-2026-40575",
+            "test_no_answer_repeats_what_was_sent": "RFC 6749 §5.2",
+        },
+        "core/test_authorization_request.py": {
+            "test_a_redirect_uri_of_another_client_is_none_of_this_one": "CVE-2025-4143",
+            "test_a_repeated_parameter_is_malformed": "CVE-2026-9689",
+            "test_response_type_is_only_code": "CVE-2026-7571",
+            "test_code_challenge_method_is_only_s256": "CVE-2024-22258",
+            "test_code_challenge_is_required": "RFC 9700 §4.8",
+        },
+        "core/test_client_fields.py": {
+            "test_a_redirect_uri_may_not_be_registered": (
+                "CVE-2026-7504, CVE-2024-8883, CVE-2026-18211, CVE-2026-9086, CVE-2026-22752"
+            ),
+            "test_a_secret_has_only_letters_and_digits": "panva/oauth4webapi#54",
+        },
+        "core/test_code.py": {
+            "test_a_code_presented_by_another_client_is_void": "CVE-2023-2585",
+        },
+        "core/test_http_answers.py": {
+            "test_a_machine_token_can_be_revoked": "CVE-2023-0091",
+            "test_what_is_none_of_the_callers_business_is_only_inactive": "RFC 7662 §4",
+            "test_the_scope_is_said": "CVE-2022-31690",
+        },
+        "core/test_http_errors.py": {
+            "test_the_verifier_is_missing": "CVE-2024-22258, CVE-2023-48228, CVE-2025-4144",
+        },
+        "core/test_http_requests.py": {
+            "test_a_repeated_field_is_refused": "CVE-2026-9689",
+            "test_basic_is_split_at_the_first_colon_and_not_form_decoded": "RFC 6749 §2.3.1",
+        },
+        "core/test_http_totality.py": {
+            "test_bearer_tokens_keep_to_their_grammar": "GHSA-gv94-wp4h-vv8p",
+        },
+        "core/test_session_endings.py": {
+            "test_another_client_never_touches_a_session": "RFC 9700 §4.14.2, CVE-2016-6582",
+            "test_revoking_the_access_token_ends_the_whole_session": "CVE-2016-6582",
+            "test_a_stranger_learns_and_changes_nothing": "RFC 6749 §2.3.1",
+        },
+        "net/front_door/test_source.py": {
+            "test_without_the_setting_the_field_is_ignored": "CVE-2026-40575",
+        },
+        "web/attacks/test_addresses.py": {
+            "test_another_spelling_of_an_address_is_not_there": "CVE-2026-0976",
+        },
+        "web/attacks/test_enumeration.py": {
+            "test_a_failed_sign_in_is_the_same_for_whoever_is_not_there": "CVE-2026-22746",
+        },
+        "web/attacks/test_markup.py": {
+            "test_no_page_makes_an_element_of_what_an_address_says": "CVE-2016-4977, CVE-2019-8400",
+        },
+        "web/attacks/test_redirects.py": {
+            "test_nothing_but_a_registered_address_gets_a_code": (
+                "CVE-2020-15234, CVE-2026-3872, CVE-2026-7504, GHSA-mpwq-j3xf-7m5w, "
+                "CVE-2024-8883, CVE-2026-18211, CVE-2025-4143"
+            ),
+        },
+        "web/attacks/test_seclusion.py": {
+            "test_every_answer_is_secluded": "RFC 9700 §4.2, RFC 9700 §4.16",
+        },
+        "web/test_browser_session.py": {
+            "test_a_sign_in_leads_only_to_a_path_of_this_server": "CVE-2024-39694",
+        },
+        "web/test_consent_page.py": {
+            "test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page": "RFC 9700 §4.12",
+        },
+    }
+)
+"""The tests that show faults to be absent here, by their files below `tests`."""
+
+
+def proofs_of(identifier: str) -> list[tuple[str, str]]:
+    """File and name of each test that shows a fault to be absent."""
+    return [
+        (file, name)
+        for file, tests in SHOWN_BY.items()
+        for name, shown in tests.items()
+        if identifier in shown.split(", ")
+    ]
 
 
 def address_of(identifier: str) -> str:

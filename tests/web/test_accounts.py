@@ -123,16 +123,8 @@ async def test_signing_out_ends_the_login_session_and_no_other(served: Served) -
 async def test_the_caller_is_told_who_they_are_and_what_they_may_do(served: Served, api: Api) -> None:
     me = succeeded(await api.call("GET", "/api/auth/me"))
     assert set(me) == {
-        "id",
-        "username",
-        "name",
-        "phone",
-        "avatarUrl",
-        "locale",
-        "timezone",
-        "roles",
-        "permissions",
-        "mustChangePassword",
+        *("id", "username", "name", "phone", "avatarUrl", "locale", "timezone"),
+        *("roles", "permissions", "mustChangePassword"),
     }
     assert (me["username"], me["roles"], me["mustChangePassword"]) == ("admin", ["super_admin"], False)
     assert "oauth.client.create" in me["permissions"]

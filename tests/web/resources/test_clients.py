@@ -132,20 +132,6 @@ async def test_the_sessions_of_a_client_are_those_that_run(served: Served, api: 
 # --- duplicate submission (READINGS 31)
 
 
-@row("General envelope and status codes", "429")
-async def test_the_same_create_request_within_a_second_is_a_duplicate(served: Served, api: Api) -> None:
-    succeeded(await api.call("POST", CLIENTS, APP), status=201)
-    served.clock.wait(0.999)
-    before = served.records()
-    failure = refused(await api.call("POST", CLIENTS, APP), 429, "A0429")
-    assert failure["msg"] == "The same request was just made."
-    reordered = dict(reversed(APP.items()))
-    refused(await api.call("POST", CLIENTS, reordered), 429, "A0429")
-    assert served.records() == before
-    served.clock.wait(0.001)
-    refused(await api.call("POST", CLIENTS, APP), 409, "A0409")
-
-
 async def test_a_clock_that_is_set_back_makes_no_duplicate(served: Served, api: Api) -> None:
     """READINGS 42."""
     succeeded(await api.call("POST", CLIENTS, APP), status=201)

@@ -40,27 +40,12 @@ CLIENTS = Kind(
     key="clientId",
     new=lambda name: {"clientId": name, "name": f"The {name}", "grantTypes": ["client_credentials"]},
     record=frozenset(
-        [
-            "id",
-            "clientId",
-            "name",
-            "redirectUris",
-            "grantTypes",
-            "scopes",
-            "autoApproveScopes",
-            "accessTokenTtl",
-            "refreshTokenTtl",
-            "enabled",
-            "builtIn",
-            "createdAt",
-            "updatedAt",
-            "lastUsedAt",
-            "secretLastUsedAt",
-            "oldSecretLastUsedAt",
-            "oldSecretUntil",
-            "wrongSecrets",
-            "wrongSecretLastAt",
-        ]
+        {
+            *("id", "clientId", "name", "redirectUris", "grantTypes", "scopes", "autoApproveScopes"),
+            *("accessTokenTtl", "refreshTokenTtl", "enabled", "builtIn", "createdAt", "updatedAt"),
+            *("lastUsedAt", "secretLastUsedAt", "oldSecretLastUsedAt", "oldSecretUntil"),
+            *("wrongSecrets", "wrongSecretLastAt"),
+        }
     ),
     built_in=2,
 )
@@ -152,11 +137,14 @@ async def test_a_name_that_is_taken_is_a_conflict_that_names_its_field(
 async def test_a_create_request_sent_twice_makes_one_record(served: Served, api: Api, kind: Kind) -> None:
     """READINGS 31: within a second, the same caller, the same path, the same body."""
     await kind.made(api, "one")
-    refused(await api.call("POST", kind.path, kind.new("one")), 429, "A0429")
+    served.clock.wait(0.999)
+    for body in (kind.new("one"), dict(reversed(kind.new("one").items()))):
+        failure = refused(await api.call("POST", kind.path, body), 429, "A0429")
+        assert failure["msg"] == "The same request was just made."
     await kind.made(api, "two")
     other = await served.administrator()
     refused(await other.call("POST", kind.path, kind.new("one")), 409, "A0409")
-    served.clock.wait(1)
+    served.clock.wait(0.001)
     refused(await api.call("POST", kind.path, kind.new("one")), 409, "A0409")
 
 
@@ -257,15 +245,6 @@ async def test_a_list_is_paged(api: Api, kind: Kind) -> None:
     assert await keys(api, kind, pageSize=200, sort=f"-{kind.key}") == everything[::-1]
     past = succeeded(await api.call("GET", kind.path, params={"page": 999_999_999, "pageSize": 200}))
     assert past == {"items": [], "total": total}
-
-
-@every_resource
-async def test_equal_values_of_a_sort_are_ordered_all_the_same(api: Api, kind: Kind) -> None:
-    for number in range(6):
-        await api.call("POST", kind.path, {**kind.new(f"no{number}"), "name": "Same"})
-    pages = [await keys(api, kind, sort="name", page=page, pageSize=2) for page in range(1, 6)]
-    found = list(chain.from_iterable(pages))
-    assert len(found) == len(set(found)) == 6 + kind.built_in
 
 
 @every_resource

@@ -137,14 +137,6 @@ async def test_an_export_is_what_the_filters_match_in_the_order_asked_for(served
     assert fields_of(refused(response, 400, "A0401")) == ["sort", "page"]
 
 
-async def test_an_export_longer_than_a_piece_has_every_item_once(api: Api) -> None:
-    names = [f"no{number:04}" for number in range(1_500)]
-    sheet = [["username", "name"], *([name, "Somebody"] for name in names)]
-    assert succeeded(await imported(api, USERS, sheet, mode="insert"))["created"] == 1_500
-    found = [row[1] for row in rows_of(await exported(api, USERS))[1:]]
-    assert found == ["admin", *names]
-
-
 async def test_an_export_has_what_was_made_since_its_list_was_counted(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
