@@ -13,7 +13,6 @@ What is named here and in these packages is for embedders (docs/embedding.md); e
 from ostiary_core.decide import decide, keys, take_turn
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import Fetch, NotLoaded, Snapshot, load
-from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import (
     AccountKnown,
@@ -47,7 +46,7 @@ from ostiary_core.model.decision import (
     Update,
     UserKnown,
 )
-from ostiary_core.model.instant import Instant, Monotonic
+from ostiary_core.model.instant import Arrival, Instant, Monotonic
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import (
     AuthorizationCode,

@@ -10,8 +10,7 @@ from fuzz.shared.calls import Call, Verb
 from fuzz.shared.initial_states import SCOPES
 from ostiary_core import events as e
 from ostiary_core.clients import client_fields
-from ostiary_core.model.arrival import Arrival
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import Arrival, Instant
 from ostiary_core.model.secret import Entropy, Secret
 
 __all__ = [

@@ -28,8 +28,8 @@ from ostiary_core.events import (
     SignedIn,
     UserRegistered,
 )
-from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.decision import LoginIssued, TokensIssued, Update
+from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import Client, Session, revised
 
 __all__ = [

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from ostiary_core import Digest, Entropy, Instant, MemoryStore, Secret
 from ostiary_core.events import AdministrationEvent, Event
-from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.decision import Insert
+from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
 from tests.core.story import START
 

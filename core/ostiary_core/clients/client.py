@@ -9,19 +9,9 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
 
 from dataclasses import replace
 
+from ostiary_core import events as e
 from ostiary_core.clients.client_fields import NEW_CLIENT, read_client_fields
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
-from ostiary_core.events import (
-    Caller,
-    ClientChanged,
-    ClientDeleted,
-    ClientDisabled,
-    ClientEnabled,
-    ClientImported,
-    ClientRegistered,
-    ClientRequested,
-    Operator,
-)
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import (
@@ -72,7 +62,7 @@ def built_in_client(client_id: str, now: Instant) -> Client:
     )
 
 
-def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
     """Register a new client; only this answer shows its secret in plain text."""
     who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot, now)
     if isinstance(who, Why):
@@ -89,20 +79,20 @@ def register(event: ClientRegistered, snapshot: Snapshot, now: Instant) -> Decis
     )
 
 
-def import_row(event: ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
+def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Decision:
     """Import one row of a sheet: register the client or, with `replace`, change the one there is."""
     client_id = event.fields.get("clientId")
     stored = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and stored is not None and stored.deleted_at is None:
-        changed = ClientChanged(caller=event.caller, client_id=stored.client_id, fields=event.fields)
+        changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=event.fields)
         is_same = read_client_fields(event.fields, stored) == read_client_fields({}, stored)
         unchanged = pass_over_row(event.caller, Permission.CLIENT_UPDATE, is_same, snapshot, now)
         return unchanged or change(changed, snapshot, now)
-    new = ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
+    new = e.ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
     return register(new, snapshot, now)
 
 
-def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def show(event: e.ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one client, which may be one of the backend's own."""
     who = check_permission(event.caller, Permission.CLIENT_LIST, snapshot, now)
     if isinstance(who, Why):
@@ -113,7 +103,7 @@ def show(event: ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
     return Decision(ClientKnown(client))
 
 
-def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
+def change(event: e.ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
     stored already change nothing."""
     found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
@@ -134,7 +124,7 @@ def change(event: ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
+def enable(event: e.ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
     """Enable a client: it may authenticate again."""
     found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
@@ -148,7 +138,7 @@ def enable(event: ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision:
+def disable(event: e.ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision:
     """Disable a client: all its sessions end at once, and it can no longer authenticate."""
     found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
     if isinstance(found, Why):
@@ -164,7 +154,7 @@ def disable(event: ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision
     )
 
 
-def delete(event: ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+def delete(event: e.ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
     found = find_changeable(event.caller, Permission.CLIENT_DELETE, event.client_id, snapshot, now)
     if isinstance(found, Why):
@@ -179,8 +169,8 @@ def delete(event: ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def find_changeable(
-    caller: Caller, permission: Permission, client_id: str, snapshot: Snapshot, now: Instant
-) -> tuple[Person | Operator, Client] | Why:
+    caller: e.Caller, permission: Permission, client_id: str, snapshot: Snapshot, now: Instant
+) -> tuple[Person | e.Operator, Client] | Why:
     """Find the client that the caller may change: one that exists and is not the backend's own."""
     who = check_permission(caller, permission, snapshot, now)
     if isinstance(who, Why):
@@ -193,6 +183,6 @@ def find_changeable(
     return who, client
 
 
-def fact_of(kind: FactKind, client: Client, who: Person | Operator, why: Why | None = None) -> Fact:
+def fact_of(kind: FactKind, client: Client, who: Person | e.Operator, why: Why | None = None) -> Fact:
     """Make the fact of what an administrator did with a client, for the audit trail."""
     return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)

@@ -81,8 +81,7 @@ from ostiary_core.events.token_service import (
     RefreshRequested,
     RevocationRequested,
 )
-from ostiary_core.model.arrival import Arrival
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import Arrival, Instant
 
 __all__ = [
     "AccountRequested",

@@ -4,17 +4,13 @@ A trail holds no token, so each session is started afresh with tokens of its own
 it is done to it at the same instants, with the same User-Agents: rotations, retries, endings.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
-from ostiary_core.events import (
-    AuthenticationMethod,
-    ClientCredentials,
-    LoginRefreshed,
-    RefreshRequested,
-)
+from ostiary_core import events as e
+from ostiary_core.clients.client_fields import NEW_CLIENT, REFRESH_TOKEN_SECONDS
 from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Decision, FactKind, Insert, LoginIssued, Refused, TokensIssued, Update
@@ -37,11 +33,13 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth import session as machine
 from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.storage.store import MemoryStore
+from ostiary_core.users.user_fields import NEW_USER
 
 __all__ = ["RECORDED", "BacktestRun", "Outcome", "Rules"]
 
+R = TypeVar("R", bound=Record)
+
 _CLIENT_SECRET: Final = Secret("of no use: a replay authenticates every client")
-_LONGEST_SECONDS: Final = 2_592_000
 
 _REPLAYS: Final = MappingProxyType(
     {
@@ -64,7 +62,7 @@ class Rules:
 
     policy: Policy = SPECIFICATION
     access_token_seconds: int = 1_800
-    refresh_token_seconds: int = _LONGEST_SECONDS
+    refresh_token_seconds: int = REFRESH_TOKEN_SECONDS.most
     """The maximum of a session. A trail does not say what it was: the longest there is ends none of them."""
 
 
@@ -157,19 +155,18 @@ class BacktestRun:
 
     def _present(self, entry: AuditEntry, generations_back: int) -> Outcome:
         """Present a refresh token: the present one, or one so many generations back."""
-        life = None if entry.session_id is None else self.lives.get(entry.session_id)
-        session = None if life is None else self._session(life)
+        life, session = self._find(entry)
         if life is None or session is None or len(life.tokens) <= generations_back:
             return Outcome(None, None)
         token = life.tokens[-1 - generations_back]
         entropy = _entropy(f"refresh {entry.number} {entry.session_id}")
-        event: LoginRefreshed | RefreshRequested
+        event: e.LoginRefreshed | e.RefreshRequested
         if session.kind is SessionKind.LOGIN:
-            event = LoginRefreshed(refresh_token=token, user_agent=entry.user_agent, entropy=entropy)
+            event = e.LoginRefreshed(refresh_token=token, user_agent=entry.user_agent, entropy=entropy)
         else:
-            event = RefreshRequested(
-                credentials=ClientCredentials(
-                    client_id=session.client_id, secret=_CLIENT_SECRET, method=AuthenticationMethod.BASIC
+            event = e.RefreshRequested(
+                credentials=e.ClientCredentials(
+                    client_id=session.client_id, secret=_CLIENT_SECRET, method=e.AuthenticationMethod.BASIC
                 ),
                 refresh_token=token,
                 scopes=None,
@@ -199,8 +196,7 @@ class BacktestRun:
         return Outcome(kinds[0] if kinds else None, None)
 
     def _end(self, entry: AuditEntry) -> None:
-        life = None if entry.session_id is None else self.lives.get(entry.session_id)
-        session = None if life is None else self._session(life)
+        _, session = self._find(entry)
         if session is not None and session.ended_at is None:
             changes, _ = machine.end(session, entry.why or Why.SESSION_FORCED_OUT, entry.at)
             self._store.write(changes)
@@ -210,8 +206,7 @@ class BacktestRun:
 
         The change was made in it. The trail names it only by a rotation afterwards.
         """
-        life = None if entry.session_id is None else self.lives.get(entry.session_id)
-        session = None if life is None else self._session(life)
+        _, session = self._find(entry)
         if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:
             return
         user = self._user(session.user_id)
@@ -229,56 +224,41 @@ class BacktestRun:
 
     # --- records, made when they are first seen
 
-    def _session(self, life: _Life) -> Session | None:
-        found = next(iter(self._store.fetch(Table.SESSION, [life.session_id])), None)
-        return found if isinstance(found, Session) else None
+    def _find(self, entry: AuditEntry) -> tuple[_Life, Session] | tuple[None, None]:
+        """Find the session of an entry in this run, if the trail has told of it."""
+        life = self.lives.get(entry.session_id or "")
+        if life is None:
+            return None, None
+        [session] = self._store.fetch(Table.SESSION, [life.session_id])
+        assert isinstance(session, Session)
+        return life, session
 
-    def _keep(self, made: Record) -> Record:
-        found = next(iter(self._store.fetch(made.table, [made.key.id])), None)
-        if found is None:
-            self._store.write([Insert(made)])
-        return found or made
+    def _keep(self, made: R) -> R:
+        """Store a record unless there is one under its key; return what is stored."""
+        for stored in self._store.fetch(made.table, [made.key.id]):
+            assert isinstance(stored, type(made))
+            return stored
+        self._store.write([Insert(made)])
+        return made
 
     def _client(self, client_id: str) -> Client:
-        kept = self._keep(
-            Client(
+        return self._keep(
+            replace(
+                NEW_CLIENT,
                 client_id=client_id,
                 name=client_id,
                 secret_digest=_CLIENT_SECRET.digest,
-                redirect_uris=(),
                 grant_types=tuple(GrantType),
-                scopes=(),
-                auto_approve_scopes=(),
                 access_token_seconds=self.rules.access_token_seconds,
                 refresh_token_seconds=self.rules.refresh_token_seconds,
-                enabled=True,
-                built_in=False,
-                created_at=Instant(0),
-                updated_at=Instant(0),
             )
         )
-        assert isinstance(kept, Client)
-        return kept
 
     def _user(self, user_id: str) -> User:
-        kept = self._keep(
-            User(
-                user_id=user_id,
-                username=user_id,
-                name=user_id,
-                password_hash=None,
-                must_change_password=False,
-                created_at=Instant(0),
-                updated_at=Instant(0),
-            )
-        )
-        assert isinstance(kept, User)
-        return kept
+        return self._keep(replace(NEW_USER, user_id=user_id, username=user_id, name=user_id))
 
     def _consent(self, user_id: str, client_id: str) -> Consent:
-        kept = self._keep(Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0)))
-        assert isinstance(kept, Consent)
-        return kept
+        return self._keep(Consent(user_id=user_id, client_id=client_id, scopes=(), granted_at=Instant(0)))
 
 
 def _entropy(seed: str) -> Entropy:

@@ -21,10 +21,9 @@ from ostiary_core.http.answer import NO_STORE, Answer
 from ostiary_core.http.language import Language
 from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
-from ostiary_core.model.arrival import Arrival, arrival_at
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision, Refused
-from ostiary_core.model.instant import Instant, Monotonic
+from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
 from ostiary_core.model.making import immutable
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why

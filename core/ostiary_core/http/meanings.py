@@ -39,12 +39,18 @@ def _request(en: str) -> Meaning:
     return _oauth("invalid_request", 400, en)
 
 
+def _grant(en: str) -> Meaning:
+    return _oauth("invalid_grant", 400, en)
+
+
+def _scope(en: str) -> Meaning:
+    return _oauth("invalid_scope", 400, en)
+
+
 _CLIENT: Final = _oauth("invalid_client", 401, "Client authentication failed.")
-_CODE: Final = _oauth("invalid_grant", 400, "The authorization code is not valid.")
-_REFRESH: Final = _oauth("invalid_grant", 400, "The refresh token is not valid.")
-_REPLAYED: Final = _oauth(
-    "invalid_grant",
-    400,
+_CODE: Final = _grant("The authorization code is not valid.")
+_REFRESH: Final = _grant("The refresh token is not valid.")
+_REPLAYED: Final = _grant(
     "The refresh token was already used. The session has ended; send the user to sign in again.",
 )
 
@@ -96,30 +102,26 @@ MEANINGS: Final[Mapping[Why, Meaning]] = MappingProxyType(
         Why.TOKEN_MISSING: _request("token is missing."),
         Why.CODE_UNKNOWN: _CODE,
         Why.CODE_OF_ANOTHER_CLIENT: _CODE,
-        Why.CODE_USED: _oauth("invalid_grant", 400, "The authorization code was already used."),
-        Why.CODE_VOID: _oauth("invalid_grant", 400, "The authorization code is void."),
-        Why.CODE_EXPIRED: _oauth("invalid_grant", 400, "The authorization code has expired."),
+        Why.CODE_USED: _grant("The authorization code was already used."),
+        Why.CODE_VOID: _grant("The authorization code is void."),
+        Why.CODE_EXPIRED: _grant("The authorization code has expired."),
         Why.REDIRECT_URI_DIFFERENT: _request(
             "redirect_uri differs from the one in the authorization request."
         ),
-        Why.VERIFIER_MISSING: _oauth("invalid_grant", 400, "code_verifier is missing."),
-        Why.VERIFIER_WRONG: _oauth("invalid_grant", 400, "code_verifier does not match the code_challenge."),
-        Why.REDIRECT_URI_UNREGISTERED: _oauth(
-            "invalid_grant", 400, "The client no longer registers the redirect URI."
-        ),
-        Why.SCOPE_UNREGISTERED: _oauth("invalid_scope", 400, "The scope is not registered for the client."),
+        Why.VERIFIER_MISSING: _grant("code_verifier is missing."),
+        Why.VERIFIER_WRONG: _grant("code_verifier does not match the code_challenge."),
+        Why.REDIRECT_URI_UNREGISTERED: _grant("The client no longer registers the redirect URI."),
+        Why.SCOPE_UNREGISTERED: _scope("The scope is not registered for the client."),
         Why.TOKEN_UNKNOWN: _REFRESH,
         Why.TOKEN_OF_ANOTHER_CLIENT: _REFRESH,
         Why.SESSION_ENDED: _REFRESH,
-        Why.MAXIMUM_REACHED: _oauth(
-            "invalid_grant", 400, "The authorization has reached its maximum duration."
-        ),
+        Why.MAXIMUM_REACHED: _grant("The authorization has reached its maximum duration."),
         Why.REPLAYED_TWO_GENERATIONS_LATE: _REPLAYED,
         Why.REPLAYED_AFTER_GRACE: _REPLAYED,
         Why.REPLAYED_BY_ANOTHER_USER_AGENT: _REPLAYED,
         Why.ARRIVAL_UNKNOWN: _FAILED,
-        Why.SCOPE_TOO_WIDE: _oauth("invalid_scope", 400, "The scope exceeds what was granted."),
-        Why.NO_SCOPE_REGISTERED: _oauth("invalid_scope", 400, "The client has no registered scope."),
+        Why.SCOPE_TOO_WIDE: _scope("The scope exceeds what was granted."),
+        Why.NO_SCOPE_REGISTERED: _scope("The client has no registered scope."),
         Why.NOT_SIGNED_IN: _envelope(
             401, "A1001", "You are not signed in, or the token is not valid.", "未登录或令牌无效"
         ),

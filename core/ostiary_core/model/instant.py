@@ -1,13 +1,15 @@
 """Time in the core: whole milliseconds, always passed in by the caller and never read from a clock."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, NewType
+from typing import Final, NamedTuple, NewType
 
 __all__ = [
     "MINUTE_MS",
     "SECOND_MS",
+    "Arrival",
     "Instant",
     "Monotonic",
+    "arrival_at",
     "iso_time",
     "later",
     "seconds_until",
@@ -58,3 +60,21 @@ def iso_time(instant: Instant) -> str:
     """
     moment = _EPOCH + timedelta(milliseconds=instant)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Arrival(NamedTuple):
+    """The two instants between which a request arrived, by the clock of its turn (READINGS 46).
+
+    By them a safe retry is told from a replay. A turn may begin long after the request came: the database
+    stood still, the disk was slow. What a request waits for inside the server must not cost its client the
+    grace, so an event that may be late says when it arrived.
+    """
+
+    earliest: Instant
+    """Before `latest` only where the server stood still, and found the request in a socket afterwards."""
+    latest: Instant
+
+
+def arrival_at(instant: Instant) -> Arrival:
+    """The arrival of a request at one known instant."""
+    return Arrival(instant, instant)

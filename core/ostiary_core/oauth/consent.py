@@ -7,15 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from ostiary_core.events import (
-    AuthorizationChecked,
-    AuthorizationParameters,
-    ConsentDenied,
-    ConsentGiven,
-    ConsentRecalled,
-    ConsentWithdrawn,
-    SignedIn,
-)
+from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import (
     AuthorizationOffered,
@@ -65,7 +57,7 @@ class _Request(NamedTuple):
         return set(self.scopes) <= {*self.client.auto_approve_scopes, *remembered}
 
 
-def check(event: AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Decision:
+def check(event: e.AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Decision:
     """Check an authorization request and say what the consent page shows; nothing is recorded."""
     request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
@@ -73,7 +65,7 @@ def check(event: AuthorizationChecked, snapshot: Snapshot, now: Instant) -> Deci
     return Decision(_offer(request))
 
 
-def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
+def give(event: e.ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
     """Issue a code after the user approved, and remember the consent where the user was asked."""
     request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
@@ -84,7 +76,7 @@ def give(event: ConsentGiven, snapshot: Snapshot, now: Instant) -> Decision:
     return _issue_code(request, event.entropy, now, (remembered,), (fact,))
 
 
-def recall(event: ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision:
+def recall(event: e.ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision:
     """Issue a code without asking the user, if the consent is automatic or remembered; else ask."""
     request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
@@ -92,7 +84,7 @@ def recall(event: ConsentRecalled, snapshot: Snapshot, now: Instant) -> Decision
     return _issue_code(request, event.entropy, now) if request.is_pre_approved else Decision(_offer(request))
 
 
-def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
+def deny(event: e.ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
     """Send `access_denied` to the redirect address after the user refused (RFC 6749 §4.1.2.1)."""
     request = _check_request(event.caller, event.parameters, snapshot, now)
     if isinstance(request, Refused):
@@ -103,7 +95,7 @@ def deny(event: ConsentDenied, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
+def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decision:
     """Withdraw a consent, which ends the client's sessions and codes of this user."""
     who = find_person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
@@ -135,7 +127,7 @@ def withdraw(event: ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Decis
 
 
 def _check_request(
-    caller: SignedIn, asked: AuthorizationParameters, snapshot: Snapshot, now: Instant
+    caller: e.SignedIn, asked: e.AuthorizationParameters, snapshot: Snapshot, now: Instant
 ) -> _Request | Refused:
     """Check the parameters of an authorization request; refuse for the first fault in the order of `Why`."""
     who = find_person_free_to_act(caller, snapshot, now)
@@ -176,7 +168,7 @@ def _check_request(
     )
 
 
-def _find_malformed(asked: AuthorizationParameters) -> Iterator[FieldFault]:
+def _find_malformed(asked: e.AuthorizationParameters) -> Iterator[FieldFault]:
     """Find the malformed parameters ("Consent endpoint errors", `A0401`)."""
     if not asked.redirect_uri:
         yield FieldFault("redirect_uri", FieldRule.REQUIRED)

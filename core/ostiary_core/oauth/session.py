@@ -19,7 +19,6 @@ its user, client or consent. `state_of` is the one place that knows.
 from enum import StrEnum
 
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.arrival import Arrival
 from ostiary_core.model.decision import (
     Change,
     Decision,
@@ -35,7 +34,7 @@ from ostiary_core.model.decision import (
     Update,
     refused,
 )
-from ostiary_core.model.instant import Instant, later, whole_seconds
+from ostiary_core.model.instant import Arrival, Instant, later, whole_seconds
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import (
     Client,

@@ -13,21 +13,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 import hmac
 from typing import Any
 
-from ostiary_core.events import (
-    AccountRequested,
-    AvatarChosen,
-    LocaleChosen,
-    LoginRefreshed,
-    Operator,
-    OwnSessionEnded,
-    PasswordChanged,
-    PasswordHashRequested,
-    PhoneChanged,
-    SignedIn,
-    SignedOut,
-    SignInAttempted,
-    TimezoneChosen,
-)
+from ostiary_core import events as e
 from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import (
@@ -85,18 +71,18 @@ __all__ = [
 # --- signing in
 
 
-def password_on_file(event: PasswordHashRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Give the runtime the hash to verify a password against; no client is ever sent it."""
     match event.of:
         case str(username):
             user = _find_user(username, snapshot)
             return Decision(PasswordOnFile(None if user is None else user.password_hash))
-        case SignedIn() as caller:
+        case e.SignedIn() as caller:
             who = find_person(caller, snapshot, now)
             return refused(who) if isinstance(who, Why) else Decision(PasswordOnFile(who.user.password_hash))
 
 
-def sign_in(event: SignInAttempted, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
     user = _find_user(event.username, snapshot)
     client = snapshot.client(BACKEND_CLIENT)
@@ -128,7 +114,7 @@ def sign_in(event: SignInAttempted, snapshot: Snapshot, now: Instant, policy: Po
     return Decision(_login(tokens, user), (*forgiven, *writes), (fact,))
 
 
-def refresh_login(event: LoginRefreshed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Rotate the pair of a login session, by the rules of every session (READINGS 25)."""
     token = snapshot.refresh_token(event.refresh_token.digest)
     held = None if token is None else snapshot.session(token.session_id)
@@ -156,7 +142,7 @@ def refresh_login(event: LoginRefreshed, snapshot: Snapshot, now: Instant, polic
     return Decision(Refused(Why.NOT_SIGNED_IN), decision.changes, decision.facts)
 
 
-def sign_out(event: SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
+def sign_out(event: e.SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
     """End the login session that the token belongs to."""
     who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
@@ -165,7 +151,7 @@ def sign_out(event: SignedOut, snapshot: Snapshot, now: Instant) -> Decision:
     return Decision(Done(), changes, (fact,))
 
 
-def end_own_session(event: OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
+def end_own_session(event: e.OwnSessionEnded, snapshot: Snapshot, now: Instant) -> Decision:
     """End one session of the caller; a session of anybody else is not found."""
     who = find_person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
@@ -181,13 +167,13 @@ def end_own_session(event: OwnSessionEnded, snapshot: Snapshot, now: Instant) ->
     return Decision(Done(), changes, (fact,))
 
 
-def show_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def show_account(event: e.AccountRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Tell callers who they are and what they may do; refuse those without the permission asked for."""
     if event.permission is not None:
         may = check_permission(event.caller, event.permission, snapshot, now)
         if isinstance(may, Why):
             return refused(may)
-    if isinstance(event.caller, Operator):
+    if isinstance(event.caller, e.Operator):
         everything = tuple(permission.value for permission in Permission)
         return Decision(AccountKnown(user=None, roles=(), permissions=everything, session_id=None))
     who = find_person(event.caller, snapshot, now)
@@ -206,7 +192,7 @@ def show_account(event: AccountRequested, snapshot: Snapshot, now: Instant) -> D
 # --- the password and the telephone
 
 
-def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def change_password(event: e.PasswordChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Set a new password for a user who entered the current one."""
     who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
@@ -229,7 +215,7 @@ def change_password(event: PasswordChanged, snapshot: Snapshot, now: Instant, po
 
 
 def refuse_wrong_password(
-    event: PasswordChanged | PhoneChanged, who: Person, now: Instant, policy: Policy
+    event: e.PasswordChanged | e.PhoneChanged, who: Person, now: Instant, policy: Policy
 ) -> Decision | None:
     """Refuse and count a wrong current password; None where it was right. One too many within the window ends
     everything the user has open (READINGS 24)."""
@@ -257,13 +243,13 @@ def refuse_wrong_password(
 # --- preferences, which end no session
 
 
-def choose_locale(event: LocaleChosen, snapshot: Snapshot, now: Instant) -> Decision:
+def choose_locale(event: e.LocaleChosen, snapshot: Snapshot, now: Instant) -> Decision:
     """Set the user's language, one of the two there are."""
     faults = () if event.locale in LOCALES else (FieldFault("locale", FieldRule.LOCALE),)
     return _set_preference(event.caller, faults, snapshot, now, locale=event.locale)
 
 
-def choose_timezone(event: TimezoneChosen, snapshot: Snapshot, now: Instant) -> Decision:
+def choose_timezone(event: e.TimezoneChosen, snapshot: Snapshot, now: Instant) -> Decision:
     """Set the user's time zone by its IANA name."""
     faults = event.faults
     if not is_timezone_name(event.timezone):
@@ -271,13 +257,13 @@ def choose_timezone(event: TimezoneChosen, snapshot: Snapshot, now: Instant) -> 
     return _set_preference(event.caller, faults, snapshot, now, timezone=event.timezone)
 
 
-def choose_avatar(event: AvatarChosen, snapshot: Snapshot, now: Instant) -> Decision:
+def choose_avatar(event: e.AvatarChosen, snapshot: Snapshot, now: Instant) -> Decision:
     """Set the address of the user's picture, or remove the picture."""
     return _set_preference(event.caller, (), snapshot, now, avatar_url=event.avatar_url)
 
 
 def _set_preference(
-    caller: SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, now: Instant, **chosen: Any
+    caller: e.SignedIn, faults: tuple[FieldFault, ...], snapshot: Snapshot, now: Instant, **chosen: Any
 ) -> Decision:
     who = find_person_free_to_act(caller, snapshot, now)
     if isinstance(who, Why):

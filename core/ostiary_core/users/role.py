@@ -14,16 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from ostiary_core import events as e
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
-from ostiary_core.events import (
-    Caller,
-    Operator,
-    RoleChanged,
-    RoleDeleted,
-    RoleImported,
-    RoleRegistered,
-    RoleRequested,
-)
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import (
     Decision,
@@ -66,7 +58,7 @@ def permissions_in(role: Role) -> tuple[str, ...]:
     return role.permissions
 
 
-def show(event: RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def show(event: e.RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one role."""
     who = check_permission(event.caller, Permission.ROLE_LIST, snapshot, now)
     if isinstance(who, Why):
@@ -75,7 +67,7 @@ def show(event: RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
     return refused(Why.NOT_FOUND) if role is None else Decision(RoleKnown(role))
 
 
-def register(event: RoleRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decision:
     """Register a new role."""
     who = check_permission(event.caller, Permission.ROLE_CREATE, snapshot, now)
     if isinstance(who, Why):
@@ -90,7 +82,7 @@ def register(event: RoleRegistered, snapshot: Snapshot, now: Instant) -> Decisio
     return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, role, who),))
 
 
-def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
+def change(event: e.RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
     """Change a role's name or permissions; its holders have them from their next request on."""
     found = _find_role(event.caller, Permission.ROLE_UPDATE, event.role_id, snapshot, now)
     if isinstance(found, Why):
@@ -112,20 +104,20 @@ def change(event: RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def import_row(event: RoleImported, snapshot: Snapshot, now: Instant) -> Decision:
+def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decision:
     """Import one row of a sheet: register the role or, with `replace`, change the one of that code."""
     code = event.fields.get("code")
     stored = snapshot.role(code) if isinstance(code, str) else None
     if event.replace and stored is not None:
         as_shown = replace(stored, permissions=permissions_in(stored))
         is_same = _read(event.fields, as_shown) == _read({}, as_shown)
-        changed = RoleChanged(caller=event.caller, role_id=stored.role_id, fields=event.fields)
+        changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=event.fields)
         unchanged = pass_over_row(event.caller, Permission.ROLE_UPDATE, is_same, snapshot, now)
         return unchanged or change(changed, snapshot, now)
-    return register(RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
+    return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
 
 
-def delete(event: RoleDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+def delete(event: e.RoleDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a role that nobody holds; its code is free again."""
     found = _find_role(event.caller, Permission.ROLE_DELETE, event.role_id, snapshot, now)
     if isinstance(found, Why):
@@ -137,8 +129,8 @@ def delete(event: RoleDeleted, snapshot: Snapshot, now: Instant) -> Decision:
 
 
 def _find_role(
-    caller: Caller, permission: Permission, role_id: str, snapshot: Snapshot, now: Instant
-) -> tuple[Person | Operator, Role] | Why:
+    caller: e.Caller, permission: Permission, role_id: str, snapshot: Snapshot, now: Instant
+) -> tuple[Person | e.Operator, Role] | Why:
     who = check_permission(caller, permission, snapshot, now)
     if isinstance(who, Why):
         return who
@@ -166,5 +158,5 @@ def _read(fields: Mapping[str, object], stored: Role = _NEW_ROLE) -> Role | tupl
     return reader.faults or replace(stored, role_id=code, name=name, permissions=permissions)
 
 
-def _fact_of(kind: FactKind, role: Role, who: Person | Operator) -> Fact:
+def _fact_of(kind: FactKind, role: Role, who: Person | e.Operator) -> Fact:
     return Fact(kind=kind, role_id=role.role_id, actor_id=actor_id_of(who))

@@ -13,21 +13,8 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 9):
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ostiary_core import events as e
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
-from ostiary_core.events import (
-    Caller,
-    Operator,
-    PasswordResetByAdministrator,
-    SessionForcedOut,
-    UserChanged,
-    UserDeleted,
-    UserDisabled,
-    UserEnabled,
-    UserForcedOut,
-    UserImported,
-    UserRegistered,
-    UserRequested,
-)
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import (
     Change,
@@ -77,7 +64,7 @@ __all__ = [
 ]
 
 
-def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def show(event: e.UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one account."""
     who = check_permission(event.caller, Permission.USER_LIST, snapshot, now)
     if isinstance(who, Why):
@@ -88,7 +75,7 @@ def show(event: UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
     return Decision(UserKnown(user))
 
 
-def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant) -> Decision:
     """Register a new account."""
     who = check_permission(event.caller, Permission.USER_CREATE, snapshot, now)
     if isinstance(who, Why):
@@ -119,7 +106,7 @@ def register(event: UserRegistered, snapshot: Snapshot, now: Instant) -> Decisio
     )
 
 
-def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
+def change(event: e.UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     """Change the fields of an account. Another telephone number ends what the user has open; values that are
     stored already change nothing."""
     found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
@@ -156,7 +143,7 @@ def change(event: UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decision:
+def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant) -> Decision:
     """Import one row of a sheet: register the account or, with `replace`, change the one of that name."""
     username = event.fields.get("username")
     stored = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
@@ -172,11 +159,11 @@ def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decisio
             return unchanged
         if event.password_hash is not None:
             return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("password", FieldRule.IMMUTABLE),)))
-        changed = UserChanged(
+        changed = e.UserChanged(
             caller=event.caller, user_id=stored.user_id, fields=event.fields, faults=event.faults
         )
         return change(changed, snapshot, now)
-    new = UserRegistered(
+    new = e.UserRegistered(
         caller=event.caller,
         fields=event.fields,
         password_hash=event.password_hash,
@@ -186,7 +173,7 @@ def import_row(event: UserImported, snapshot: Snapshot, now: Instant) -> Decisio
     return register(new, snapshot, now)
 
 
-def enable(event: UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
+def enable(event: e.UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
     """Enable an account: it may sign in again."""
     found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
@@ -202,7 +189,7 @@ def enable(event: UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
+def disable(event: e.UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
     """Disable an account: it may no longer sign in, and all it had open ends."""
     found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
@@ -220,7 +207,7 @@ def disable(event: UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+def delete(event: e.UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete an account: all it had open ends; its record stays as the owner of what it did."""
     found = _find_account(event.caller, Permission.USER_DELETE, event.user_id, snapshot, now)
     if isinstance(found, Why):
@@ -240,7 +227,7 @@ def delete(event: UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now: Instant) -> Decision:
+def reset_password(event: e.PasswordResetByAdministrator, snapshot: Snapshot, now: Instant) -> Decision:
     """Set a password that must be changed at the next sign-in; all the user had open ends."""
     found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
@@ -263,7 +250,7 @@ def reset_password(event: PasswordResetByAdministrator, snapshot: Snapshot, now:
     )
 
 
-def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+def force_out(event: e.UserForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
     """End all sessions and unredeemed codes of a user."""
     found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
     if isinstance(found, Why):
@@ -273,7 +260,7 @@ def force_out(event: UserForcedOut, snapshot: Snapshot, now: Instant) -> Decisio
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
 
 
-def force_out_session(event: SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
     """End one session; one of client credentials only by a super administrator ("Session (grant)")."""
     who = check_permission(event.caller, Permission.ONLINE_KILL, snapshot, now)
     if isinstance(who, Why):
@@ -306,8 +293,8 @@ def _read(
 
 
 def _find_account(
-    caller: Caller, permission: Permission, user_id: str, snapshot: Snapshot, now: Instant
-) -> tuple[Person | Operator, User] | Why:
+    caller: e.Caller, permission: Permission, user_id: str, snapshot: Snapshot, now: Instant
+) -> tuple[Person | e.Operator, User] | Why:
     """Find the account that the caller may act on; one with more permissions is out of reach."""
     who = check_permission(caller, permission, snapshot, now)
     if isinstance(who, Why):
@@ -365,9 +352,9 @@ def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
     return user.enabled and role is not None and role.enabled_holders <= 1
 
 
-def _fact_of(kind: FactKind, user: User, who: Person | Operator, why: Why | None = None) -> Fact:
+def _fact_of(kind: FactKind, user: User, who: Person | e.Operator, why: Why | None = None) -> Fact:
     return Fact(kind=kind, user_id=user.user_id, actor_id=actor_id_of(who), why=why)
 
 
-def _ending_fact(user: User, who: Person | Operator, why: Why) -> Fact:
+def _ending_fact(user: User, who: Person | e.Operator, why: Why) -> Fact:
     return _fact_of(FactKind.USER_SESSIONS_ENDED, user, who, why)

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import trio
 
-from ostiary_core.model.arrival import Arrival, arrival_at
-from ostiary_core.model.instant import Instant, Monotonic
+from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
 from ostiary_net.runtime.system import Clock
 
 __all__ = ["HAS_LEFT", "HasLeft", "Pauses", "make_has_left"]

@@ -14,10 +14,9 @@ from ostiary_core.http.endpoint import PendingRequest, Request, TokenEndpoint
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import Fields, user_agent_of
 from ostiary_core.http.token_service import MINTING, PATHS
-from ostiary_core.model.arrival import Arrival, arrival_at
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.instant import Instant, Monotonic
+from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
