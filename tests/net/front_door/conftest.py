@@ -4,7 +4,6 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -13,7 +12,6 @@ from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 from quart import Response, request
 from quart_trio import QuartTrio
-from trio.testing import MockClock
 
 from ostiary_net.front_door.connection import install_seam
 from ostiary_net.front_door.guard import Guard
@@ -39,20 +37,6 @@ RULES = DoorRules(
 @pytest.fixture
 def rules() -> DoorRules:
     return RULES
-
-
-def virtually(fn: Any, *, clock: None, instruments: Any) -> Any:
-    """Run a test under a clock that jumps when nobody has anything to do: loopback sockets within one
-    process are never late."""
-    return trio.run(fn, clock=MockClock(autojump_threshold=0.02), instruments=instruments)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of this folder that waits runs virtually."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("trio"):
-            item.add_marker(pytest.mark.trio(run=virtually), append=False)
 
 
 class Peer:

@@ -1,7 +1,7 @@
 """The lane answers by itself, keeps the front door's limits, and closes where Hypercorn is another."""
 
 import ipaddress
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib import import_module
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 from structlog.testing import capture_logs
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
@@ -43,20 +43,13 @@ async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError("the application was asked")
 
 
-def virtually(test: Callable[[], Awaitable[Any]]) -> Any:
-    return trio.run(test, clock=MockClock(autojump_threshold=0))
-
-
 @pytest.mark.parametrize("data", ASKED.values(), ids=ASKED)
-def test_a_plain_request_never_reaches_the_application(opened: Door, data: bytes) -> None:
-    async def main() -> Heard:
+async def test_a_plain_request_never_reaches_the_application(opened: Door, data: bytes) -> None:
+    with capture_logs() as log:
         async with opened(lane=True, app=nobody) as door:
             line = door.connect()
             await line.say(data)
-            return await line.hear()
-
-    with capture_logs() as log:
-        heard = virtually(main)
+            heard = await line.hear()
     assert heard.data.startswith(b"HTTP/1.1 ")
     assert not heard.closed
     assert not any(entry["event"] == "unexpected error" for entry in log)
@@ -68,7 +61,7 @@ async def counting(asked: list[str], scope: Scope, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"asgi", "more_body": False})
 
 
-def test_the_lane_and_the_application_take_turns_on_one_connection_and_the_order_is_kept(
+async def test_the_lane_and_the_application_take_turns_on_one_connection_and_the_order_is_kept(
     opened: Door,
 ) -> None:
     asked: list[str] = []
@@ -76,19 +69,13 @@ def test_the_lane_and_the_application_take_turns_on_one_connection_and_the_order
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await counting(asked, scope, send)
 
-    async def main() -> list[Heard]:
-        async with opened(lane=True, app=app) as door:
-            line, heard = door.connect(), []
-            for data in (ACTIVE, ELSEWHERE["query"], ACTIVE):
-                await line.say(data)
-                heard.append(await line.hear(1))
-            await line.say(ACTIVE + ELSEWHERE["another route"] + ACTIVE)
-            heard.append(await line.hear(1))
-            await line.say(ACTIVE)
-            heard.append(await line.hear(1))
-            return heard
-
-    first, second, third, together, last = (heard.data for heard in virtually(main))
+    another = ELSEWHERE["another route"]
+    async with opened(lane=True, app=app) as door:
+        line, heard = door.connect(), []
+        for data in (ACTIVE, ELSEWHERE["query"], ACTIVE, ACTIVE + another + ACTIVE, ACTIVE):
+            await line.say(data)
+            heard.append((await line.hear(1)).data)
+    first, second, third, together, last = heard
     assert asked[:2] == ["/api/oauth2/introspect", "/api/auth/me"]
     assert first.endswith(b"}")
     assert second.endswith(b"asgi")
@@ -98,213 +85,179 @@ def test_the_lane_and_the_application_take_turns_on_one_connection_and_the_order
     assert together.index(b'"active":true') < together.index(b"asgi")
 
 
-def test_a_plain_request_waits_for_the_one_before_it_that_the_application_still_answers(opened: Door) -> None:
+async def test_a_plain_request_waits_for_the_one_before_it_that_the_application_still_answers(
+    opened: Door,
+) -> None:
     asked: list[str] = []
 
-    async def main() -> tuple[Heard, Heard]:
-        release = trio.Event()
+    release = trio.Event()
 
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            await release.wait()
-            await counting(asked, scope, send)
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await release.wait()
+        await counting(asked, scope, send)
 
-        async with opened(lane=True, app=app) as door:
-            line = door.connect()
-            await line.say(ELSEWHERE["another route"], ACTIVE)
-            before = await line.hear(1)
-            release.set()
-            return before, await line.hear(1)
-
-    before, after = virtually(main)
+    async with opened(lane=True, app=app) as door:
+        line = door.connect()
+        await line.say(ELSEWHERE["another route"], ACTIVE)
+        before = await line.hear(1)
+        release.set()
+        after = await line.hear(1)
     assert before.data == b""
     assert after.data.count(b"asgi") == 2
     assert asked == ["/api/auth/me", "/api/oauth2/introspect"]
 
 
-def test_pipelined_requests_are_answered_in_order_and_sent_together(opened: Door) -> None:
+async def test_pipelined_requests_are_answered_in_order_and_sent_together(opened: Door) -> None:
     names = ("profile", "unknown token", "active access token", "revoke nothing")
 
-    async def main() -> bytes:
-        async with opened(lane=True, app=nobody) as door:
-            line = door.connect()
-            await line.say(b"".join(ASKED[name] for name in names))
-            await wait_all_tasks_blocked()
-            return bytes(await line.stream.receive_some(65_536))
-
-    data = virtually(main)
+    async with opened(lane=True, app=nobody) as door:
+        line = door.connect()
+        await line.say(b"".join(ASKED[name] for name in names))
+        await wait_all_tasks_blocked()
+        data = bytes(await line.stream.receive_some(65_536))
     assert data.count(b"HTTP/1.1 200") == 4
     places = [data.index(mark) for mark in (b'"sub":', b'{"active":false}', b'"active":true')]
     assert places == sorted(places)
     assert data.endswith(b"\r\n\r\n")
 
 
-def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors(opened: Door) -> None:
-    async def main() -> list[float]:
-        closed_after = []
-        for lane in (True, False):
-            async with opened(lane=lane) as door:
-                line = door.connect()
-                for _ in range(3):
-                    await trio.sleep(4)
-                    await line.say(ACTIVE)
-                    assert (await line.hear(0.5)).data.startswith(b"HTTP/1.1 200")
-                began = trio.current_time()
-                assert (await line.hear(1_000)).closed
-                closed_after.append(trio.current_time() - began)
-        return closed_after
-
-    through_lane, plain = virtually(main)
+async def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors(opened: Door) -> None:
+    closed_after = []
+    for lane in (True, False):
+        async with opened(lane=lane) as door:
+            line = door.connect()
+            for _ in range(3):
+                await trio.sleep(4)
+                await line.say(ACTIVE)
+                assert (await line.hear(0.5)).data.startswith(b"HTTP/1.1 200")
+            began = trio.current_time()
+            assert (await line.hear(1_000)).closed
+            closed_after.append(trio.current_time() - began)
+    through_lane, plain = closed_after
     assert through_lane == pytest.approx(plain, abs=1)
     assert plain == pytest.approx(4.5, abs=1)
 
 
 @pytest.mark.parametrize("lane", [True, False], ids=["lane", "plain"])
-def test_a_body_that_never_comes_is_given_up_alike(opened: Door, lane: bool) -> None:
-    async def main() -> tuple[Heard, float]:
-        async with opened(lane=lane, body_seconds=3) as door:
-            door.config.keep_alive_timeout = 60
-            line = door.connect()
-            await line.say(ACTIVE[:-5])
-            began = trio.current_time()
-            heard = await line.hear(1_000)
-            return heard, trio.current_time() - began
-
-    heard, seconds = virtually(main)
+async def test_a_body_that_never_comes_is_given_up_alike(opened: Door, lane: bool) -> None:
+    async with opened(lane=lane, body_seconds=3) as door:
+        door.config.keep_alive_timeout = 60
+        line = door.connect()
+        await line.say(ACTIVE[:-5])
+        began = trio.current_time()
+        heard = await line.hear(1_000)
+        seconds = trio.current_time() - began
     assert heard.data.startswith(b"HTTP/1.1 408")
     assert b"connection: close" in heard.data
     assert heard.closed
     assert seconds < 10
 
 
-def test_a_body_that_trickles_in_does_not_hold_the_lane(opened: Door) -> None:
-    async def main() -> tuple[Heard, float]:
-        async with opened(lane=True, body_seconds=3) as door:
-            door.config.keep_alive_timeout = 60
-            line = door.connect()
-            await line.say(ACTIVE[:-30])
-            began = trio.current_time()
-            for byte in ACTIVE[-30:]:
-                await line.say(bytes([byte]))
-                await trio.sleep(0.4)
-            return await line.hear(1_000), trio.current_time() - began
-
-    heard, _ = virtually(main)
+async def test_a_body_that_trickles_in_does_not_hold_the_lane(opened: Door) -> None:
+    async with opened(lane=True, body_seconds=3) as door:
+        door.config.keep_alive_timeout = 60
+        line = door.connect()
+        await line.say(ACTIVE[:-30])
+        for byte in ACTIVE[-30:]:
+            await line.say(bytes([byte]))
+            await trio.sleep(0.4)
+        heard = await line.hear(1_000)
     assert heard.data.startswith(b"HTTP/1.1 408")
 
 
-def test_connections_are_counted_and_the_idle_one_makes_room(opened: Door) -> None:
-    async def main() -> None:
-        async with opened(lane=True, app=nobody, most_connections=2) as door:
-            lines = [door.connect(), door.connect()]
-            for line in (lines[1], lines[0], lines[1]):
+async def test_connections_are_counted_and_the_idle_one_makes_room(opened: Door) -> None:
+    async with opened(lane=True, app=nobody, most_connections=2) as door:
+        lines = [door.connect(), door.connect()]
+        for line in (lines[1], lines[0], lines[1]):
+            await line.say(ACTIVE)
+            await line.hear(0.1)
+        third = door.connect()
+        await third.say(ACTIVE)
+        assert (await third.hear(0.1)).data.startswith(b"HTTP/1.1 200")
+        assert (await lines[0].hear(0.1)).closed
+        assert not (await lines[1].hear(0.1)).closed
+        assert len(door.guarded.connections) == 2
+
+
+async def test_the_last_request_of_a_connection_says_so_at_both_doors(opened: Door) -> None:
+    all_heard = []
+    for lane in (True, False):
+        async with opened(lane=lane) as door:
+            door.config.keep_alive_max_requests = 3
+            line, heard = door.connect(), []
+            for _ in range(3):
                 await line.say(ACTIVE)
-                await line.hear(0.1)
-            third = door.connect()
-            await third.say(ACTIVE)
-            assert (await third.hear(0.1)).data.startswith(b"HTTP/1.1 200")
-            assert (await lines[0].hear(0.1)).closed
-            assert not (await lines[1].hear(0.1)).closed
-            assert len(door.guarded.connections) == 2
-
-    virtually(main)
-
-
-def test_the_last_request_of_a_connection_says_so_at_both_doors(opened: Door) -> None:
-    async def main() -> list[list[Heard]]:
-        all_heard = []
-        for lane in (True, False):
-            async with opened(lane=lane) as door:
-                door.config.keep_alive_max_requests = 3
-                line, heard = door.connect(), []
-                for _ in range(3):
-                    await line.say(ACTIVE)
-                    heard.append(await line.hear(0.1))
-                all_heard.append(heard)
-        return all_heard
-
-    for heard in virtually(main):
+                heard.append(await line.hear(0.1))
+            all_heard.append(heard)
+    for heard in all_heard:
         assert [b"connection: close" in each.data.lower() for each in heard] == [False, False, True]
         assert [each.closed for each in heard] == [False, False, True]
 
 
-def test_a_worker_that_answers_so_many_requests_ends_after_them(opened: Door) -> None:
-    async def main() -> bool:
-        async with opened(lane=True, app=nobody) as door:
-            door.context.max_requests = 2
-            line = door.connect()
-            await line.say(ACTIVE * 3)
-            await line.hear(0.1)
-            return door.context.terminate.is_set()
-
-    assert virtually(main)
+async def test_a_worker_that_answers_so_many_requests_ends_after_them(opened: Door) -> None:
+    async with opened(lane=True, app=nobody) as door:
+        door.context.max_requests = 2
+        line = door.connect()
+        await line.say(ACTIVE * 3)
+        await line.hear(0.1)
+        assert door.context.terminate.is_set()
 
 
-def test_a_stop_closes_idle_lanes_and_lets_a_request_that_runs_finish(opened: Door) -> None:
-    async def main() -> tuple[Heard, Heard]:
-        async with opened(lane=True, app=nobody) as door:
-            release = slow_down(door)
-            busy, idle = door.connect(), door.connect()
-            await busy.say(ACTIVE)
-            await idle.say(ASKED["profile of nobody"])
-            await idle.hear(0.1)
-            await door.context.terminated.set()
-            on_idle = await idle.hear(2 * PARTING_SECONDS)
-            release.set()
-            return on_idle, await busy.hear(0.1)
-
-    on_idle, on_busy = virtually(main)
+async def test_a_stop_closes_idle_lanes_and_lets_a_request_that_runs_finish(opened: Door) -> None:
+    async with opened(lane=True, app=nobody) as door:
+        release = slow_down(door)
+        busy, idle = door.connect(), door.connect()
+        await busy.say(ACTIVE)
+        await idle.say(ASKED["profile of nobody"])
+        await idle.hear(0.1)
+        await door.context.terminated.set()
+        on_idle = await idle.hear(2 * PARTING_SECONDS)
+        release.set()
+        on_busy = await busy.hear(0.1)
     assert on_idle == Heard(b"", closed=True)
     assert on_busy.data.startswith(b"HTTP/1.1 200")
     assert on_busy.closed
 
 
-def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last(opened: Door) -> None:
-    async def main() -> tuple[Heard, Heard]:
-        async with opened(lane=True, app=nobody) as door:
-            kept, new = door.connect(), door.connect()
-            await kept.say(ACTIVE)
-            before = await kept.hear(0.1)
-            assert b"connection: close" not in before.data
-            await door.context.terminated.set()
-            await trio.sleep(PARTING_SECONDS / 2)
-            await kept.say(ACTIVE)
-            await new.say(ACTIVE)
-            return await kept.hear(0.1), await new.hear(0.1)
-
-    for heard in virtually(main):
+async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_the_last(opened: Door) -> None:
+    async with opened(lane=True, app=nobody) as door:
+        kept, new = door.connect(), door.connect()
+        await kept.say(ACTIVE)
+        before = await kept.hear(0.1)
+        assert b"connection: close" not in before.data
+        await door.context.terminated.set()
+        await trio.sleep(PARTING_SECONDS / 2)
+        await kept.say(ACTIVE)
+        await new.say(ACTIVE)
+        all_heard = await kept.hear(0.1), await new.hear(0.1)
+    for heard in all_heard:
         assert heard.data.startswith(b"HTTP/1.1 200")
         assert b"\r\nconnection: close\r\n" in heard.data
         assert heard.closed
 
 
-def test_a_stop_lets_a_request_finish_whose_body_is_on_its_way(opened: Door) -> None:
-    async def main() -> Heard:
-        async with opened(lane=True, app=nobody) as door:
-            line = door.connect()
-            await line.say(ACTIVE[:-1])
-            await wait_all_tasks_blocked()
-            await door.context.terminated.set()
-            await wait_all_tasks_blocked()
-            await line.say(ACTIVE[-1:])
-            return await line.hear(0.1)
-
-    heard = virtually(main)
+async def test_a_stop_lets_a_request_finish_whose_body_is_on_its_way(opened: Door) -> None:
+    async with opened(lane=True, app=nobody) as door:
+        line = door.connect()
+        await line.say(ACTIVE[:-1])
+        await wait_all_tasks_blocked()
+        await door.context.terminated.set()
+        await wait_all_tasks_blocked()
+        await line.say(ACTIVE[-1:])
+        heard = await line.hear(0.1)
     assert heard.data.startswith(b"HTTP/1.1 200")
     assert heard.closed
 
 
-def test_a_stop_cuts_off_a_request_that_runs_longer_than_the_grace(opened: Door) -> None:
-    async def main() -> float:
-        async with opened(lane=True, app=nobody) as door:
-            slow_down(door)
-            line = door.connect()
-            await line.say(ACTIVE)
-            await door.context.terminated.set()
-            began = trio.current_time()
-            assert (await line.hear(60)).closed
-            return trio.current_time() - began
-
-    assert virtually(main) == pytest.approx(3, abs=0.5)
+async def test_a_stop_cuts_off_a_request_that_runs_longer_than_the_grace(opened: Door) -> None:
+    async with opened(lane=True, app=nobody) as door:
+        slow_down(door)
+        line = door.connect()
+        await line.say(ACTIVE)
+        await door.context.terminated.set()
+        began = trio.current_time()
+        assert (await line.hear(60)).closed
+        assert trio.current_time() - began == pytest.approx(3, abs=0.5)
 
 
 def slow_down(door: Opened) -> trio.Event:
@@ -324,33 +277,26 @@ def slow_down(door: Opened) -> trio.Event:
     return release
 
 
-def test_a_client_that_does_not_read_is_cut_off(opened: Door) -> None:
-    async def main() -> tuple[int, int]:
-        async with opened(lane=True, app=nobody, write_seconds=20) as door:
-            line = door.connect(never_sends=True)
-            await line.say(ACTIVE)
-            await trio.sleep(19)
-            before = len(door.guarded.connections)
-            await trio.sleep(2)
-            return before, len(door.guarded.connections)
-
-    assert virtually(main) == (1, 0)
+async def test_a_client_that_does_not_read_is_cut_off(opened: Door) -> None:
+    async with opened(lane=True, app=nobody, write_seconds=20) as door:
+        line = door.connect(never_sends=True)
+        await line.say(ACTIVE)
+        await trio.sleep(19)
+        before = len(door.guarded.connections)
+        await trio.sleep(2)
+        assert (before, len(door.guarded.connections)) == (1, 0)
 
 
-def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told(opened: Door) -> None:
-    async def main() -> Heard:
+async def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told(opened: Door) -> None:
+    def broken(*_: object) -> QueuedEvent:
+        raise ZeroDivisionError(HOUSE.access)
+
+    with capture_logs() as log:
         async with opened(lane=True, app=nobody) as door:
-
-            def broken(*_: object) -> QueuedEvent:
-                raise ZeroDivisionError(HOUSE.access)
-
             door.service.turns.submit = broken  # type: ignore[method-assign, assignment]
             line = door.connect()
             await line.say(ACTIVE)
-            return await line.hear(0.1)
-
-    with capture_logs() as log:
-        heard = virtually(main)
+            heard = await line.hear(0.1)
     assert heard.data.startswith(b"HTTP/1.1 500")
     assert b'"code":"A0500"' in heard.data
     [entry] = [entry for entry in log if entry["event"] == "unexpected error"]
@@ -358,67 +304,56 @@ def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told(ope
     assert HOUSE.access not in repr(log)
 
 
-def test_the_rate_limit_counts_by_the_address_that_a_trusted_proxy_names(opened: Door) -> None:
+async def test_the_rate_limit_counts_by_the_address_that_a_trusted_proxy_names(opened: Door) -> None:
     limit = LIMITS[Operation.TOKEN]
 
     def asking(address: str) -> bytes:
         return request("/api/oauth2/token", "grant_type=x", ("X-Forwarded-For", f"6.6.6.6, {address}"))
 
-    async def main() -> tuple[Heard, Heard, Heard]:
-        trusted = (ipaddress.ip_network("203.0.113.7"),)
-        async with opened(lane=True, app=nobody, trusted_proxies=trusted) as door:
-            line = door.connect()
-            await line.say(asking("192.0.2.1") * limit)
-            first = await line.hear(1)
-            await line.say(asking("192.0.2.1"))
-            second = await line.hear(0.1)
-            await line.say(asking("192.0.2.2"))
-            return first, second, await line.hear(0.1)
-
-    first, second, third = virtually(main)
+    trusted = (ipaddress.ip_network("203.0.113.7"),)
+    async with opened(lane=True, app=nobody, trusted_proxies=trusted) as door:
+        line = door.connect()
+        await line.say(asking("192.0.2.1") * limit)
+        first = await line.hear(1)
+        await line.say(asking("192.0.2.1"))
+        second = await line.hear(0.1)
+        await line.say(asking("192.0.2.2"))
+        third = await line.hear(0.1)
     assert first.data.count(b"HTTP/1.1 400") == limit
     assert second.data.startswith(b"HTTP/1.1 429")
     assert third.data.startswith(b"HTTP/1.1 400")
 
 
-def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(opened: Door) -> None:
+async def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(opened: Door) -> None:
     asked: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await counting(asked, scope, send)
 
-    async def main() -> None:
-        async with opened(lane=True, app=app) as door:
-            door.config.accesslog = "-"
-            line = door.connect()
-            await line.say(ACTIVE)
-            await line.hear(0.1)
-
-    virtually(main)
+    async with opened(lane=True, app=app) as door:
+        door.config.accesslog = "-"
+        line = door.connect()
+        await line.say(ACTIVE)
+        await line.hear(0.1)
     assert asked == ["/api/oauth2/introspect"]
 
 
 @pytest.mark.parametrize("name", seam.ATTRIBUTES)
-def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
+async def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
     opened: Door, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(seam.ATTRIBUTES, name, ("something_else",))
-
-    async def main() -> bool:
+    with capture_logs() as log:
         async with opened(lane=False) as door:
-            found = open_lane(door.guarded, door.service)
+            assert not open_lane(door.guarded, door.service)
             line = door.connect()
             await line.say(ACTIVE)
             assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
-            return found
-
-    with capture_logs() as log:
-        assert not virtually(main)
     [entry] = [entry for entry in log if "the token lane stays closed" in entry["event"]]
     assert entry["found"] == [f"{name} has no something_else"]
 
 
-def test_a_connection_makes_h11_when_there_is_something_for_it(
+async def test_a_connection_makes_h11_when_there_is_something_for_it(
     opened: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
@@ -432,15 +367,12 @@ def test_a_connection_makes_h11_when_there_is_something_for_it(
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await counting([], scope, send)
 
-    async def main() -> tuple[int, int, Heard]:
-        async with opened(lane=True, app=app) as door:
-            monkeypatch.setattr(spoken, "H11Protocol", counted)
-            line = door.connect()
-            await line.say(ACTIVE, ACTIVE)
-            before = len(made)
-            await line.say(ELSEWHERE["another route"], ACTIVE)
-            return before, len(made), await line.hear(1)
-
-    before, after, heard = virtually(main)
+    async with opened(lane=True, app=app) as door:
+        monkeypatch.setattr(spoken, "H11Protocol", counted)
+        line = door.connect()
+        await line.say(ACTIVE, ACTIVE)
+        before = len(made)
+        await line.say(ELSEWHERE["another route"], ACTIVE)
+        after, heard = len(made), await line.hear(1)
     assert (before, after) == (0, 1)
     assert heard.data.count(b"HTTP/1.1 200") == 4

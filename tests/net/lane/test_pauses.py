@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import pytest
 import trio
-from trio.testing import MockClock
 
 from ostiary_net.runtime.arrivals import Pauses
 from tests.net.lane.twins import HOUSE, Line, Opened, opened, request
@@ -54,71 +53,61 @@ async def ask(line: Line, asked: bytes) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("lane, kind", WAYS)
-def test_a_retry_that_lay_in_a_socket_is_a_failure_and_the_next_is_judged_by_itself(
+async def test_a_retry_that_lay_in_a_socket_is_a_failure_and_the_next_is_judged_by_itself(
     lane: bool, kind: Kind
 ) -> None:
-    async def main() -> None:
-        async with machine(lane, kind) as (server, line):
-            status, pair = await ask(line, REFRESH)
-            assert status == 200
-            server.run(1)
-            server.stand_still(34)
+    async with machine(lane, kind) as (server, line):
+        status, pair = await ask(line, REFRESH)
+        assert status == 200
+        server.run(1)
+        server.stand_still(34)
 
-            status, answer = await ask(line, REFRESH)
-            assert (status, answer["code"], answer["data"]) == (500, "A0500", None)
-            active = request("/api/oauth2/introspect", f"token={pair['access_token']}")
-            assert (await ask(line, active))[1]["active"] is True
+        status, answer = await ask(line, REFRESH)
+        assert (status, answer["code"], answer["data"]) == (500, "A0500", None)
+        active = request("/api/oauth2/introspect", f"token={pair['access_token']}")
+        assert (await ask(line, active))[1]["active"] is True
 
-            server.run(5)
-            status, answer = await ask(line, REFRESH)
-            assert (status, answer["error"]) == (400, "invalid_grant")
-            assert (await ask(line, active))[1] == {"active": False}
-
-    trio.run(main, clock=MockClock(autojump_threshold=0))
+        server.run(5)
+        status, answer = await ask(line, REFRESH)
+        assert (status, answer["error"]) == (400, "invalid_grant")
+        assert (await ask(line, active))[1] == {"active": False}
 
 
 @pytest.mark.parametrize("lane, kind", WAYS)
-def test_what_is_read_before_the_sockets_are_empty_again_may_have_lain_in_one(lane: bool, kind: Kind) -> None:
-    async def main() -> None:
-        async with machine(lane, kind) as (server, line):
-            await ask(line, REFRESH)
-            server.stand_still(34)
-            server.pauses.beat()
-            server.run(1)
-            assert (await ask(line, REFRESH))[0] == 500
-
-    trio.run(main, clock=MockClock(autojump_threshold=0))
+async def test_what_is_read_before_the_sockets_are_empty_again_may_have_lain_in_one(
+    lane: bool, kind: Kind
+) -> None:
+    async with machine(lane, kind) as (server, line):
+        await ask(line, REFRESH)
+        server.stand_still(34)
+        server.pauses.beat()
+        server.run(1)
+        assert (await ask(line, REFRESH))[0] == 500
 
 
 @pytest.mark.parametrize("lane, kind", WAYS)
-def test_a_retry_after_a_pause_within_the_grace_gets_the_same_pair(lane: bool, kind: Kind) -> None:
-    async def main() -> None:
-        async with machine(lane, kind) as (server, line):
-            first = await ask(line, REFRESH)
-            server.stand_still(20)
-            status, pair = await ask(line, REFRESH)
-            assert status == 200
-            assert pair["refresh_token"] == first[1]["refresh_token"]
-
-    trio.run(main, clock=MockClock(autojump_threshold=0))
+async def test_a_retry_after_a_pause_within_the_grace_gets_the_same_pair(lane: bool, kind: Kind) -> None:
+    async with machine(lane, kind) as (server, line):
+        first = await ask(line, REFRESH)
+        server.stand_still(20)
+        status, pair = await ask(line, REFRESH)
+        assert status == 200
+        assert pair["refresh_token"] == first[1]["refresh_token"]
 
 
 @pytest.mark.parametrize("lane", [True, False])
-def test_what_was_asked_by_somebody_who_has_gone_meanwhile_is_not_decided(lane: bool) -> None:
-    async def main() -> None:
-        async with opened(lane=lane, kind=Kind.SOCKETS) as door:
-            server, line, other = Machine(door), door.connect(), door.connect()
-            await trio.testing.wait_all_tasks_blocked()
-            server.stand_still(34)
-            descriptor = line.stream.socket.fileno()  # type: ignore[attr-defined]
-            os.write(descriptor, REFRESH)
-            line.stream.socket.shutdown(socket.SHUT_WR)  # type: ignore[attr-defined]
-            await trio.testing.wait_all_tasks_blocked()
+async def test_what_was_asked_by_somebody_who_has_gone_meanwhile_is_not_decided(lane: bool) -> None:
+    async with opened(lane=lane, kind=Kind.SOCKETS) as door:
+        server, line, other = Machine(door), door.connect(), door.connect()
+        await trio.testing.wait_all_tasks_blocked()
+        server.stand_still(34)
+        descriptor = line.stream.socket.fileno()  # type: ignore[attr-defined]
+        os.write(descriptor, REFRESH)
+        line.stream.socket.shutdown(socket.SHUT_WR)  # type: ignore[attr-defined]
+        await trio.testing.wait_all_tasks_blocked()
 
-            active = request("/api/oauth2/introspect", f"token={HOUSE.access}")
-            assert (await ask(other, active))[1]["active"] is True, "nothing was rotated"
-
-    trio.run(main, clock=MockClock(autojump_threshold=0))
+        active = request("/api/oauth2/introspect", f"token={HOUSE.access}")
+        assert (await ask(other, active))[1]["active"] is True, "nothing was rotated"
 
 
 def test_a_beat_that_is_a_little_late_is_no_pause() -> None:

@@ -16,7 +16,7 @@ from ostiary_net.lane import opening
 from ostiary_net.lane.parser import RequestParser
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
-from tests.net.lane.test_lane import nobody, slow_down, virtually
+from tests.net.lane.test_lane import nobody, slow_down
 from tests.net.lane.twins import RULES, Heard, Line, Opened
 from tests.net.lane.wires import Kind
 from tests.net.rooms import Gate
@@ -57,20 +57,17 @@ HEAD, END_OF_HEAD, BODY = ACTIVE.partition(b"\r\n\r\n")
         pytest.param([HEAD[:20], HEAD[20:] + END_OF_HEAD + BODY[:3], BODY[3:]], id="in pieces"),
     ],
 )
-def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(pieces: Sequence[bytes]) -> None:
-    async def main() -> int:
-        woken = Woken()
-        async with opened(app=nobody) as door:
-            line = door.connect()
+async def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(pieces: Sequence[bytes]) -> None:
+    woken = Woken()
+    async with opened(app=nobody) as door:
+        line = door.connect()
+        await line.say(*pieces)
+        trio.lowlevel.add_instrument(woken)
+        for _ in range(5):
             await line.say(*pieces)
-            trio.lowlevel.add_instrument(woken)
-            for _ in range(5):
-                await line.say(*pieces)
-            trio.lowlevel.remove_instrument(woken)
-            assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 6
-            return woken.steps
-
-    assert virtually(main) == 0
+        trio.lowlevel.remove_instrument(woken)
+        assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 6
+        assert woken.steps == 0
 
 
 class Recorder:
@@ -98,70 +95,58 @@ PARENT = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 TRACED = ACTIVE.replace(b"\r\n\r\n", b"\r\nTraceparent: " + PARENT + b"\r\n\r\n")
 
 
-def test_a_request_that_is_traced_wakes_no_task_and_has_its_span_each_time() -> None:
+async def test_a_request_that_is_traced_wakes_no_task_and_has_its_span_each_time() -> None:
     recorder = Recorder()
 
-    async def main() -> int:
-        woken = Woken()
-        async with opened(app=nobody) as door:
-            object.__setattr__(door.service, "tracing", recorder)
-            line = door.connect()
-            await line.say(TRACED)
-            trio.lowlevel.add_instrument(woken)
-            await line.say(TRACED, ASKED["profile of nobody"])
-            trio.lowlevel.remove_instrument(woken)
-            assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 3
-            return woken.steps
-
-    assert virtually(main) == 0
+    woken = Woken()
+    async with opened(app=nobody) as door:
+        object.__setattr__(door.service, "tracing", recorder)
+        line = door.connect()
+        await line.say(TRACED)
+        trio.lowlevel.add_instrument(woken)
+        await line.say(TRACED, ASKED["profile of nobody"])
+        trio.lowlevel.remove_instrument(woken)
+        assert (await line.hear(0.1)).data.count(b"HTTP/1.1 ") == 3
+        assert woken.steps == 0
     path = "/api/oauth2/introspect"
     introspected = [("begin", "POST", PARENT), ("IntrospectionRequested",), (200, path), ("end",)]
     refused = [("begin", "GET"), (401, "/api/oauth2/userinfo"), ("end",)]
     assert recorder.told == [*introspected, *introspected, *refused]
 
 
-def test_the_span_of_a_request_that_nobody_waits_for_any_more_ends() -> None:
+async def test_the_span_of_a_request_that_nobody_waits_for_any_more_ends() -> None:
     recorder = Recorder()
 
-    async def main() -> None:
-        async with opened(app=nobody) as door:
-            object.__setattr__(door.service, "tracing", recorder)
-            slow_down(door)
-            await door.connect().say(TRACED)
-            [connection] = door.guarded.connections.open
-            connection.abort()
-            await wait_all_tasks_blocked()
-
-    virtually(main)
+    async with opened(app=nobody) as door:
+        object.__setattr__(door.service, "tracing", recorder)
+        slow_down(door)
+        await door.connect().say(TRACED)
+        [connection] = door.guarded.connections.open
+        connection.abort()
+        await wait_all_tasks_blocked()
     assert recorder.told == [("begin", "POST", PARENT), ("end",)]
 
 
-def test_a_task_is_woken_for_what_is_not_the_lane_s() -> None:
-    async def main() -> int:
-        woken = Woken()
-        async with opened() as door:
-            line = door.connect()
-            await wait_all_tasks_blocked()
-            trio.lowlevel.add_instrument(woken)
-            await line.say(ELSEWHERE["another route"])
-            trio.lowlevel.remove_instrument(woken)
-            return woken.steps
-
-    assert virtually(main) > 0
+async def test_a_task_is_woken_for_what_is_not_the_lane_s() -> None:
+    woken = Woken()
+    async with opened() as door:
+        line = door.connect()
+        await wait_all_tasks_blocked()
+        trio.lowlevel.add_instrument(woken)
+        await line.say(ELSEWHERE["another route"])
+        trio.lowlevel.remove_instrument(woken)
+        assert woken.steps > 0
 
 
 @pytest.mark.parametrize("behind", [ACTIVE, PROFILE * 2, ELSEWHERE["another route"], ACTIVE[:-5]])
-def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None:
-    async def main() -> tuple[Heard, Heard]:
-        async with opened() as door:
-            release = slow_down(door)
-            line = door.connect()
-            await line.say(ASKED["machine token"], behind, ACTIVE[-5:] if behind == ACTIVE[:-5] else b"")
-            before = await line.hear(0.5)
-            release.set()
-            return before, await line.hear(2)
-
-    before, after = virtually(main)
+async def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None:
+    async with opened() as door:
+        release = slow_down(door)
+        line = door.connect()
+        await line.say(ASKED["machine token"], behind, ACTIVE[-5:] if behind == ACTIVE[:-5] else b"")
+        before = await line.hear(0.5)
+        release.set()
+        after = await line.hear(2)
     assert before == Heard(b"", closed=False)
     first, *others = after.data.split(b"HTTP/1.1 ")[1:]
     assert b'"token_type":"Bearer","sub"' not in first
@@ -171,21 +156,18 @@ def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None
 
 
 @pytest.mark.parametrize("seconds", [0.4, 0.6], ids=["in time", "late"])
-def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it(seconds: float) -> None:
-    async def main() -> tuple[int, Heard]:
-        woken = Woken()
-        async with opened() as door:
-            line = door.connect()
-            await line.say(ACTIVE)
-            assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
-            trio.lowlevel.add_instrument(woken)
-            await line.say(HEAD + END_OF_HEAD)
-            await trio.sleep(seconds)
-            await line.say(BODY)
-            trio.lowlevel.remove_instrument(woken)
-            return woken.steps, await line.hear(1)
-
-    steps, heard = virtually(main)
+async def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it(seconds: float) -> None:
+    woken = Woken()
+    async with opened() as door:
+        line = door.connect()
+        await line.say(ACTIVE)
+        assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
+        trio.lowlevel.add_instrument(woken)
+        await line.say(HEAD + END_OF_HEAD)
+        await trio.sleep(seconds)
+        await line.say(BODY)
+        trio.lowlevel.remove_instrument(woken)
+        steps, heard = woken.steps, await line.hear(1)
     assert (steps > 0) == (seconds > RULES.patience_seconds)
     assert heard.data.startswith(b"HTTP/1.1 200")
     assert not heard.closed
@@ -194,33 +176,27 @@ def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it(secon
 @pytest.mark.parametrize(
     "said", [HEAD[:30], HEAD, HEAD + END_OF_HEAD + BODY[:2]], ids=["line", "head", "body"]
 )
-def test_a_client_that_leaves_in_the_middle_of_a_request_is_let_go(said: bytes) -> None:
-    async def main() -> tuple[Heard, int]:
-        async with opened() as door:
-            line = door.connect()
-            await line.say(said)
-            await line.stream.send_eof()
-            heard = await line.hear(5)
-            await wait_all_tasks_blocked()
-            return heard, len(door.guarded.connections)
-
-    heard, still_open = virtually(main)
+async def test_a_client_that_leaves_in_the_middle_of_a_request_is_let_go(said: bytes) -> None:
+    async with opened() as door:
+        line = door.connect()
+        await line.say(said)
+        await line.stream.send_eof()
+        heard = await line.hear(5)
+        await wait_all_tasks_blocked()
+        still_open = len(door.guarded.connections)
     assert heard.closed
     assert still_open == 0
 
 
-def test_a_client_that_says_no_more_is_answered_before_its_connection_is_closed() -> None:
-    async def main() -> tuple[Heard, Heard]:
-        async with opened(app=nobody) as door:
-            release = slow_down(door)
-            line = door.connect()
-            await line.say(ACTIVE)
-            await line.stream.send_eof()
-            before = await line.hear(0.5)
-            release.set()
-            return before, await line.hear(0.5)
-
-    before, after = virtually(main)
+async def test_a_client_that_says_no_more_is_answered_before_its_connection_is_closed() -> None:
+    async with opened(app=nobody) as door:
+        release = slow_down(door)
+        line = door.connect()
+        await line.say(ACTIVE)
+        await line.stream.send_eof()
+        before = await line.hear(0.5)
+        release.set()
+        after = await line.hear(0.5)
     assert before == Heard(b"", closed=False)
     assert after.data.startswith(b"HTTP/1.1 200")
     assert after.closed
@@ -236,8 +212,8 @@ async def aborted(door: Opened, line: Line) -> None:
 
 
 @pytest.mark.parametrize("leave", [gone, aborted], ids=["client", "server"])
-def test_a_connection_that_ends_while_it_waits_for_its_turn_is_forgotten(leave: Any) -> None:
-    async def main() -> Heard:
+async def test_a_connection_that_ends_while_it_waits_for_its_turn_is_forgotten(leave: Any) -> None:
+    with capture_logs() as log:
         async with opened(app=nobody) as door:
             release = slow_down(door)
             line = door.connect()
@@ -249,54 +225,45 @@ def test_a_connection_that_ends_while_it_waits_for_its_turn_is_forgotten(leave: 
             assert len(door.guarded.connections) == 0
             other = door.connect()
             await other.say(ACTIVE)
-            return await other.hear(0.1)
-
-    with capture_logs() as log:
-        assert virtually(main).data.startswith(b"HTTP/1.1 200")
+            assert (await other.hear(0.1)).data.startswith(b"HTTP/1.1 200")
     assert [entry for entry in log if entry["log_level"] == "error"] == []
 
 
-def test_an_event_whose_connection_was_aborted_before_its_turn_is_left_out() -> None:
-    async def main() -> list[int]:
-        gate = Gate()
-        async with opened(app=nobody, run_sync=gate) as door:
-            first = door.connect()
-            await first.say(ASKED["client credentials"])  # its turn has begun
-            [connection] = door.guarded.connections.open
-            second = door.connect()
-            await second.say(ASKED["client credentials"])
-            [waiting] = door.guarded.connections.open - {connection}
-            waiting.abort()
-            gate.open()
-            await wait_all_tasks_blocked()
-            assert (await first.hear(0.1)).data.startswith(b"HTTP/1.1 200")
-            turns: Any = door.service.turns
-            return [len(turn) for turn in turns._store.turns]
-
-    assert virtually(main) == [1]
+async def test_an_event_whose_connection_was_aborted_before_its_turn_is_left_out() -> None:
+    gate = Gate()
+    async with opened(app=nobody, run_sync=gate) as door:
+        first = door.connect()
+        await first.say(ASKED["client credentials"])  # its turn has begun
+        [connection] = door.guarded.connections.open
+        second = door.connect()
+        await second.say(ASKED["client credentials"])
+        [waiting] = door.guarded.connections.open - {connection}
+        waiting.abort()
+        gate.open()
+        await wait_all_tasks_blocked()
+        assert (await first.hear(0.1)).data.startswith(b"HTTP/1.1 200")
+        turns: Any = door.service.turns
+        assert [len(turn) for turn in turns._store.turns] == [1]
 
 
-def test_an_answer_that_its_client_reads_slowly_arrives_whole() -> None:
-    async def main() -> bytes:
-        async with opened(app=nobody) as door:
-            line = door.connect()
-            for _ in range(ENOUGH):
-                with trio.move_on_after(1) as late:
-                    await line.stream.send_all(ACTIVE)
-                if late.cancelled_caught:
-                    break
-                await trio.lowlevel.checkpoint()
-            else:
-                raise AssertionError("the server never waited for its client")
-            return (await line.hear(1)).data
-
-    data = virtually(main)
+async def test_an_answer_that_its_client_reads_slowly_arrives_whole() -> None:
+    async with opened(app=nobody) as door:
+        line = door.connect()
+        for _ in range(ENOUGH):
+            with trio.move_on_after(1) as late:
+                await line.stream.send_all(ACTIVE)
+            if late.cancelled_caught:
+                break
+            await trio.lowlevel.checkpoint()
+        else:
+            raise AssertionError("the server never waited for its client")
+        data = (await line.hear(1)).data
     answers = data.split(b"HTTP/1.1 200 ")
     assert len(answers) > 100
     assert all(answer.endswith(b"}") for answer in answers[1:])
 
 
-def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     original = RequestParser.feed
     faults = [ZeroDivisionError()]
 
@@ -306,35 +273,30 @@ def test_a_fault_of_reading_ends_one_connection_and_is_told(monkeypatch: pytest.
         original(self, data)
 
     monkeypatch.setattr(RequestParser, "feed", feed)
-
-    async def main() -> tuple[Heard, Heard]:
-        async with opened(app=nobody) as door:
-            first, second = door.connect(), door.connect()
-            await first.say(ACTIVE)
-            await second.say(ACTIVE)
-            return await first.hear(0.1), await second.hear(0.1)
-
     with capture_logs() as log:
-        first, second = virtually(main)
+        async with opened(app=nobody) as door:
+            lines = [door.connect(), door.connect()]
+            for line in lines:
+                await line.say(ACTIVE)
+            first, second = [await line.hear(0.1) for line in lines]
     assert first == Heard(b"", closed=True)
     assert second.data.startswith(b"HTTP/1.1 200")
     errors = [(entry["event"], entry["cause"]) for entry in log if entry["log_level"] == "error"]
     assert errors == [("connection failed", "ZeroDivisionError")]
 
 
-def test_where_the_system_has_no_epoll_a_connection_s_task_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_the_system_has_no_epoll_a_connection_s_task_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(opening, "open_poller", lambda: None)
 
-    async def main() -> tuple[int, Heard]:
-        woken = Woken()
-        async with opened(app=nobody) as door:
-            line = door.connect()
-            await line.say(ACTIVE)
-            trio.lowlevel.add_instrument(woken)
-            await line.say(ACTIVE)
-            trio.lowlevel.remove_instrument(woken)
-            return woken.steps, await line.hear(0.1)
-
-    steps, heard = virtually(main)
+    woken = Woken()
+    async with opened(app=nobody) as door:
+        line = door.connect()
+        await line.say(ACTIVE)
+        trio.lowlevel.add_instrument(woken)
+        await line.say(ACTIVE)
+        trio.lowlevel.remove_instrument(woken)
+        steps, heard = woken.steps, await line.hear(0.1)
     assert steps > 0
     assert heard.data.count(b"HTTP/1.1 200") == 2
