@@ -43,8 +43,6 @@ from ostiary_core.users import first_administrator, role, telephone
 from ostiary_core.users import own_account as account
 from ostiary_core.users import user_administration as people
 
-__all__ = ["READ_ONLY", "RULES", "Rule", "decide", "keys", "take_turn"]
-
 E = TypeVar("E", bound=e.Event)
 
 

@@ -15,8 +15,6 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import check_permission
 
-__all__ = ["merge_edits", "pass_over_row"]
-
 Fields = Mapping[str, object]
 
 

@@ -29,15 +29,6 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import AuthorizationCode, Record, RefreshToken, Session, Table, TextCode
 from ostiary_core.oauth import session
 
-__all__ = [
-    "Expirable",
-    "ExpiredBatch",
-    "delete_expired",
-    "erase_salt",
-    "find_expired",
-    "kept_seconds",
-]
-
 _DAY_SECONDS: Final = 24 * 60 * 60
 
 

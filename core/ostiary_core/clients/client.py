@@ -35,19 +35,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission
 from ostiary_core.oauth.inherited_endings import end_all_of_client
 
-__all__ = [
-    "built_in_client",
-    "change",
-    "delete",
-    "disable",
-    "enable",
-    "fact_of",
-    "find_changeable",
-    "import_row",
-    "register",
-    "show",
-]
-
 
 def built_in_client(client_id: str, now: Instant) -> Client:
     """Make one of the backend's own clients; nobody can authenticate as it."""

@@ -17,15 +17,6 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.oauth.scopes import SCOPES
 
-__all__ = [
-    "ACCESS_TOKEN_SECONDS",
-    "NEW_CLIENT",
-    "REFRESH_TOKEN_SECONDS",
-    "Range",
-    "is_redirect_uri",
-    "read_client_fields",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Range:

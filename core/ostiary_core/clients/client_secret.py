@@ -41,8 +41,6 @@ from ostiary_core.model.records import Client, revised
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
 
-__all__ = ["KEEP_OLD_FOR", "OVERLAP_SECONDS", "add_wrong", "end_old", "note_use", "reset"]
-
 KEEP_OLD_FOR: Final = "keepOldForSeconds"
 OVERLAP_SECONDS: Final = Range(least=60, most=2_592_000, default=0)
 """How long an old secret may live on; 0 ends it at once."""

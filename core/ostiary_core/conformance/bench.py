@@ -9,8 +9,6 @@ from ostiary_core.model.decision import Change
 from ostiary_core.model.records import RECORD_TABLES, Record, Table
 from ostiary_core.storage.store import Store
 
-__all__ = ["AtOnce", "Bench", "Broken", "CheckedStore", "Contents", "Crash", "Torn", "difference", "require"]
-
 T = TypeVar("T")
 
 

@@ -19,8 +19,6 @@ from ostiary_core.storage.listing import (
 )
 from ostiary_core.storage.store import MemoryStore
 
-__all__ = ["CHECKS"]
-
 _PAGE_SIZE = 3
 _RESOURCES: tuple[Resource[Any], ...] = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, AUDIT)
 

@@ -30,8 +30,6 @@ from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.retention import Expirable
 from ostiary_core.storage.store import MemoryStore, Store
 
-__all__ = ["Backend", "Wave", "a_life", "origin_of", "registration_of"]
-
 R = TypeVar("R")
 
 _START = Instant(1_800_000_000_123)

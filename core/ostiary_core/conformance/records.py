@@ -32,8 +32,6 @@ from ostiary_core.model.records import (
 from ostiary_core.model.secret import Digest, digest_of
 from ostiary_core.storage.store import LostRace
 
-__all__ = ["CHECKS"]
-
 _MANY = 1_200
 
 _ODD = (

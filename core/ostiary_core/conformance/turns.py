@@ -13,8 +13,6 @@ from ostiary_core.model.records import Table
 from ostiary_core.storage.json_codec import to_text
 from ostiary_core.storage.store import LostRace, MemoryStore
 
-__all__ = ["CHECKS", "CHECKS_AT_ONCE", "CHECKS_OF_REOPENING"]
-
 _AT_ONCE = 6
 
 Cut = Callable[[Wave], Iterable[tuple[Event, ...]]]

@@ -19,8 +19,6 @@ from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 
-__all__ = ["RECORDED", "Backtest", "Difference", "Rules", "Verdict", "backtest"]
-
 
 class Verdict(StrEnum):
     """The result for a session under the other policy: saved or lost."""

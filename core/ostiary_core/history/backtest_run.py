@@ -35,8 +35,6 @@ from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.storage.store import MemoryStore
 from ostiary_core.users.user_fields import NEW_USER
 
-__all__ = ["RECORDED", "BacktestRun", "Outcome", "Rules"]
-
 R = TypeVar("R", bound=Record)
 
 _CLIENT_SECRET: Final = Secret("of no use: a replay authenticates every client")

@@ -25,8 +25,6 @@ from ostiary_core.oauth.inherited_endings import inherited_ending
 from ostiary_core.oauth.session import SessionState
 from ostiary_core.storage.session_history import SessionHistory
 
-__all__ = ["Explanation", "NearMisses", "Step", "StepKind", "explain", "is_of_a_spent_token"]
-
 
 class StepKind(StrEnum):
     """The kinds of steps in the history of a session."""

@@ -15,8 +15,6 @@ from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 
-__all__ = ["ENDINGS", "duration_text", "near_misses_text", "shown", "step_text", "time_text"]
-
 _LONGEST_SHOWN: Final = 200
 
 Names = Mapping[str, str]

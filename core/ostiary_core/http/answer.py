@@ -5,18 +5,6 @@ from typing import Final
 
 from ostiary_core.model.making import immutable
 
-__all__ = [
-    "JSON",
-    "NO_STORE",
-    "Answer",
-    "Headers",
-    "json_answer",
-    "retry_after",
-    "to_json",
-    "whole_answer",
-    "written_answer",
-]
-
 Headers = tuple[tuple[bytes, bytes], ...]
 """Header fields with lower-case names, in order, as ASGI has them."""
 

@@ -21,8 +21,6 @@ from ostiary_core.model.decision import (
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import USER_READ
 
-__all__ = ["SCOPE_TEXTS", "ConsentBody", "answer", "read_body", "read_query", "scope_text"]
-
 _NAMES: Final = (
     "response_type",
     "client_id",

@@ -8,8 +8,6 @@ from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
 from ostiary_core.model.decision import FieldFault
 from ostiary_core.model.why import Why
 
-__all__ = ["failure", "field_text", "service_failure", "success", "text_of"]
-
 
 def success(data: object, *, status: int = 200, headers: Headers = NO_STORE) -> Answer:
     """Make the envelope of a success, with code 0 ("Common conventions")."""

@@ -4,8 +4,6 @@ import re
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["Language", "preferred_language"]
-
 
 class Language(StrEnum):
     """The languages that every message exists in; the first is taken when a request names neither."""

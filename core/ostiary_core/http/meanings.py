@@ -12,8 +12,6 @@ from typing import Final
 from ostiary_core.model.decision import FieldRule
 from ostiary_core.model.why import Why
 
-__all__ = ["FIELD_RULES", "MEANINGS", "Meaning"]
-
 
 @dataclass(frozen=True, slots=True)
 class Meaning:

@@ -12,8 +12,6 @@ from ostiary_core.http.form import header_values, says_form
 from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.model.why import Why
 
-__all__ = ["Fields", "Sender", "language_of", "sender_of", "user_agent_of"]
-
 Fields = Sequence[tuple[bytes, bytes]]
 """Header fields of a request: names in lower case, in order."""
 

@@ -14,8 +14,6 @@ from ostiary_core.model.decision import Decision, Profile, Refused
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 
-__all__ = ["PATH", "answer", "bearer_token", "read"]
-
 PATH: Final = "/api/oauth2/userinfo"
 
 _BEARER: Final = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *")

@@ -13,8 +13,6 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
 from ostiary_core.model.why import Why
 
-__all__ = ["NOT_KEPT", "AuditEntry", "Origin", "audit_entries"]
-
 NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})
 """Facts for the metrics alone: refusals that change nothing, and housekeeping."""
 

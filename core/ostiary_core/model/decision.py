@@ -9,41 +9,6 @@ from ostiary_core.model.records import Client, Record, Role, User
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 
-__all__ = [
-    "AccountKnown",
-    "AuthorizationOffered",
-    "BatchDone",
-    "BatchRefused",
-    "Change",
-    "ClientKnown",
-    "CodeIssued",
-    "ConsentRefused",
-    "Decision",
-    "Delete",
-    "Done",
-    "Fact",
-    "FactKind",
-    "FieldFault",
-    "FieldRule",
-    "Insert",
-    "LoginIssued",
-    "PasswordOnFile",
-    "Profile",
-    "Refused",
-    "Reply",
-    "RoleKnown",
-    "ScopeOffered",
-    "SecretIssued",
-    "TextCodeDrawn",
-    "TokenActive",
-    "TokenInactive",
-    "TokensIssued",
-    "Update",
-    "UserKnown",
-    "refused",
-]
-
-
 # --- changes
 
 

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from ostiary_core.model.decision import FieldFault, FieldRule
 from ostiary_core.model.why import Why
 
-__all__ = ["FieldReader"]
-
 
 class FieldReader:
     """Reads typed values from a JSON object and collects the faults of its fields."""

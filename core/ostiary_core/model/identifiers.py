@@ -6,18 +6,6 @@ from typing import Final
 
 from ostiary_core.model.records import Identifier, IdentifierKind, Key, Table, TextCodePurpose, User
 
-__all__ = [
-    "RESERVED",
-    "canonical_username",
-    "is_phone",
-    "is_username",
-    "names_of",
-    "phone_identifier",
-    "phone_key",
-    "text_code_key",
-    "username_key",
-]
-
 RESERVED: Final = frozenset({"batch-delete", "export", "import", "import-template", "new", "options"})
 """Words that stand in paths of the interface and the pages where an identifier would, so that none may be
 one."""

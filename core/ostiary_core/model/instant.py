@@ -3,19 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, NewType
 
-__all__ = [
-    "MINUTE_MS",
-    "SECOND_MS",
-    "Arrival",
-    "Instant",
-    "Monotonic",
-    "arrival_at",
-    "iso_time",
-    "later",
-    "seconds_until",
-    "whole_seconds",
-]
-
 Instant = NewType("Instant", int)
 """Milliseconds since 1970-01-01T00:00:00Z. Nothing in the core reads a clock to get one."""
 

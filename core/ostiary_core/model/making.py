@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
 
-__all__ = ["immutable"]
-
 T = TypeVar("T")
 
 

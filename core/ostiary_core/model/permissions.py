@@ -3,8 +3,6 @@
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["SUPER_ADMINISTRATOR", "Permission"]
-
 SUPER_ADMINISTRATOR: Final = "super_admin"
 """Identifier and code of the built-in role that holds every permission and cannot be changed."""
 

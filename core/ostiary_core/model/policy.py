@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from ostiary_core.model.instant import Instant, later, seconds_until
 
-__all__ = ["SPECIFICATION", "Policy"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:

@@ -19,29 +19,6 @@ from ostiary_core.model.making import immutable
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 
-__all__ = [
-    "RECORD_TABLES",
-    "AuthorizationCode",
-    "Client",
-    "Consent",
-    "Epochs",
-    "GrantType",
-    "Identifier",
-    "IdentifierKind",
-    "Key",
-    "RawKey",
-    "Record",
-    "RefreshToken",
-    "Role",
-    "Session",
-    "SessionKind",
-    "Table",
-    "TextCode",
-    "TextCodePurpose",
-    "User",
-    "revised",
-]
-
 
 class Table(IntEnum):
     """The tables in the order in which a store loads them: each refers only to later ones."""

@@ -7,22 +7,6 @@ from typing import Final, NewType
 
 from ostiary_core.model.instant import Instant
 
-__all__ = [
-    "TOKEN_LENGTH",
-    "Digest",
-    "Entropy",
-    "Secret",
-    "dated_id",
-    "digest_of",
-    "draw_client_secret",
-    "draw_id",
-    "draw_salt",
-    "draw_session_id",
-    "draw_text_code",
-    "draw_token",
-    "successor",
-]
-
 Digest = NewType("Digest", bytes)
 """The SHA-256 of a bearer value: the only thing of it that is ever stored."""
 

@@ -7,8 +7,6 @@ an administrator will ask.
 
 from enum import StrEnum, auto
 
-__all__ = ["Why"]
-
 
 class Why(StrEnum):
     """By what they are about, and for the token service in the order of its checks (READINGS 13).

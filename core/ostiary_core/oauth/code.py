@@ -21,8 +21,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth import pkce, session
 from ostiary_core.oauth.inherited_endings import inherited_ending
 
-__all__ = ["CodeState", "issue", "redeem", "state_of"]
-
 
 class CodeState(StrEnum):
     """What a code is at an instant; its moves are drawn in docs/states.md."""

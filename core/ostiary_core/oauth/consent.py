@@ -36,8 +36,6 @@ from ostiary_core.oauth.inherited_endings import epochs_now
 from ostiary_core.oauth.pkce import CHALLENGE_METHOD, is_challenge
 from ostiary_core.oauth.scopes import parse_scope
 
-__all__ = ["check", "deny", "give", "recall", "withdraw"]
-
 
 class _Request(NamedTuple):
     """An authorization request that passed every check."""

@@ -20,8 +20,6 @@ from ostiary_core.model.records import (
 )
 from ostiary_core.model.why import Why
 
-__all__ = ["end_all_of_client", "end_all_of_user", "epochs_now", "inherited_ending"]
-
 
 def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Epochs:
     """The present epochs of user, client and consent, for a session or code made now."""

@@ -6,8 +6,6 @@ from base64 import urlsafe_b64encode
 from hashlib import sha256
 from typing import Final
 
-__all__ = ["CHALLENGE_METHOD", "is_challenge", "proves"]
-
 CHALLENGE_METHOD: Final = "S256"
 
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)

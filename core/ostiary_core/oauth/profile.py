@@ -9,8 +9,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import USER_READ
 from ostiary_core.oauth.session import SessionState, state_of
 
-__all__ = ["show"]
-
 
 def show(event: ProfileRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Show the profile of the token's user; a login session needs no scope for its own."""

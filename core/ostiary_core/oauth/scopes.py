@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["SCOPES", "USER_READ", "is_beyond", "narrow_scopes", "parse_scope"]
-
 USER_READ: Final = "user.read"
 
 SCOPES: Final = (USER_READ,)

@@ -27,8 +27,6 @@ from ostiary_core.model.records import (
     User,
 )
 
-__all__ = ["entry_from_text", "identifier_text", "record_from_text", "to_text"]
-
 _RECORDS: Final = (
     AuthorizationCode,
     Client,

@@ -23,28 +23,6 @@ from ostiary_core.model.making import immutable
 from ostiary_core.model.records import Client, Role, SessionKind, User
 from ostiary_core.storage.session_history import SessionHistory
 
-__all__ = [
-    "AUDIT",
-    "CLIENTS",
-    "CONSENTS",
-    "ONLINE_SESSIONS",
-    "ONLINE_USERS",
-    "ROLES",
-    "USERS",
-    "USES",
-    "FilterValue",
-    "Listing",
-    "ListingStore",
-    "Match",
-    "OnlineSession",
-    "Page",
-    "Range",
-    "RememberedConsent",
-    "Resource",
-    "Sort",
-    "fold_ascii",
-]
-
 T = TypeVar("T")
 
 

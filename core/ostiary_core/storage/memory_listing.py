@@ -30,8 +30,6 @@ from ostiary_core.storage.listing import (
     fold_ascii,
 )
 
-__all__ = ["items_after_in_memory", "page_in_memory"]
-
 T = TypeVar("T")
 
 

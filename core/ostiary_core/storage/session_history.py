@@ -15,8 +15,6 @@ from ostiary_core.model.decision import FactKind
 from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.model.records import Key, Session, SessionKind, Table
 
-__all__ = ["EndingQuery", "SessionHistory", "find_inherited_ending", "history_keys"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionHistory:

@@ -28,8 +28,6 @@ from ostiary_core.storage.session_history import (
     history_keys,
 )
 
-__all__ = ["LostRace", "MemoryStore", "Store", "net_changes", "retry_lost_races"]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from zlib import crc32
 
 from ostiary_core.model.instant import MINUTE_MS, Monotonic, seconds_until
 
-__all__ = ["LIMITS", "SHARED_COUNTERS", "Operation", "RateWindows", "address_of"]
-
 
 class Operation(StrEnum):
     """The operations that have a limit, each with a count of its own."""

@@ -23,8 +23,6 @@ from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Monotonic, seconds_
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.throttling.rate_windows import SHARED_COUNTERS, address_of
 
-__all__ = ["SignInThrottle", "UnknownNameThrottle"]
-
 _FREE_FAILURES: Final = 20
 _LONGEST_WAIT_SECONDS: Final = 60
 _MOST_DOUBLINGS: Final = _LONGEST_WAIT_SECONDS.bit_length()

@@ -24,8 +24,6 @@ from ostiary_core.model.records import Role, User, revised
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
 
-__all__ = ["create_first_administrator"]
-
 
 def create_first_administrator(
     event: FirstAdministratorCreated, snapshot: Snapshot, now: Instant

@@ -51,23 +51,6 @@ from ostiary_core.oauth.authentication import (
 from ostiary_core.oauth.inherited_endings import end_all_of_user, epochs_now
 from ostiary_core.users.user_fields import LOCALES, is_timezone_name
 
-__all__ = [
-    "all_ended_fact",
-    "change_password",
-    "choose_avatar",
-    "choose_locale",
-    "choose_timezone",
-    "end_other_sessions",
-    "end_own_session",
-    "password_on_file",
-    "refresh_login",
-    "refuse_wrong_password",
-    "show_account",
-    "sign_in",
-    "sign_out",
-]
-
-
 # --- signing in
 
 

@@ -39,8 +39,6 @@ from ostiary_core.model.records import Role, revised
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission, exceeds
 
-__all__ = ["change", "delete", "import_row", "permissions_in", "register", "show"]
-
 _CODE: Final = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _LONGEST_NAME: Final = 100
 _KNOWN: Final = frozenset({"id", "code", "name", "permissions", "builtIn"})

@@ -44,13 +44,6 @@ from ostiary_core.oauth.authentication import find_person_free_to_act
 from ostiary_core.oauth.inherited_endings import end_all_of_user
 from ostiary_core.users.own_account import all_ended_fact, end_other_sessions, refuse_wrong_password
 
-__all__ = [
-    "change_phone",
-    "request_text_code",
-    "reset_password_by_text_message",
-    "seconds_to_text_code",
-]
-
 _DAY_SECONDS = 24 * 60 * 60
 
 

@@ -50,19 +50,6 @@ from ostiary_core.oauth.authentication import (
 from ostiary_core.oauth.inherited_endings import end_all_of_user
 from ostiary_core.users.user_fields import NEW_USER, read_user_fields
 
-__all__ = [
-    "change",
-    "delete",
-    "disable",
-    "enable",
-    "force_out",
-    "force_out_session",
-    "import_row",
-    "register",
-    "reset_password",
-    "show",
-]
-
 
 def show(event: e.UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one account."""

@@ -15,15 +15,6 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import User
 
-__all__ = [
-    "LOCALES",
-    "LONGEST_PASSWORD",
-    "NEW_USER",
-    "is_timezone_name",
-    "new_password_faults",
-    "read_user_fields",
-]
-
 LOCALES: Final = ("zh-CN", "en-US")
 LONGEST_PASSWORD: Final = 256
 """Characters; longer ones are refused before anything is hashed."""

@@ -18,7 +18,8 @@ from ostiary_core.events import (
     SignInAttempted,
     UserForcedOut,
 )
-from ostiary_core.history.backtest import RECORDED, Backtest, Rules, Verdict, backtest
+from ostiary_core.history.backtest import Backtest, Verdict, backtest
+from ostiary_core.history.backtest_run import RECORDED, Rules
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Done, FactKind, LoginIssued, Refused, TokensIssued
 from ostiary_core.model.records import Table

@@ -6,7 +6,8 @@ from typing import Final, TextIO
 
 import click
 
-from ostiary_core.history.backtest import RECORDED, Backtest, Difference, Rules, Verdict, backtest
+from ostiary_core.history.backtest import Backtest, Difference, Verdict, backtest
+from ostiary_core.history.backtest_run import RECORDED, Rules
 from ostiary_core.model.instant import SECOND_MS, iso_time
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.why import Why
