@@ -7,7 +7,7 @@ from functools import cache
 
 from ostiary_core.model.permissions import Permission
 from ostiary_web.app import create_app
-from ostiary_web.resources.access import permission_of
+from ostiary_web.http.gate import permission_of
 from ostiary_web.resources.permissions import DESCRIPTIONS
 from ostiary_web.settings import Settings
 
@@ -57,7 +57,7 @@ def _lines() -> Iterator[str]:
     yield "<!-- Written by `make docs` from the routes. Changes made here are lost. -->"
     yield ""
     yield "Each endpoint of the administration is opened by one permission, which the caller's roles must"
-    yield "hold; `tests/web/resources/test_permissions.py` calls every endpoint with every permission. The"
+    yield "hold; `tests/web/test_gate.py` calls every endpoint with every permission. The"
     yield "role `super_admin` holds them all. An import with `mode=upsert` also needs the permission to"
     yield "update, for the rows that are there already."
     yield ""

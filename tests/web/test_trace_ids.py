@@ -15,8 +15,8 @@ from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_net.front_door import install_seam
 from ostiary_net.turns.service import Service
 from ostiary_web import seclusion
-from ostiary_web.exchange import Exchange
-from ostiary_web.pages import visit
+from ostiary_web.http.context import RequestContext
+from ostiary_web.pages import context
 from tests.net.lane.wires import connected
 from tests.net.rooms import START
 from tests.web.conftest import Serve
@@ -84,7 +84,7 @@ async def test_a_token_request_that_fails_before_its_decision(
 async def test_a_handler_that_fails_after_its_decision(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Exchange, "refused", broken)
+    monkeypatch.setattr(RequestContext, "failure", broken)
     body = {"username": "admin", "password": "not the password"}
     with capture_logs() as log:
         response = await served.api().post("/api/auth/login", json=body)
@@ -96,7 +96,7 @@ async def test_a_page_that_cannot_be_made_nor_the_one_that_says_so(
 ) -> None:
     browser = served.browser()
     form = await browser.get("/login")
-    monkeypatch.setattr(visit, "render_template", broken)
+    monkeypatch.setattr(context, "render_template", broken)
     with capture_logs() as log:
         response = await browser.submit(form, {"username": "admin", "password": "not the password"})
     failed(served, response, log, "sign-in-failed")

@@ -15,6 +15,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 
 from ostiary_core.http import TokenEndpoint, token_service
 from ostiary_core.http.envelope import service_failure
+from ostiary_core.model.decision import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
@@ -36,11 +37,13 @@ from ostiary_web.account import account
 from ostiary_web.api_document.routes import docs
 from ostiary_web.auth import auth
 from ostiary_web.avatars import avatars
-from ostiary_web.exchange import exchange, respond
 from ostiary_web.first_administrator import NewAdministrator, ensure_administrator
 from ostiary_web.health import Readiness, health
+from ostiary_web.http.context import RequestRefused, request_context, respond
+from ostiary_web.http.gate import gate_of
 from ostiary_web.oauth2 import oauth2
 from ostiary_web.pages import PAGES
+from ostiary_web.pages.context import opened_page
 from ostiary_web.pages.problem import is_for_a_person, problem_page
 from ostiary_web.recovery import recovery
 from ostiary_web.resources.audit import audit
@@ -268,6 +271,9 @@ def create_app(settings: Settings) -> QuartTrio:
         app.register_blueprint(blueprint)
     app.before_request(_in_its_one_spelling)
     app.after_request(secluded)
+    open_views = [name for name, view in app.view_functions.items() if name != "static" and not gate_of(view)]
+    assert not open_views, f"routes without a gate: {open_views}"
+    app.register_error_handler(RequestRefused, _refusal)
     app.register_error_handler(HTTPException, _http_failure)
     app.register_error_handler(TurnFailed, _turn_failure)
     app.register_error_handler(Exception, _unexpected_failure)
@@ -293,6 +299,13 @@ _OF_STATUS: Final = {
 }
 
 
+async def _refusal(error: RequestRefused) -> Response:
+    """What a gate or a handler refused: on a page where one was asked for, else in the envelope."""
+    if opened_page() is not None:
+        return await problem_page(error.reply.why)
+    return request_context().failure(error.reply)
+
+
 async def _http_failure(error: Exception) -> Response:
     """What Quart and Werkzeug refuse by themselves, in the envelope or, to a person, on a page."""
     code = error.code if isinstance(error, HTTPException) else None
@@ -316,17 +329,17 @@ async def _unexpected_failure(error: Exception) -> Response:
 
 
 def _tell_unexpected(error: Exception) -> None:
-    trace_id, where = exchange().trace_id, where_raised(error)
+    trace_id, where = request_context().trace_id, where_raised(error)
     _log.error("unexpected error", trace_id=trace_id, cause=type(error).__name__, where=where)
 
 
 async def _refused(why: Why) -> Response:
     if is_for_a_person():
         return await problem_page(why)
-    here = exchange()
-    operation = token_service.PATHS.get(request.path)
+    context, operation = request_context(), token_service.PATHS.get(request.path)
     if operation is None:
-        return here.refuse(why)
+        context.log_refusal(why)
+        return context.failure(Refused(why))
     if why is Why.INTERNAL_ERROR:
-        return respond(service_failure(why, here.language, here.trace_id))
+        return respond(service_failure(why, context.language, context.trace_id))
     return respond(token_service.refusal(operation, why))

@@ -9,22 +9,22 @@ from contextlib import closing
 from typing import Final
 
 import trio
-from quart import Blueprint, Response, current_app, request
+from quart import Response, current_app, request
 
-from ostiary_core.events import AvatarChosen, SignedIn
-from ostiary_core.model.decision import Done, FieldFault, FieldRule, Refused, Reply
+from ostiary_core.events import AvatarChosen
+from ostiary_core.model.decision import FieldFault, FieldRule
 from ostiary_core.model.why import Why
 from ostiary_net.runtime.files import Files
 from ostiary_web.answer_data import AnswerData
-from ostiary_web.exchange import Exchange, exchange
-from ostiary_web.own_account import open_own_call
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
 from ostiary_web.picture_metadata import strip_metadata
 from ostiary_web.pictures import MEDIA_TYPES, PictureType, picture_in
 from ostiary_web.uploads import FILES_PREFIX
 
 __all__ = ["LONGEST_UPLOAD", "UPLOAD_PATHS", "Picture", "avatars", "remove_picture", "take_picture"]
 
-avatars = Blueprint("avatars", __name__)
+avatars = GatedRoutes("avatars", __name__)
 
 _PATH: Final = "/api/auth/avatar"
 UPLOAD_PATHS: Final = (_PATH, "/account/picture")
@@ -45,56 +45,50 @@ class Picture(AnswerData):
     avatar_url: str
 
 
-@avatars.put(_PATH)
-async def put_avatar() -> Response:
+@avatars.put(_PATH, gate=SIGNED_IN)
+async def put_avatar(context: RequestContext) -> Response:
     """Multipart `file`: a PNG, JPEG or WebP picture of at most 2 MiB; where it is from now on."""
-    call = await open_own_call()
-    if isinstance(call, Response):
-        return call
     if request.mimetype != "multipart/form-data":
-        return call.here.refuse(Why.NOT_MULTIPART)
-    taken = await take_picture(call.here, call.who)
-    if isinstance(taken, Refused):
-        return call.here.refused(taken)
-    return call.here.success(Picture(avatar_url=taken))
+        context.refuse(Why.NOT_MULTIPART)
+    return context.success(Picture(avatar_url=await take_picture(context)))
 
 
-@avatars.delete(_PATH)
-async def delete_avatar() -> Response:
+@avatars.delete(_PATH, gate=SIGNED_IN)
+async def delete_avatar(context: RequestContext) -> Response:
     """No picture any more."""
-    call = await open_own_call()
-    if isinstance(call, Response):
-        return call
-    reply = await remove_picture(call.here, call.who)
-    return call.here.success(None) if reply is None else call.here.refused(reply)
+    await remove_picture(context)
+    return context.success(None)
 
 
 # --- what the pages do too
 
 
-async def take_picture(here: Exchange, who: SignedIn) -> str | Refused:
-    """Keep the picture that the request brings, for the account; its address."""
+async def take_picture(context: RequestContext) -> str:
+    """Keep the picture that the request brings, for the caller's account; its address. Raises
+    `RequestRefused`."""
     content = await _uploaded()
     if content is None:
-        return Refused(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.REQUIRED),))
+        context.refuse(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.REQUIRED),))
     if len(content) > _LONGEST_PICTURE:
-        return Refused(Why.BODY_TOO_LARGE)
+        context.refuse(Why.BODY_TOO_LARGE)
     picture = picture_in(content)
     stripped = None if picture is None else strip_metadata(content, picture.type)
     if picture is None or stripped is None:
-        return Refused(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.PICTURE),))
-    reply: Refused | None = Refused(Why.INTERNAL_ERROR)
-    address = ""
+        context.refuse(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.PICTURE),))
     # Once begun it is finished, or a client that goes away leaves a file that no account refers to.
     with trio.CancelScope(shield=True):
-        address = FILES_PREFIX + await _files().keep(stripped, picture.type.value)
-        reply = await _chosen(here, who, address)
-    return reply or address
+        name = await _files().keep(stripped, picture.type.value)
+        try:
+            await context.decide(AvatarChosen(caller=context.caller, avatar_url=FILES_PREFIX + name))
+        except BaseException:
+            await _files().remove(name)
+            raise
+    return FILES_PREFIX + name
 
 
-async def remove_picture(here: Exchange, who: SignedIn) -> Refused | None:
-    """Leave the account without a picture; None when it is done."""
-    return await _chosen(here, who, None)
+async def remove_picture(context: RequestContext) -> None:
+    """Leave the caller's account without a picture; raises `RequestRefused`."""
+    await context.decide(AvatarChosen(caller=context.caller, avatar_url=None))
 
 
 async def _uploaded() -> bytes | None:
@@ -107,17 +101,6 @@ async def _uploaded() -> bytes | None:
         return content
 
 
-async def _chosen(here: Exchange, who: SignedIn, avatar_url: str | None) -> Refused | None:
-    """Put the address on the account, or take its file away again."""
-    reply: Reply | None = None
-    try:
-        reply = (await here.decide(AvatarChosen(caller=who, avatar_url=avatar_url))).reply
-    finally:
-        if avatar_url is not None and not isinstance(reply, Done):
-            await _files().remove(avatar_url.removeprefix(FILES_PREFIX))
-    return reply if isinstance(reply, Refused) else None
-
-
 # --- showing
 
 _HEADERS: Final = {
@@ -127,18 +110,17 @@ _HEADERS: Final = {
 }
 
 
-@avatars.get(f"{FILES_PREFIX}<name>")
-async def show_file(name: str) -> Response:
+@avatars.get(f"{FILES_PREFIX}<name>", gate=OPEN_TO_ALL)
+async def show_file(context: RequestContext, name: str) -> Response:
     """A picture by its name. It never changes: another picture has another name."""
-    here = exchange()
     content = await _files().read(name)
     _, _, ending = name.rpartition(".")
     if content is None or ending not in MEDIA_TYPES:
-        return here.refuse(Why.NOT_FOUND)
+        context.refuse(Why.NOT_FOUND)
     # A picture from before metadata was left out at the upload still has its own on the disk.
     stripped = strip_metadata(content, PictureType(ending))
     if stripped is None:
-        return here.refuse(Why.NOT_FOUND)
+        context.refuse(Why.NOT_FOUND)
     response = Response(stripped, content_type=MEDIA_TYPES[ending])
     response.headers.update(_HEADERS)
     await response.add_etag()

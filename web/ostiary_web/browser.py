@@ -18,13 +18,12 @@ from ostiary_core.http.userinfo import bearer_token
 from ostiary_core.model.decision import LoginIssued
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
-from ostiary_web.exchange import Exchange
+from ostiary_web.http.context import RequestContext
 from ostiary_web.settings import Settings
 
 __all__ = [
     "FORM_FIELD",
     "FORM_HEADER",
-    "caller",
     "comes_from_elsewhere",
     "cookie_caller",
     "forget_login",
@@ -37,6 +36,7 @@ __all__ = [
     "proves_origin",
     "refresh_cookie",
     "renew_form_cookie",
+    "require_caller",
 ]
 
 FORM_FIELD: Final = "form_token"
@@ -53,16 +53,17 @@ def own_origin() -> str:
     return settings.public_url or f"{request.scheme}://{request.host}"
 
 
-def caller(exchange: Exchange) -> SignedIn | Why:
-    """Who calls the backend's own interface: by a Bearer token, else by the cookie and its proof."""
+def require_caller(context: RequestContext) -> SignedIn:
+    """Who calls the backend's own interface: by a Bearer token, else by the cookie and its proof; raises
+    `RequestRefused` for anybody else."""
     if "authorization" in request.headers:
-        token = bearer_token(exchange.headers)
-        return Why.NOT_SIGNED_IN if token is None else SignedIn(access_token=token)
+        token = bearer_token(context.headers)
+        return context.refuse(Why.NOT_SIGNED_IN) if token is None else SignedIn(access_token=token)
     by_cookie = cookie_caller()
     if by_cookie is None:
-        return Why.NOT_SIGNED_IN
+        context.refuse(Why.NOT_SIGNED_IN)
     if request.method not in ("GET", "HEAD") and not proves_origin(request.headers.get(FORM_HEADER, "")):
-        return Why.ORIGIN_UNPROVEN
+        context.refuse(Why.ORIGIN_UNPROVEN)
     return by_cookie
 
 
@@ -95,19 +96,19 @@ def forget_login(response: Response) -> Response:
     return response
 
 
-def form_token(exchange: Exchange) -> str:
+def form_token(context: RequestContext) -> str:
     """What a form of this browser must carry: bound to a cookie that other sites cannot read."""
     cookie = request.cookies.get(_named(_FORM))
     if not cookie:
         if "form_cookie" not in g:
-            renew_form_cookie(exchange)
+            renew_form_cookie(context)
         cookie = str(g.form_cookie)
     return _token_for(cookie)
 
 
-def renew_form_cookie(exchange: Exchange) -> None:
+def renew_form_cookie(context: RequestContext) -> None:
     """Have this answer set another, so that no form shown before is taken any more."""
-    g.form_cookie = draw_token(exchange.entropy(), "form cookie").reveal()
+    g.form_cookie = draw_token(context.entropy(), "form cookie").reveal()
 
 
 def hand_out_form_cookie(response: Response) -> Response:

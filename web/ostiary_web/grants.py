@@ -5,7 +5,7 @@ from typing import Final
 from ostiary_core.events import ClientRequested, Operator
 from ostiary_core.model.decision import ClientKnown
 from ostiary_core.model.instant import Instant, iso_time
-from ostiary_core.model.records import SessionKind, User
+from ostiary_core.model.records import SessionKind
 from ostiary_core.storage.listing import (
     CONSENTS,
     ONLINE_USERS,
@@ -15,7 +15,7 @@ from ostiary_core.storage.listing import (
     RememberedConsent,
 )
 from ostiary_web.answer_data import AnswerData, Time
-from ostiary_web.exchange import Exchange
+from ostiary_web.http.context import RequestContext
 
 __all__ = ["Grant", "grants_of"]
 
@@ -49,22 +49,24 @@ class Grant(AnswerData):
 Found = tuple[tuple[RememberedConsent, ...], tuple[OnlineSession, ...]]
 
 
-async def grants_of(here: Exchange, user: User) -> list[Grant]:
-    """One entry a client, in the order of their identifiers.
+async def grants_of(context: RequestContext) -> list[Grant]:
+    """What the caller lets other systems do: one entry a client, in the order of their identifiers.
 
     A client may have sessions and no remembered consent, where nobody needed to be asked.
     """
 
+    user_id = context.user.user_id
+
     def question(store: ListingStore, now: Instant) -> Found:
-        consents = Listing(resource=CONSENTS, filters={"user_id": user.user_id}, page_size=_MOST_CONSENTS)
+        consents = Listing(resource=CONSENTS, filters={"user_id": user_id}, page_size=_MOST_CONSENTS)
         sessions = Listing(
             resource=ONLINE_USERS,
-            filters={"user_id": user.user_id, "kind": SessionKind.AUTHORIZATION_CODE.value},
+            filters={"user_id": user_id, "kind": SessionKind.AUTHORIZATION_CODE.value},
             page_size=_MOST_SESSIONS,
         )
         return store.page(consents, now).items, store.page(sessions, now).items
 
-    consents, sessions = await here.service.look(question, here.origin)
+    consents, sessions = await context.look(question)
     grants = {
         consent.client_id: Grant(
             client_id=consent.client_id,
@@ -78,7 +80,7 @@ async def grants_of(here: Exchange, user: User) -> list[Grant]:
     for session in sessions:
         client_id = session.client_id
         if client_id not in grants:
-            name = await _name_of(here, client_id)
+            name = await _name_of(context, client_id)
             grants[client_id] = Grant(client_id=client_id, name=name, scopes=[], granted_at=None, sessions=[])
         grants[client_id].sessions.append(_session(session))
     return [grants[client_id] for client_id in sorted(grants)]
@@ -96,7 +98,7 @@ def _session(session: OnlineSession) -> GrantSession:
     )
 
 
-async def _name_of(here: Exchange, client_id: str) -> str:
+async def _name_of(context: RequestContext, client_id: str) -> str:
     """The display name of a client; no secret from a user who is signed in to it, so the server asks."""
-    reply = (await here.decide(ClientRequested(caller=Operator(), client_id=client_id))).reply
+    reply = (await context.submit(ClientRequested(caller=Operator(), client_id=client_id))).reply
     return reply.client.name if isinstance(reply, ClientKnown) else client_id

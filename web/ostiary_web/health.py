@@ -9,15 +9,16 @@ from typing import Final
 
 import structlog
 import trio
-from quart import Blueprint, Response, current_app
+from quart import Response, current_app
 
 from ostiary_core.model.why import Why
 from ostiary_net.observability.log import where_raised
-from ostiary_web.exchange import exchange
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 
 __all__ = ["Readiness", "health"]
 
-health = Blueprint("health", __name__)
+health = GatedRoutes("health", __name__)
 
 _log = structlog.get_logger("ostiary")
 
@@ -57,15 +58,14 @@ class Readiness:
         return True
 
 
-@health.get("/healthz")
-async def show_health() -> Response:
+@health.get("/healthz", gate=OPEN_TO_ALL)
+async def show_health(context: RequestContext) -> Response:
     """The process answers."""
-    return exchange().success(None)
+    return context.success(None)
 
 
-@health.get("/readyz")
-async def show_readiness() -> Response:
+@health.get("/readyz", gate=OPEN_TO_ALL)
+async def show_readiness(context: RequestContext) -> Response:
     """The store can be written, and its schema is the one of this release."""
     readiness: Readiness = current_app.extensions["ostiary.readiness"]
-    here = exchange()
-    return here.success(None) if await readiness.is_ready() else here.refuse(Why.NOT_READY)
+    return context.success(None) if await readiness.is_ready() else context.refuse(Why.NOT_READY)

@@ -9,7 +9,7 @@ from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, Step, StepKind
 from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import Reply, UserKnown
+from ostiary_core.model.decision import Decision, UserKnown
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import Session, SessionKind
 from ostiary_core.oauth.session import SessionState
@@ -67,11 +67,13 @@ class SessionHistoryRecord(AnswerData):
     steps: Annotated[list[StepRecord], Meta(min_length=2)]
 
 
-async def names_of(ids: Iterable[str], ask: Callable[[UserRequested], Awaitable[Reply]]) -> dict[str, str]:
+async def names_of(
+    ids: Iterable[str], submit: Callable[[UserRequested], Awaitable[Decision]]
+) -> dict[str, str]:
     """The user names of those of `ids` that still exist."""
     names = {}
     for user_id in sorted(ids):
-        reply = await ask(UserRequested(caller=Operator(), user_id=user_id))
+        reply = (await submit(UserRequested(caller=Operator(), user_id=user_id))).reply
         if isinstance(reply, UserKnown):
             names[user_id] = reply.user.username
     return names

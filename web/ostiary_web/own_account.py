@@ -1,66 +1,27 @@
-"""What the routes of one's own account share: who is calling, the password they enter once more, and the
-texts that a body must hold."""
+"""What the routes of one's own account share: the password entered once more, and the texts of a body."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from quart import Response, current_app
+from quart import current_app
 
-from ostiary_core.events import AccountRequested, Event, PasswordHashRequested, SignedIn
-from ostiary_core.model.decision import AccountKnown, FieldFault, FieldRule, PasswordOnFile, Refused
+from ostiary_core.events import PasswordHashRequested
+from ostiary_core.model.decision import FieldFault, FieldRule, PasswordOnFile
 from ostiary_core.model.identifiers import is_phone
-from ostiary_core.model.records import User
 from ostiary_core.model.why import Why
 from ostiary_core.users.user_fields import LONGEST_PASSWORD, new_password_faults
 from ostiary_net.runtime.passwords import Passwords
-from ostiary_web.browser import caller
-from ostiary_web.exchange import Exchange, exchange, json_object
+from ostiary_web.http.context import RequestContext
 
 __all__ = [
     "Check",
-    "OwnCall",
     "PasswordCheck",
     "longest",
     "new_password",
-    "open_own_call",
     "phone",
-    "texts",
+    "read_texts",
     "verify_current_password",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class OwnCall:
-    """A request of somebody about their own account."""
-
-    here: Exchange
-    who: SignedIn
-    known: AccountKnown
-    user: User
-
-    async def done(self, event: Event) -> Response:
-        """Have `event` decided: null, or why not."""
-        reply = (await self.here.decide(event)).reply
-        return self.here.refused(reply) if isinstance(reply, Refused) else self.here.success(None)
-
-
-async def open_own_call(*, before_password_change: bool = False) -> OwnCall | Response:
-    """The caller's account. Whoever has to change the password first is sent away, unless the route is one
-    of the few for that (READINGS 23)."""
-    here = exchange()
-    who = caller(here)
-    if isinstance(who, Why):
-        return here.refuse(who)
-    match (await here.decide(AccountRequested(caller=who))).reply:
-        case AccountKnown(user=User() as user) as known:
-            if user.must_change_password and not before_password_change:
-                return here.refuse(Why.PASSWORD_MUST_CHANGE)
-            return OwnCall(here, who, known, user)
-        case Refused() as reply:
-            return here.refused(reply)
-        case _:
-            return here.refuse(Why.INTERNAL_ERROR)
 
 
 # --- the password, entered once more
@@ -73,11 +34,10 @@ class PasswordCheck(NamedTuple):
     matches: bool
 
 
-async def verify_current_password(here: Exchange, who: SignedIn, password: str) -> PasswordCheck | Refused:
+async def verify_current_password(context: RequestContext, password: str) -> PasswordCheck:
     """What the caller entered as the current password; one that is too long to be any is wrong unhashed."""
-    on_file = (await here.decide(PasswordHashRequested(of=who))).reply
-    if not isinstance(on_file, PasswordOnFile):
-        return on_file if isinstance(on_file, Refused) else Refused(Why.INTERNAL_ERROR)
+    on_file = await context.decide(PasswordHashRequested(of=context.caller))
+    assert isinstance(on_file, PasswordOnFile)
     passwords: Passwords = current_app.extensions["ostiary.passwords"]
     matches = len(password) <= LONGEST_PASSWORD and await passwords.verify(on_file.password_hash, password)
     return PasswordCheck(on_file.password_hash, matches)
@@ -89,11 +49,9 @@ Check = Callable[[str], FieldRule | None]
 """The rule that a text breaks, if any."""
 
 
-async def texts(here: Exchange, **checks: Check) -> dict[str, str] | Response:
-    """The texts of a JSON body, all of them required; else an answer that names every bad one."""
-    content = await json_object()
-    if isinstance(content, Why):
-        return here.refuse(content)
+async def read_texts(context: RequestContext, **checks: Check) -> dict[str, str]:
+    """The texts of a JSON body, all of them required; a refusal names every bad one."""
+    content = await context.json_object()
     found: dict[str, str] = {}
     faults = []
     for name, check in checks.items():
@@ -107,7 +65,7 @@ async def texts(here: Exchange, **checks: Check) -> dict[str, str] | Response:
             found[name] = value
         if rule is not None:
             faults.append(FieldFault(name, rule))
-    return here.refuse(Why.FIELDS_INVALID, faults) if faults else found
+    return context.refuse(Why.FIELDS_INVALID, faults) if faults else found
 
 
 def longest(characters: int) -> Check:

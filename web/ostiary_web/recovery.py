@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from quart import Blueprint, Response, current_app, request
+from quart import Response, current_app, request
 
 from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import FieldRule, Refused, TextCodeDrawn
+from ostiary_core.model.decision import FieldRule, TextCodeDrawn
 from ostiary_core.model.instant import SECOND_MS, Instant, later
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose, User
@@ -21,11 +21,11 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.telephone import seconds_to_text_code
-from ostiary_net.observability.log import log_refusal
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.text_messages import TextMessage, TextMessages
-from ostiary_web.exchange import Exchange, exchange, limited
-from ostiary_web.own_account import longest, new_password, open_own_call, phone, texts
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
+from ostiary_web.own_account import longest, new_password, phone, read_texts
 from ostiary_web.zones import ZONE_HEADER, zone_for
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "send_recovery_code",
 ]
 
-recovery = Blueprint("recovery", __name__)
+recovery = GatedRoutes("recovery", __name__)
 
 _PURPOSES: Final = frozenset(purpose.value for purpose in TextCodePurpose)
 
@@ -44,73 +44,63 @@ _PURPOSES: Final = frozenset(purpose.value for purpose in TextCodePurpose)
 # --- what the pages do too
 
 
-async def send_recovery_code(here: Exchange, phone: str) -> None:
+async def send_recovery_code(context: RequestContext, phone: str) -> None:
     """Have a code to recover a password sent, if the rules draw one; whoever asked is not kept waiting."""
-    await _send_text_code(here, TextCodePurpose.RESET_PASSWORD, phone, None)
+    await _send_text_code(context, TextCodePurpose.RESET_PASSWORD, phone, None)
 
 
-async def send_code_to_new_number(here: Exchange, phone: str, who: SignedIn, user: User) -> Refused | None:
-    """The same for a new number, unless the account has asked for too many.
+async def send_code_to_new_number(context: RequestContext, phone: str) -> None:
+    """Have a code sent to a new number of the caller's; raises `RequestRefused` where the account has asked
+    for too many.
 
     Whether it has, tells nothing of the number and is answered. The rules judge it again when they draw the
     code: whoever asks for many at once is sent no more than in a row.
     """
-    wait_seconds = seconds_to_text_code(user, here.service.clock.now())
+    wait_seconds = seconds_to_text_code(context.user, context.service.clock.now())
     if wait_seconds:
-        log_refusal(Why.TEXT_CODES_TOO_FREQUENT, here.trace_id, here.source)
-        return Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds)
-    await _send_text_code(here, TextCodePurpose.CHANGE_PHONE, phone, who)
-    return None
+        context.refuse(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds)
+    await _send_text_code(context, TextCodePurpose.CHANGE_PHONE, phone, context.caller)
 
 
-async def _send_text_code(here: Exchange, purpose: TextCodePurpose, phone: str, who: SignedIn | None) -> None:
-    event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=here.entropy())
+async def _send_text_code(
+    context: RequestContext, purpose: TextCodePurpose, phone: str, who: SignedIn | None
+) -> None:
+    event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=context.entropy())
     messages: TextMessages = current_app.extensions["ostiary.text_messages"]
-    await messages.send(partial(_written, here, event, request.headers.get(ZONE_HEADER)), here.trace_id)
+    await messages.send(partial(_written, context, event, request.headers.get(ZONE_HEADER)), context.trace_id)
 
 
-async def recover_password(here: Exchange, phone: str, code: str, new: str) -> Refused | None:
-    """A new password for whoever holds the telephone; None when it is done."""
+async def recover_password(context: RequestContext, phone: str, code: str, new: str) -> None:
+    """A new password for whoever holds the telephone; raises `RequestRefused`."""
     passwords: Passwords = current_app.extensions["ostiary.passwords"]
-    event = PasswordResetByTextMessage(
-        phone=phone, code=Secret(code), new_password_hash=await passwords.hash(new)
+    new_password_hash = await passwords.hash(new)
+    await context.decide(
+        PasswordResetByTextMessage(phone=phone, code=Secret(code), new_password_hash=new_password_hash)
     )
-    reply = (await here.decide(event)).reply
-    return reply if isinstance(reply, Refused) else None
 
 
 # --- the interface
 
 
-@recovery.post("/api/auth/sms-code")
-@limited(Operation.TEXT_CODE)
-async def post_sms_code() -> Response:
+@recovery.post("/api/auth/sms-code", gate=OPEN_TO_ALL, limit=Operation.TEXT_CODE)
+async def post_sms_code(context: RequestContext) -> Response:
     """`{phone, purpose}`: null, whether the number is known or not. Only a signed-in user can ask for a code
     to change to a number, and so often a day."""
-    here = exchange()
-    fields = await texts(here, phone=phone, purpose=_purpose)
-    if isinstance(fields, Response):
-        return fields
+    fields = await read_texts(context, phone=phone, purpose=_purpose)
     if TextCodePurpose(fields["purpose"]) is TextCodePurpose.RESET_PASSWORD:
-        await send_recovery_code(here, fields["phone"])
-        return here.success(None)
-    call = await open_own_call()
-    if isinstance(call, Response):
-        return call
-    reply = await send_code_to_new_number(here, fields["phone"], call.who, call.user)
-    return here.success(None) if reply is None else here.refused(reply)
+        await send_recovery_code(context, fields["phone"])
+    else:
+        await SIGNED_IN.let_in(context)
+        await send_code_to_new_number(context, fields["phone"])
+    return context.success(None)
 
 
-@recovery.post("/api/auth/reset-password")
-@limited(Operation.RESET_PASSWORD)
-async def post_reset_password() -> Response:
+@recovery.post("/api/auth/reset-password", gate=OPEN_TO_ALL, limit=Operation.RESET_PASSWORD)
+async def post_reset_password(context: RequestContext) -> Response:
     """`{phone, code, newPassword}`; ends everything that the user has open."""
-    here = exchange()
-    fields = await texts(here, phone=phone, code=longest(64), newPassword=new_password)
-    if isinstance(fields, Response):
-        return fields
-    reply = await recover_password(here, fields["phone"], fields["code"], fields["newPassword"])
-    return here.success(None) if reply is None else here.refused(reply)
+    fields = await read_texts(context, phone=phone, code=longest(64), newPassword=new_password)
+    await recover_password(context, fields["phone"], fields["code"], fields["newPassword"])
+    return context.success(None)
 
 
 def _purpose(text: str) -> FieldRule | None:
@@ -120,12 +110,14 @@ def _purpose(text: str) -> FieldRule | None:
 # --- the message
 
 
-async def _written(here: Exchange, event: TextCodeRequested, zone_header: str | None) -> TextMessage | None:
+async def _written(
+    context: RequestContext, event: TextCodeRequested, zone_header: str | None
+) -> TextMessage | None:
     """The message to send, once the rules have drawn a code for it; None where they drew none."""
-    drawn = (await here.decide(event)).reply
+    drawn = (await context.submit(event)).reply
     if not isinstance(drawn, TextCodeDrawn) or drawn.code is None:
         return None
-    now = here.service.clock.now()
+    now = context.service.clock.now()
     return TextMessage(
         phone=event.phone,
         purpose=event.purpose,
@@ -135,7 +127,7 @@ async def _written(here: Exchange, event: TextCodeRequested, zone_header: str | 
             drawn.code,
             later(now, SPECIFICATION.text_code_seconds),
             drawn.addressee,
-            asked_in=here.language,
+            asked_in=context.language,
             zone_header=zone_header,
         ),
         at=now,

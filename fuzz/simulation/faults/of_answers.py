@@ -8,8 +8,8 @@ from fuzz.faults.planting import Fault
 from fuzz.simulation.faults.plants import function, method
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
-from ostiary_web.pages import visit
-from ostiary_web.pages.visit import page
+from ostiary_web.pages import context
+from ostiary_web.pages.context import render
 
 __all__ = ["FAULTS"]
 
@@ -32,22 +32,22 @@ def meant(why: Why, **changes: Any) -> Callable[[], Any]:
     return planted
 
 
-async def page_of_another(here: Any, template: str, *, refused: Any = None, **values: Any) -> Any:
+async def page_of_another(page: Any, template: str, *, refused: Any = None, **values: Any) -> Any:
     """Whatever is wrong with a request, the page says that it is the response type."""
     told = refused if refused is None else Why.RESPONSE_TYPE_UNSUPPORTED
-    return await page(here, template, refused=told, **values)
+    return await render(page, template, refused=told, **values)
 
 
-async def page_forbidden(here: Any, template: str, *, refused: Any = None, **values: Any) -> Any:
+async def page_forbidden(page: Any, template: str, *, refused: Any = None, **values: Any) -> Any:
     """The page says why, and its status something else."""
-    response = await page(here, template, refused=refused, **values)
+    response = await render(page, template, refused=refused, **values)
     response.status_code = 200 if refused is None else 403
     return response
 
 
-async def page_without_question(here: Any, template: str, **values: Any) -> Any:
+async def page_without_question(page: Any, template: str, **values: Any) -> Any:
     """The question is not put."""
-    return await page(here, "consent_error.html" if template == "consent.html" else template, **values)
+    return await render(page, "consent_error.html" if template == "consent.html" else template, **values)
 
 
 FAULTS: Final = (
@@ -67,21 +67,21 @@ FAULTS: Final = (
     Fault(
         "page-of-another",
         "the page at /sso gives the reason of another request",
-        function("ostiary_web.pages.consent.page", page_of_another),
+        function("ostiary_web.pages.consent.render", page_of_another),
     ),
     Fault(
         "page-forbidden",
         "the page at /sso has another status than its reason",
-        function("ostiary_web.pages.consent.page", page_forbidden),
+        function("ostiary_web.pages.consent.render", page_forbidden),
     ),
     Fault(
         "page-without-reason",
         "the page at /sso gives no reason",
-        method(visit, "text_of", lambda original: lambda *asked: ""),
+        method(context, "text_of", lambda original: lambda *asked: ""),
     ),
     Fault(
         "page-without-question",
         "the page at /sso does not put the question",
-        function("ostiary_web.pages.consent.page", page_without_question),
+        function("ostiary_web.pages.consent.render", page_without_question),
     ),
 )

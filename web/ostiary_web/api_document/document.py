@@ -9,7 +9,7 @@ from ostiary_web.api_document import administration, own_account, pages, token_s
 from ostiary_web.api_document.operations import Operation, describe, described_path
 from ostiary_web.api_document.schemas import Json, Schemas
 from ostiary_web.browser import FORM_HEADER
-from ostiary_web.resources.access import permission_of
+from ostiary_web.http.gate import permission_of
 
 __all__ = ["api_document"]
 

@@ -12,15 +12,16 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
-from quart import Blueprint, Response, current_app
+from quart import Response, current_app
 
 from ostiary_core.model.why import Why
 from ostiary_web.api_document.document import api_document
-from ostiary_web.exchange import exchange
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 
 __all__ = ["FILES", "docs"]
 
-docs = Blueprint("docs", __name__)
+docs = GatedRoutes("docs", __name__)
 
 FILES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -40,21 +41,21 @@ _POLICY: Final = (
 )
 
 
-@docs.get("/api/docs")
-async def show_docs() -> Response:
+@docs.get("/api/docs", gate=OPEN_TO_ALL)
+async def show_docs(context: RequestContext) -> Response:
     """The page."""
     return _answer(_asset("page.html"), "text/html; charset=utf-8")
 
 
-@docs.get("/api/docs/<name>")
-async def show_file(name: str) -> Response:
+@docs.get("/api/docs/<name>", gate=OPEN_TO_ALL)
+async def show_file(context: RequestContext, name: str) -> Response:
     """What the page is made of."""
     media_type = FILES.get(name)
-    return exchange().refuse(Why.NOT_FOUND) if media_type is None else _answer(_asset(name), media_type)
+    return context.refuse(Why.NOT_FOUND) if media_type is None else _answer(_asset(name), media_type)
 
 
-@docs.get("/api/docs-json")
-async def show_document() -> Response:
+@docs.get("/api/docs-json", gate=OPEN_TO_ALL)
+async def show_document(context: RequestContext) -> Response:
     """The document."""
     document = api_document(current_app, version("ostiary"))
     return _answer(msgspec.json.encode(document), "application/json; charset=utf-8")

@@ -24,12 +24,13 @@ from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import settings_or_exit
+from ostiary_web.http.context import RequestRefused
 from ostiary_web.resources.declaration import as_json
 from ostiary_web.resources.declared import Declared
 from ostiary_web.settings import SettingError, Settings
 from ostiary_web.storage import ServerStore, open_store
 
-__all__ = ["OPERATOR", "Desk", "PageOfRecords", "Record", "RefusedHere", "invalid", "run"]
+__all__ = ["OPERATOR", "Desk", "PageOfRecords", "Record", "invalid", "run"]
 
 T = TypeVar("T")
 
@@ -52,14 +53,6 @@ class PageOfRecords(NamedTuple):
     total: int
 
 
-class RefusedHere(Exception):
-    """The rules said no."""
-
-    def __init__(self, reply: Refused) -> None:
-        super().__init__(reply.why.value)
-        self.reply = reply
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """A store, a clock and a random source, for one command."""
@@ -70,10 +63,10 @@ class Desk:
     settings: Settings
 
     async def decide(self, event: Event) -> Reply:
-        """The reply to `event`, durable; raises `RefusedHere`."""
+        """The reply to `event`, durable; raises `RequestRefused`."""
         reply = (await self.turns.decide(event)).reply
         if isinstance(reply, Refused):
-            raise RefusedHere(reply)
+            raise RequestRefused(reply)
         return reply
 
     async def page(self, declared: Declared[T, Any], listing: Listing[T]) -> PageOfRecords:
@@ -101,20 +94,20 @@ class Desk:
         return SystemEntropy().draw()
 
     def user_id_of(self, username: str) -> str:
-        """Whose name this is, however it is spelt; raises `RefusedHere`, `TurnFailed`."""
+        """Whose name this is, however it is spelt; raises `RequestRefused`, `TurnFailed`."""
         key = username_key(username)
         try:
             identifier = load([Keys((key,))], self.store.fetch).identifier(key)
         except Exception as cause:
             raise TurnFailed from cause
         if identifier is None:
-            raise RefusedHere(Refused(Why.NOT_FOUND))
+            raise RequestRefused(Refused(Why.NOT_FOUND))
         return identifier.user_id
 
 
-def invalid(*faults: FieldFault) -> RefusedHere:
+def invalid(*faults: FieldFault) -> RequestRefused:
     """Fields that are wrong, in the envelope's words."""
-    return RefusedHere(Refused(Why.FIELDS_INVALID, faults))
+    return RequestRefused(Refused(Why.FIELDS_INVALID, faults))
 
 
 def run(work: Callable[[Desk], Awaitable[T]], settings: Settings | None = None) -> T:

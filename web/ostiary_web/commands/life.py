@@ -3,13 +3,13 @@
 import click
 import msgspec
 
-from ostiary_core.events import UserRequested
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.history.history_texts import near_misses_text, step_text, time_text
-from ostiary_core.model.decision import Refused, Reply
+from ostiary_core.model.decision import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.commands.desk import Desk, RefusedHere, run
+from ostiary_web.commands.desk import Desk, run
 from ostiary_web.commands.printing import Printer, asking
+from ostiary_web.http.context import RequestRefused
 from ostiary_web.life_record import life_record, names_of
 
 __all__ = ["explain_session"]
@@ -24,13 +24,9 @@ def explain_session(printer: Printer, session_id: str) -> None:
     async def work(desk: Desk) -> tuple[Explanation, dict[str, str]]:
         life = await desk.turns.session_history(session_id)
         if life is None:
-            raise RefusedHere(Refused(Why.NOT_FOUND))
+            raise RequestRefused(Refused(Why.NOT_FOUND))
         explanation = explain(life, desk.clock.now())
-
-        async def ask(event: UserRequested) -> Reply:
-            return (await desk.turns.decide(event)).reply
-
-        return explanation, await names_of(explanation.actor_ids, ask)
+        return explanation, await names_of(explanation.actor_ids, desk.turns.decide)
 
     explanation, names = run(work)
     if printer.for_scripts:

@@ -14,7 +14,8 @@ from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.decision import Refused
-from ostiary_web.commands.desk import PageOfRecords, RefusedHere
+from ostiary_web.commands.desk import PageOfRecords
+from ostiary_web.http.context import RequestRefused
 
 __all__ = ["Labels", "Printer", "asking", "paged"]
 
@@ -115,7 +116,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
         printer = Printer(chosen, for_scripts=for_scripts)
         try:
             command(printer, *args, **options)
-        except RefusedHere as refusal:
+        except RequestRefused as refusal:
             printer.refused(refusal.reply)
 
     return asked

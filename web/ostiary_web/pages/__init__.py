@@ -11,7 +11,7 @@ from ostiary_web.pages.administration.people import people_pages
 from ostiary_web.pages.administration.roles import role_pages
 from ostiary_web.pages.applications import application_pages
 from ostiary_web.pages.consent import consent
-from ostiary_web.pages.home import home
+from ostiary_web.pages.home import home, languages
 from ostiary_web.pages.recovery import recovery_pages
 from ostiary_web.pages.sign_in import sign_in_pages
 from ostiary_web.pages.telephone import telephone_pages
@@ -20,6 +20,7 @@ __all__ = ["PAGES"]
 
 PAGES: tuple[Blueprint, ...] = (
     home,
+    languages,
     sign_in_pages,
     recovery_pages,
     consent,

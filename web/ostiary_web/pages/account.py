@@ -1,126 +1,109 @@
 """People's own account: what is known of them, how they are addressed, and where they are signed in."""
 
-from quart import Blueprint, Response, request
+from collections.abc import Awaitable
 
-from ostiary_core.events import Event, LocaleChosen, OwnSessionEnded, TimezoneChosen
+from quart import Response, request
+
+from ostiary_core.events import LocaleChosen, OwnSessionEnded, TimezoneChosen
 from ostiary_core.http.language import Language
 from ostiary_core.model.decision import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
 from ostiary_web.avatars import remove_picture, take_picture
 from ostiary_web.browser import forget_preference
+from ostiary_web.http.context import RequestRefused
+from ostiary_web.http.gate import SIGNED_IN
+from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
 from ostiary_web.pages.moments import zone_names
-from ostiary_web.pages.posted import Posted, posted, turned_away
-from ostiary_web.pages.visit import LANGUAGE_COOKIE, Visit, open_visit, page
+from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.zones import zone_for
 
 __all__ = ["account_pages"]
 
-account_pages = Blueprint("account_pages", __name__)
+account_pages = PageRoutes("account_pages", __name__)
 
 _ACCOUNT = "/account"
 _SESSIONS = "/account/sessions"
 _MOST_SESSIONS = 200
 
 
-@account_pages.get(_ACCOUNT)
-async def show_account() -> Response:
+@account_pages.get(_ACCOUNT, gate=SIGNED_IN)
+async def show_account(page: PageContext) -> Response:
     """Profile, preferences and security."""
-    visit = await open_visit()
-    return turned_away(visit) or await _account(visit)
+    return await _account(page)
 
 
-@account_pages.post("/account/language")
-async def take_language() -> Response:
+@account_pages.post("/account/language", gate=SIGNED_IN, form_is_on=_ACCOUNT)
+async def take_language(page: PageContext) -> Response:
     """The language the account is addressed in; what was switched to in this browser gives way."""
-    came = await posted(_ACCOUNT)
-    if isinstance(came, Response):
-        return came
-    event = LocaleChosen(caller=came.who, locale=came.form.get("locale", ""))
-    return forget_preference(await _answered(came, event), LANGUAGE_COOKIE)
+    chosen = LocaleChosen(caller=page.request.caller, locale=page.form.get("locale", ""))
+    return forget_preference(await _back_to_account(page, page.request.decide(chosen)), LANGUAGE_COOKIE)
 
 
-@account_pages.post("/account/zone")
-async def take_zone() -> Response:
+@account_pages.post("/account/zone", gate=SIGNED_IN, form_is_on=_ACCOUNT)
+async def take_zone(page: PageContext) -> Response:
     """The zone the account's times are told in."""
-    came = await posted(_ACCOUNT)
-    if isinstance(came, Response):
-        return came
-    chosen = came.form.get("timezone", "")
-    return await _answered(
-        came, TimezoneChosen(caller=came.who, timezone=chosen if chosen in zone_names() else "")
-    )
+    zone = page.form.get("timezone", "")
+    chosen = TimezoneChosen(caller=page.request.caller, timezone=zone if zone in zone_names() else "")
+    return await _back_to_account(page, page.request.decide(chosen))
 
 
-@account_pages.post("/account/picture")
-async def take_account_picture() -> Response:
+@account_pages.post("/account/picture", gate=SIGNED_IN, form_is_on=_ACCOUNT)
+async def take_account_picture(page: PageContext) -> Response:
     """A picture that other systems show."""
-    came = await posted(_ACCOUNT)
-    if isinstance(came, Response):
-        return came
-    taken = await take_picture(came.visit.here, came.who)
-    return came.done("/account?done=1") if isinstance(taken, str) else await _account(came.visit, taken)
+    return await _back_to_account(page, take_picture(page.request))
 
 
-@account_pages.post("/account/picture/remove")
-async def drop_picture() -> Response:
+@account_pages.post("/account/picture/remove", gate=SIGNED_IN, form_is_on=_ACCOUNT)
+async def drop_picture(page: PageContext) -> Response:
     """No picture any more."""
-    came = await posted(_ACCOUNT)
-    if isinstance(came, Response):
-        return came
-    reply = await remove_picture(came.visit.here, came.who)
-    return came.done("/account?done=1") if reply is None else await _account(came.visit, reply)
+    return await _back_to_account(page, remove_picture(page.request))
 
 
-async def _answered(came: Posted, event: Event) -> Response:
-    """Back to the account, with what was wrong if anything was."""
-    reply = (await came.visit.here.decide(event)).reply
-    return await _account(came.visit, reply) if isinstance(reply, Refused) else came.done("/account?done=1")
+async def _back_to_account(page: PageContext, change: Awaitable[object]) -> Response:
+    """Back to the account once `change` is done, with what was wrong if anything was."""
+    try:
+        await change
+    except RequestRefused as refusal:
+        return await _account(page, refusal.reply)
+    return page.redirect("/account?done=1")
 
 
-@account_pages.get(_SESSIONS)
-async def show_sessions() -> Response:
+@account_pages.get(_SESSIONS, gate=SIGNED_IN)
+async def show_sessions(page: PageContext) -> Response:
     """Every browser and application that is signed in as this user."""
-    visit = await open_visit()
-    return turned_away(visit) or await _sessions(visit)
+    return await _sessions(page)
 
 
-@account_pages.post("/account/sessions/<session_id>/end")
-async def end_session(session_id: str) -> Response:
+@account_pages.post("/account/sessions/<session_id>/end", gate=SIGNED_IN, form_is_on=_SESSIONS)
+async def end_session(page: PageContext, session_id: str) -> Response:
     """Sign one of them out."""
-    came = await posted(_SESSIONS)
-    if isinstance(came, Response):
-        return came
-    reply = (await came.visit.here.decide(OwnSessionEnded(caller=came.who, session_id=session_id))).reply
-    # One that has ended in the meantime is what was asked for.
-    if isinstance(reply, Refused) and reply.why is not Why.NOT_FOUND:
-        return await _sessions(came.visit, reply)
-    return came.done(_SESSIONS)
+    try:
+        await page.request.decide(OwnSessionEnded(caller=page.request.caller, session_id=session_id))
+    except RequestRefused as refusal:
+        # One that has ended in the meantime is what was asked for.
+        if refusal.reply.why is not Why.NOT_FOUND:
+            return await _sessions(page, refusal.reply)
+    return page.redirect(_SESSIONS)
 
 
-async def _account(visit: Visit, reply: Refused | None = None) -> Response:
-    return await page(
-        visit,
+async def _account(page: PageContext, reply: Refused | None = None) -> Response:
+    return await render(
+        page,
         "account.html",
         place=_ACCOUNT,
         refused=reply,
-        notice=visit.text("done") if request.args.get("done") else None,
+        notice=page.text("done") if request.args.get("done") else None,
         languages=[(Language.ZH.value, "中文"), (Language.EN.value, "English")],
         zones=zone_names(),
-        zone=zone_for(None, visit.user).key,
+        zone=zone_for(None, page.user).key,
     )
 
 
-async def _sessions(visit: Visit, reply: Refused | None = None) -> Response:
-    assert visit.user is not None
+async def _sessions(page: PageContext, reply: Refused | None = None) -> Response:
+    context = page.request
     listing = Listing(
-        resource=ONLINE_USERS, filters={"user_id": visit.user.user_id}, page_size=_MOST_SESSIONS
+        resource=ONLINE_USERS, filters={"user_id": context.user.user_id}, page_size=_MOST_SESSIONS
     )
-    found = await visit.here.service.look(lambda store, now: store.page(listing, now), visit.here.origin)
-    return await page(
-        visit,
-        "sessions.html",
-        place=_SESSIONS,
-        refused=reply,
-        sessions=found.items,
-    )
+    found = await context.look(lambda store, now: store.page(listing, now))
+    return await render(page, "sessions.html", place=_SESSIONS, refused=reply, sessions=found.items)

@@ -1,25 +1,29 @@
 """The first page, and the switch between the two languages."""
 
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from ostiary_core.http.language import Language
 from ostiary_web.browser import keep_preference
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 from ostiary_web.pages.addresses import local_path, see_other
-from ostiary_web.pages.visit import LANGUAGE_COOKIE, open_visit, page
+from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
+from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["home"]
+__all__ = ["home", "languages"]
 
-home = Blueprint("home", __name__)
+home = PageRoutes("home", __name__)
+languages = GatedRoutes("languages", __name__)
 
 
-@home.get("/")
-async def first_page() -> Response:
+@home.get("/", gate=OPEN_TO_ALL)
+async def first_page(page: PageContext) -> Response:
     """Who is signed in, and where to go from here."""
-    return await page(await open_visit(), "home.html")
+    return await render(page, "home.html")
 
 
-@home.get("/language")
-async def switch_language() -> Response:
+@languages.get("/language", gate=OPEN_TO_ALL)
+async def switch_language(context: RequestContext) -> Response:
     """Remember a language in the browser and go back; it changes nothing on the server."""
     response = see_other(local_path(request.args.get("next", "")))
     chosen = request.args.get("to")

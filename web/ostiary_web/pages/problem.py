@@ -6,10 +6,10 @@ from quart import Response, request
 
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
-from ostiary_web.exchange import exchange
-from ostiary_web.pages.visit import Visit, page, visitors_language
+from ostiary_web.http.context import request_context
+from ostiary_web.pages.context import PageContext, opened_page, render, visitors_language
 
-__all__ = ["is_for_a_person", "problem", "problem_page"]
+__all__ = ["is_for_a_person", "problem_page"]
 
 _HEADINGS: Final = {403: "not_yours", 429: "too_fast"}
 
@@ -23,16 +23,8 @@ def is_for_a_person() -> bool:
 
 async def problem_page(why: Why) -> Response:
     """A page that says what is the matter. It asks the store for nothing: that may be what is wrong."""
-    return await problem(Visit(exchange(), visitors_language(None)), why)
-
-
-async def problem(visit: Visit, why: Why) -> Response:
-    """The same for somebody who is known."""
+    page = opened_page() or PageContext(request_context(), visitors_language(None))
     heading = _HEADINGS.get(MEANINGS[why].status, "not_found" if MEANINGS[why].status < 500 else "went_wrong")
-    return await page(
-        visit,
-        "problem.html",
-        refused=why,
-        heading=visit.text(heading),
-        lead=visit.text(f"{heading}_lead"),
+    return await render(
+        page, "problem.html", refused=why, heading=page.text(heading), lead=page.text(f"{heading}_lead")
     )

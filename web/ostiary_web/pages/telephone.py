@@ -1,75 +1,69 @@
 """A new telephone number for an account, proved by a code that is sent there and the current password."""
 
-from quart import Blueprint, Response
+from quart import Response
 
 from ostiary_core.model.decision import FieldFault, FieldRule, Refused
 from ostiary_core.model.identifiers import is_phone
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.account import change_phone
-from ostiary_web.pages.posted import posted, turned_away
+from ostiary_web.http.context import RequestRefused
+from ostiary_web.http.gate import SIGNED_IN
+from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.pages.sign_in import show_signed_out
-from ostiary_web.pages.visit import Visit, open_visit, page
 from ostiary_web.recovery import send_code_to_new_number
 
 __all__ = ["telephone_pages"]
 
-telephone_pages = Blueprint("telephone_pages", __name__)
+telephone_pages = PageRoutes("telephone_pages", __name__)
 
 _PHONE = "/account/phone"
 
 
-@telephone_pages.get(_PHONE)
-async def show_phone() -> Response:
+@telephone_pages.get(_PHONE, gate=SIGNED_IN)
+async def show_phone(page: PageContext) -> Response:
     """The form for a new number."""
-    visit = await open_visit()
-    return turned_away(visit) or await _form(visit)
+    return await _form(page)
 
 
-@telephone_pages.post(_PHONE)
-async def take_phone() -> Response:
+@telephone_pages.post(_PHONE, gate=SIGNED_IN)
+async def take_phone(page: PageContext) -> Response:
     """Have a code sent to the new number."""
-    came = await posted(_PHONE)
-    if isinstance(came, Response):
-        return came
-    visit, phone = came.visit, came.form.get("phone", "").strip()
-    too_many = visit.too_many(Operation.TEXT_CODE)
-    if too_many is not None:
-        return await _form(visit, too_many, phone=phone)
-    if not is_phone(phone):
-        faults = (FieldFault("phone", FieldRule.PHONE),)
-        return await _form(visit, Refused(Why.FIELDS_INVALID, faults), phone=phone)
-    refusal = await send_code_to_new_number(visit.here, phone, came.who, came.user)
-    if refusal is not None:
-        return await _form(visit, refusal, phone=phone)
-    return await _form(visit, phone=phone, notice=visit.text("phone_code_sent"), coded=True)
+    phone = page.form.get("phone", "").strip()
+    try:
+        page.request.limit(Operation.TEXT_CODE)
+        if not is_phone(phone):
+            page.request.refuse(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),))
+        await send_code_to_new_number(page.request, phone)
+    except RequestRefused as refusal:
+        return await _form(page, refusal.reply, phone=phone)
+    return await _form(page, phone=phone, notice=page.text("phone_code_sent"), coded=True)
 
 
-@telephone_pages.post(f"{_PHONE}/code")
-async def take_code() -> Response:
+@telephone_pages.post(f"{_PHONE}/code", gate=SIGNED_IN, form_is_on=_PHONE)
+async def take_code(page: PageContext) -> Response:
     """The code that was sent: the number is the account's from now on."""
-    came = await posted(_PHONE)
-    if isinstance(came, Response):
-        return came
-    phone, code = came.form.get("phone", "").strip(), came.form.get("code", "").strip()
-    reply = await change_phone(came.visit.here, came.who, phone, code, came.form.get("password", ""))
-    if reply is not None and reply.why is Why.CURRENT_PASSWORD_WRONG_REPEATEDLY:
-        return await show_signed_out(came.visit, _PHONE, reply)
-    if reply is not None:
-        return await _form(came.visit, reply, phone=phone, coded=True)
-    return came.done("/account?done=1")
+    phone, code = page.form.get("phone", "").strip(), page.form.get("code", "").strip()
+    try:
+        await change_phone(page.request, phone, code, page.form.get("password", ""))
+    except RequestRefused as refusal:
+        if refusal.reply.why is Why.CURRENT_PASSWORD_WRONG_REPEATEDLY:
+            return await show_signed_out(page, _PHONE, refusal.reply)
+        return await _form(page, refusal.reply, phone=phone, coded=True)
+    return page.redirect("/account?done=1")
 
 
 async def _form(
-    visit: Visit,
+    page: PageContext,
     reply: Refused | None = None,
     *,
     phone: str = "",
     notice: str | None = None,
     coded: bool = False,
 ) -> Response:
-    return await page(
-        visit,
+    return await render(
+        page,
         "phone.html",
         place="/account",
         refused=reply,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quart import Blueprint, Response
+from quart import Response
 
 from ostiary_core.history.explain import explain, is_of_a_spent_token
 from ostiary_core.model.audit import NOT_KEPT, AuditEntry
@@ -13,14 +13,15 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import GatedRoutes, require_permission
 from ostiary_web.life_record import life_record, names_of
-from ostiary_web.resources.access import Call, opened_by
 from ostiary_web.resources.declaration import Field, Kind, Listed, Words, as_they_are
 from ostiary_web.resources.lists import answer_list
 
 __all__ = ["AUDIT_EVENTS", "audit"]
 
-audit = Blueprint("audit", __name__)
+audit = GatedRoutes("audit", __name__)
 
 _KINDS: Final = {kind.value: (kind.value,) for kind in FactKind if kind not in NOT_KEPT}
 
@@ -66,24 +67,24 @@ _FIELDS: Final[tuple[Field[AuditEntry], ...]] = (
 AUDIT_EVENTS: Final = Listed(resource=AUDIT, fields=_FIELDS, shown=as_they_are)
 
 
-@opened_by(audit, "GET", "/api/audit/events", Permission.AUDIT_READ)
-async def list_events(call: Call) -> Response:
+@audit.get("/api/audit/events", gate=require_permission(Permission.AUDIT_READ))
+async def list_events(context: RequestContext) -> Response:
     """What happened, the latest first."""
-    return await answer_list(call, AUDIT_EVENTS)
+    return await answer_list(context, AUDIT_EVENTS)
 
 
-@opened_by(audit, "GET", "/api/audit/sessions/<session_id>/explain", Permission.AUDIT_READ)
-async def explain_session(call: Call, session_id: str) -> Response:
+@audit.get("/api/audit/sessions/<session_id>/explain", gate=require_permission(Permission.AUDIT_READ))
+async def explain_session(context: RequestContext, session_id: str) -> Response:
     """A session's life in order, and how and why it ended."""
 
     def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, Instant]:
         return store.session_history(session_id), now
 
-    life, now = await call.look(look)
+    life, now = await context.look(look)
     if life is None or (
-        life.session.kind is SessionKind.CLIENT_CREDENTIALS and not call.is_super_administrator
+        life.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
     ):
-        return call.here.refuse(Why.NOT_FOUND)
+        context.refuse(Why.NOT_FOUND)
     told = explain(life, now)
-    names = await names_of(told.actor_ids, call.decide)
-    return call.here.success(life_record(told, call.here.language, names))
+    names = await names_of(told.actor_ids, context.submit)
+    return context.success(life_record(told, context.language, names))

@@ -19,19 +19,19 @@ from ostiary_core.events import (
     ClientSecretReset,
     OldSecretEnded,
 )
-from ostiary_core.model.decision import ClientKnown, Refused, Reply, SecretIssued
+from ostiary_core.model.decision import ClientKnown, Reply, SecretIssued
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
-from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.answer_data import AnswerData
-from ostiary_web.resources.access import Call, opened_by
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import require_permission
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words
 from ostiary_web.resources.declared import Declared, Fields, Permissions, Switch
 from ostiary_web.resources.lists import answer_list
-from ostiary_web.resources.records import answer_change, sent_nothing, sent_object_or_nothing
+from ostiary_web.resources.records import answer_change, refuse_body, sent_object_or_nothing
 from ostiary_web.resources.routes import blueprint_of
 from ostiary_web.resources.running import running_sessions
 
@@ -223,12 +223,12 @@ def _shown(store: ListingStore | None, found: Sequence[Client]) -> list[_Shown]:
     return [_Shown(client, last_used.get(client.client_id)) for client in found]
 
 
-async def _registered(call: Call, fields: Fields) -> ClientRegistered:
-    return ClientRegistered(caller=call.who, fields=fields, entropy=call.here.entropy())
+async def _registered(context: RequestContext, fields: Fields) -> ClientRegistered:
+    return ClientRegistered(caller=context.caller, fields=fields, entropy=context.entropy())
 
 
-async def _imported(call: Call, fields: Fields, replace: bool) -> ClientImported:
-    return ClientImported(caller=call.who, fields=fields, replace=replace, entropy=call.here.entropy())
+async def _imported(context: RequestContext, fields: Fields, replace: bool) -> ClientImported:
+    return ClientImported(caller=context.caller, fields=fields, replace=replace, entropy=context.entropy())
 
 
 def _known(reply: Reply) -> Client | None:
@@ -274,40 +274,30 @@ class NewSecret(AnswerData):
     secret: ClientSecret
 
 
-@opened_by(clients, "POST", f"{_PATH}/<client_id>/secret", Permission.CLIENT_UPDATE)
-async def reset_secret(call: Call, client_id: str) -> Response:
+@clients.post(f"{_PATH}/<client_id>/secret", gate=require_permission(Permission.CLIENT_UPDATE))
+async def reset_secret(context: RequestContext, client_id: str) -> Response:
     """A new secret, shown this once; it ends nothing but the old one, and with `{keepOldForSeconds}` not
     even that before its time."""
-    fields = await sent_object_or_nothing()
-    if isinstance(fields, Refused):
-        return call.here.refused(fields)
-    reply = await call.decide(
-        ClientSecretReset(caller=call.who, client_id=client_id, fields=fields, entropy=call.here.entropy())
+    fields = await sent_object_or_nothing(context)
+    reply = await context.decide(
+        ClientSecretReset(
+            caller=context.caller, client_id=client_id, fields=fields, entropy=context.entropy()
+        )
     )
-    match reply:
-        case SecretIssued(secret=secret):
-            return call.here.success(NewSecret(secret=secret.reveal()))
-        case Refused():
-            return call.here.refused(reply)
-        case _:
-            return call.here.refuse(Why.INTERNAL_ERROR)
+    assert isinstance(reply, SecretIssued)
+    return context.success(NewSecret(secret=reply.secret.reveal()))
 
 
-@opened_by(clients, "DELETE", f"{_PATH}/<client_id>/old-secret", Permission.CLIENT_UPDATE)
-async def end_old_secret(call: Call, client_id: str) -> Response:
+@clients.delete(f"{_PATH}/<client_id>/old-secret", gate=require_permission(Permission.CLIENT_UPDATE))
+async def end_old_secret(context: RequestContext, client_id: str) -> Response:
     """The old secret that was to work on for a time stops working now."""
-    refusal = sent_nothing()
-    if refusal is not None:
-        return call.here.refused(refusal)
-    return await answer_change(
-        call, DECLARED, await call.decide(OldSecretEnded(caller=call.who, client_id=client_id))
-    )
+    refuse_body(context)
+    reply = await context.decide(OldSecretEnded(caller=context.caller, client_id=client_id))
+    return await answer_change(context, DECLARED, reply)
 
 
-@opened_by(clients, "GET", f"{_PATH}/<client_id>/sessions", Permission.CLIENT_LIST)
-async def list_sessions(call: Call, client_id: str) -> Response:
+@clients.get(f"{_PATH}/<client_id>/sessions", gate=require_permission(Permission.CLIENT_LIST))
+async def list_sessions(context: RequestContext, client_id: str) -> Response:
     """The running sessions of the client that the caller may see."""
-    reply = await call.decide(ClientRequested(caller=call.who, client_id=client_id))
-    if isinstance(reply, Refused):
-        return call.here.refused(reply)
-    return await answer_list(call, running_sessions(call), only={"client_id": client_id})
+    await context.decide(ClientRequested(caller=context.caller, client_id=client_id))
+    return await answer_list(context, running_sessions(context), only={"client_id": client_id})

@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 from ostiary_core.events import AdministrationEvent, Event, SignedIn
 from ostiary_core.model.decision import Reply
 from ostiary_core.model.permissions import Permission
-from ostiary_web.resources.access import Call
+from ostiary_web.http.context import RequestContext
 from ostiary_web.resources.declaration import Field, Listed, Words
 
 __all__ = ["Declared", "Fields", "Permissions", "Switch"]
@@ -50,13 +50,13 @@ class Declared(Generic[T, V]):
     identify: Callable[[T], str]
 
     show: Callable[[SignedIn, str], Event]
-    register: Callable[[Call, Fields], Awaitable[AdministrationEvent]]
+    register: Callable[[RequestContext, Fields], Awaitable[AdministrationEvent]]
     change: Callable[[SignedIn, str, Fields, Fields | None], Event]
     """The last argument is what the caller was shown of the fields, None where that is not known."""
     delete: Callable[[SignedIn, str], AdministrationEvent]
-    import_row: Callable[[Call, Fields, bool], Awaitable[AdministrationEvent]]
+    import_row: Callable[[RequestContext, Fields, bool], Awaitable[AdministrationEvent]]
     """A row of a sheet; the last argument says whether it may replace what stands."""
-    is_own: Callable[[Call, Fields], bool] = lambda call, fields: False
+    is_own: Callable[[RequestContext, Fields], bool] = lambda context, fields: False
     """Whether a row of a sheet is the caller's own account."""
     switch: Switch | None = None
     """None where a record cannot be disabled."""

@@ -18,7 +18,7 @@ from ostiary_core.http.answer import NO_STORE
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
-from ostiary_web.resources.access import Call
+from ostiary_web.http.context import RequestContext
 from ostiary_web.resources.declared import Declared
 from ostiary_web.resources.lists import query_arguments
 from ostiary_web.resources.queries import read_narrowing
@@ -34,30 +34,29 @@ _ITEMS_AT_A_TIME: Final = 1_000
 _BYTES_AT_A_TIME: Final = 64 * 1024
 
 
-async def answer_export(call: Call, declared: Declared[T, V]) -> Response:
+async def answer_export(context: RequestContext, declared: Declared[T, V]) -> Response:
     """Everything that the query's filters match, in its order, as a sheet."""
-    asked = read_narrowing(declared.listed, query_arguments(), _ITEMS_AT_A_TIME)
-    if isinstance(asked, tuple):
-        return call.here.refuse(Why.FIELDS_INVALID, asked)
-    zone = zone_for(request.headers.get(ZONE_HEADER), call.account.user)
-    listing = asked
+    listing = read_narrowing(declared.listed, query_arguments(), _ITEMS_AT_A_TIME)
+    if isinstance(listing, tuple):
+        context.refuse(Why.FIELDS_INVALID, listing)
+    zone = zone_for(request.headers.get(ZONE_HEADER), context.user)
 
     def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        writer = SheetWriter(file, declared.fields, declared.title, call.here.language, zone, now)
+        writer = SheetWriter(file, declared.fields, declared.title, context.language, zone, now)
         for items in _pieces(store, listing, now):
             writer.write(declared.listed.shown(store, items))
         writer.close()
 
-    return await _answer(call, write, f"{declared.name}.xlsx")
+    return await _answer(context, write, f"{declared.name}.xlsx")
 
 
-async def answer_template(call: Call, declared: Declared[T, V]) -> Response:
+async def answer_template(context: RequestContext, declared: Declared[T, V]) -> Response:
     """What an import expects, to be filled in."""
 
     def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        write_template(file, declared.fields, declared.title, call.here.language, now)
+        write_template(file, declared.fields, declared.title, context.language, now)
 
-    return await _answer(call, write, f"{declared.name}-template.xlsx")
+    return await _answer(context, write, f"{declared.name}-template.xlsx")
 
 
 def _pieces(store: ListingStore, listing: Listing[T], now: Instant) -> Iterator[Sequence[T]]:
@@ -69,11 +68,11 @@ def _pieces(store: ListingStore, listing: Listing[T], now: Instant) -> Iterator[
 
 
 async def _answer(
-    call: Call, write: Callable[[IO[bytes], ListingStore, Instant], None], name: str
+    context: RequestContext, write: Callable[[IO[bytes], ListingStore, Instant], None], name: str
 ) -> Response:
     file = TemporaryFile()  # noqa: SIM115 (closed by the answer's body)
     try:
-        await call.here.service.look_through(partial(write, file), call.here.origin)
+        await context.service.look_through(partial(write, file), context.origin)
     except BaseException:
         file.close()
         raise

@@ -15,20 +15,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, UnsetType
-from quart import Response, current_app, request
+from quart import current_app, request
 
 from ostiary_core.events import AllOrNothing
-from ostiary_core.model.decision import BatchDone, BatchRefused, FieldFault, FieldRule, Refused, SecretIssued
+from ostiary_core.model.decision import BatchDone, BatchRefused, FieldFault, FieldRule, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.answer_data import AnswerData, Count
-from ostiary_web.resources.access import Call
+from ostiary_web.http.context import RequestContext
 from ostiary_web.resources.declaration import Column, Field, Kind
 from ostiary_web.resources.declared import Declared, Fields
 from ostiary_web.resources.records import batch_refusal
 from ostiary_web.resources.sheet_reader import ReadSheet
 from ostiary_web.resources.sheet_reading import Cell, Row
 
-__all__ = ["LONGEST_IMPORT", "Imported", "answer_import", "take_sheet"]
+__all__ = ["LONGEST_IMPORT", "Imported", "take_sheet"]
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -63,65 +63,55 @@ class Imported(AnswerData):
     secrets: list[ImportedSecret] | UnsetType = UNSET
 
 
-async def answer_import(call: Call, declared: Declared[T, V]) -> Response:
-    """How many records the sheet made and changed; for new clients also their secrets, this once."""
-    taken = await take_sheet(call, declared)
-    return call.here.refused(taken) if isinstance(taken, Refused) else call.here.success(taken)
-
-
-async def take_sheet(call: Call, declared: Declared[T, V]) -> Imported | Refused:
-    """Import the sheet that the request brings; what became of it, or everything that is wrong with it."""
+async def take_sheet(context: RequestContext, declared: Declared[T, V]) -> Imported:
+    """Import the sheet that the request brings: how many records it made and changed; for new clients also
+    their secrets, this once. Raises `RequestRefused` with everything that is wrong with it."""
     if request.mimetype != _MULTIPART:
-        return Refused(Why.NOT_MULTIPART)
+        context.refuse(Why.NOT_MULTIPART)
     content, mode = await _uploaded()
     faults = [
         *([FieldFault("file", FieldRule.REQUIRED)] if content is None else []),
         *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in _REPLACES else []),
     ]
     if content is None or faults:
-        return Refused(Why.FIELDS_INVALID, tuple(faults))
+        context.refuse(Why.FIELDS_INVALID, faults)
     read_sheet: ReadSheet = current_app.extensions["ostiary.read_sheet"]
     sheet = await read_sheet(content)
     if isinstance(sheet, FieldRule):
-        return Refused(Why.FIELDS_INVALID, (FieldFault("file", sheet),))
+        context.refuse(Why.FIELDS_INVALID, (FieldFault("file", sheet),))
     columns, unknown = _columns(declared.fields, sheet[0])
     if unknown:
-        return Refused(Why.FIELDS_INVALID, tuple(unknown))
+        context.refuse(Why.FIELDS_INVALID, unknown)
     if len(sheet) == 1:
-        return Refused(Why.FIELDS_INVALID, (FieldFault("file", FieldRule.SHEET_EMPTY),))
+        context.refuse(Why.FIELDS_INVALID, (FieldFault("file", FieldRule.SHEET_EMPTY),))
     rows = {row.number: _fields(columns, row) for row in sheet[1:]}
-    return await _import_rows(call, declared, rows, replace=_REPLACES[mode])
+    return await _import_rows(context, declared, rows, replace=_REPLACES[mode])
 
 
 async def _import_rows(
-    call: Call, declared: Declared[T, V], rows: Mapping[int, Fields], *, replace: bool
-) -> Imported | Refused:
+    context: RequestContext, declared: Declared[T, V], rows: Mapping[int, Fields], *, replace: bool
+) -> Imported:
     # A row may end the caller's own sessions, or take a permission away: the others come before it.
-    in_order = sorted(rows, key=lambda number: declared.is_own(call, rows[number]))
-    events = [await declared.import_row(call, rows[number], replace) for number in in_order]
-    reply = await call.decide(AllOrNothing(events=tuple(events)))
-    match reply:
-        case BatchDone(replies=replies):
-            items = [declared.known(each) for each in replies]
-            revisions = [declared.revision(item) for item in items if item is not None]
-            made = revisions.count(1)
-            secrets = [
-                ImportedSecret(client_id=each.client.client_id, secret=each.secret.reveal())
-                for each in replies
-                if isinstance(each, SecretIssued)
-            ]
-            return Imported(
-                created=made,
-                updated=len(revisions) - made,
-                unchanged=len(items) - len(revisions),
-                secrets=secrets or UNSET,
-            )
-        case BatchRefused():
-            return batch_refusal(reply, [f"rows.{number}" for number in in_order])
-        case Refused():
-            return reply
-        case _:
-            return Refused(Why.INTERNAL_ERROR)
+    in_order = sorted(rows, key=lambda number: declared.is_own(context, rows[number]))
+    events = [await declared.import_row(context, rows[number], replace) for number in in_order]
+    reply = await context.decide(AllOrNothing(events=tuple(events)))
+    if isinstance(reply, BatchRefused):
+        raise batch_refusal(reply, [f"rows.{number}" for number in in_order])
+    assert isinstance(reply, BatchDone)
+    items = [declared.known(each) for each in reply.replies]
+    revisions = [declared.revision(item) for item in items if item is not None]
+    made = revisions.count(1)
+    secrets = [
+        ImportedSecret(client_id=each.client.client_id, secret=each.secret.reveal())
+        for each in reply.replies
+        if isinstance(each, SecretIssued)
+    ]
+    return Imported(
+        created=made,
+        updated=len(revisions) - made,
+        unchanged=len(items) - len(revisions),
+        secrets=secrets or UNSET,
+    )
 
 
 async def _uploaded() -> tuple[bytes | None, str]:

@@ -12,7 +12,8 @@ from ostiary_core.model.records import Role
 from ostiary_core.storage.listing import ROLES
 from ostiary_core.users.role import permissions_in
 from ostiary_web.answer_data import AnswerData, one_of
-from ostiary_web.resources.access import Call, opened_by
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import require_permission
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
 from ostiary_web.resources.declared import Declared, Fields, Permissions
 from ostiary_web.resources.permissions import DESCRIPTIONS
@@ -64,12 +65,12 @@ _FIELDS: Final[tuple[Field[Role], ...]] = (
 )
 
 
-async def _registered(call: Call, fields: Fields) -> RoleRegistered:
-    return RoleRegistered(caller=call.who, fields=fields)
+async def _registered(context: RequestContext, fields: Fields) -> RoleRegistered:
+    return RoleRegistered(caller=context.caller, fields=fields)
 
 
-async def _imported(call: Call, fields: Fields, replace: bool) -> RoleImported:
-    return RoleImported(caller=call.who, fields=fields, replace=replace)
+async def _imported(context: RequestContext, fields: Fields, replace: bool) -> RoleImported:
+    return RoleImported(caller=context.caller, fields=fields, replace=replace)
 
 
 def _known(reply: Reply) -> Role | None:
@@ -117,10 +118,10 @@ class DescribedPermission(AnswerData):
     description: InBothLanguages
 
 
-@opened_by(roles, "GET", "/api/iam/permissions", Permission.ROLE_LIST)
-async def list_permissions(call: Call) -> Response:
+@roles.get("/api/iam/permissions", gate=require_permission(Permission.ROLE_LIST))
+async def list_permissions(context: RequestContext) -> Response:
     """What a role can allow, each described in both languages."""
-    return call.here.success(
+    return context.success(
         [
             DescribedPermission(code=permission.value, description=InBothLanguages(en=words.en, zh=words.zh))
             for permission, words in DESCRIPTIONS.items()

@@ -16,28 +16,27 @@ PUT    /x/:id/enabled      enabled, or disabled        update; where records hav
 from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta
-from quart import Blueprint, Response, current_app, request
+from quart import Response, current_app, request
 from werkzeug.routing import BaseConverter
 
 from ostiary_core.events import AllOrNothing
-from ostiary_core.model.decision import BatchRefused, Refused
+from ostiary_core.model.decision import BatchRefused
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.why import Why
 from ostiary_web.answer_data import AnswerData
-from ostiary_web.exchange import json_object
-from ostiary_web.resources.access import Call, opened_by
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import GatedRoutes, require_permission
 from ostiary_web.resources.declared import Declared
 from ostiary_web.resources.exports import answer_export, answer_template
-from ostiary_web.resources.imports import answer_import
+from ostiary_web.resources.imports import take_sheet
 from ostiary_web.resources.lists import answer_list, query_arguments
 from ostiary_web.resources.queries import LARGEST_PAGE_SIZE, read_narrowing
 from ostiary_web.resources.records import (
     answer_change,
-    answer_done,
     answer_record,
     batch_refusal,
+    refuse_body,
     sent_ids,
-    sent_nothing,
     sent_truth,
 )
 from ostiary_web.resources.submissions import Submissions
@@ -72,9 +71,9 @@ class RecordId(BaseConverter):
     part_isolating = True
 
 
-def blueprint_of(declared: Declared[T, V]) -> Blueprint:
+def blueprint_of(declared: Declared[T, V]) -> GatedRoutes:
     """All routes of a resource; its own actions may be added to them."""
-    routes = Blueprint(declared.name, __name__)
+    routes = GatedRoutes(declared.name, __name__)
     _add_reading(routes, declared)
     _add_sheets(routes, declared)
     _add_writing(routes, declared)
@@ -82,101 +81,92 @@ def blueprint_of(declared: Declared[T, V]) -> Blueprint:
     return routes
 
 
-def _add_reading(routes: Blueprint, declared: Declared[T, V]) -> None:
-    may = declared.permissions
+def _add_reading(routes: GatedRoutes, declared: Declared[T, V]) -> None:
+    may_list = require_permission(declared.permissions.list)
 
-    @opened_by(routes, "GET", declared.path, may.list)
-    async def page(call: Call) -> Response:
-        return await answer_list(call, declared.listed)
+    @routes.get(declared.path, gate=may_list)
+    async def page(context: RequestContext) -> Response:
+        return await answer_list(context, declared.listed)
 
-    @opened_by(routes, "GET", f"{declared.path}/options", may.list)
-    async def options(call: Call) -> Response:
-        asked = read_narrowing(declared.listed, query_arguments(), MOST_OPTIONS)
-        if isinstance(asked, tuple):
-            return call.here.refuse(Why.FIELDS_INVALID, asked)
-        listing = asked
-        found = await call.look(lambda store, now: store.page(listing, now))
-        return call.here.success(
+    @routes.get(f"{declared.path}/options", gate=may_list)
+    async def options(context: RequestContext) -> Response:
+        listing = read_narrowing(declared.listed, query_arguments(), MOST_OPTIONS)
+        if isinstance(listing, tuple):
+            context.refuse(Why.FIELDS_INVALID, listing)
+        found = await context.look(lambda store, now: store.page(listing, now))
+        return context.success(
             [Option(value=declared.identify(item), label=declared.label(item)) for item in found.items]
         )
 
-    @opened_by(routes, "GET", f"{declared.path}/<record:record_id>", may.list)
-    async def show(call: Call, record_id: str) -> Response:
-        return await answer_record(call, declared, await call.decide(declared.show(call.who, record_id)))
+    @routes.get(f"{declared.path}/<record:record_id>", gate=may_list)
+    async def show(context: RequestContext, record_id: str) -> Response:
+        reply = await context.decide(declared.show(context.caller, record_id))
+        return await answer_record(context, declared, reply)
 
 
-def _add_sheets(routes: Blueprint, declared: Declared[T, V]) -> None:
+def _add_sheets(routes: GatedRoutes, declared: Declared[T, V]) -> None:
     may = declared.permissions
 
-    @opened_by(routes, "GET", f"{declared.path}/export", may.list)
-    async def export(call: Call) -> Response:
-        return await answer_export(call, declared)
+    @routes.get(f"{declared.path}/export", gate=require_permission(may.list))
+    async def export(context: RequestContext) -> Response:
+        return await answer_export(context, declared)
 
-    @opened_by(routes, "GET", f"{declared.path}/import-template", may.create)
-    async def import_template(call: Call) -> Response:
-        return await answer_template(call, declared)
+    @routes.get(f"{declared.path}/import-template", gate=require_permission(may.create))
+    async def import_template(context: RequestContext) -> Response:
+        return await answer_template(context, declared)
 
-    @opened_by(routes, "POST", f"{declared.path}/import", may.create)
-    async def import_sheet(call: Call) -> Response:
-        return await answer_import(call, declared)
+    @routes.post(f"{declared.path}/import", gate=require_permission(may.create))
+    async def import_sheet(context: RequestContext) -> Response:
+        return context.success(await take_sheet(context, declared))
 
 
-def _add_switch(routes: Blueprint, declared: Declared[T, V]) -> None:
+def _add_switch(routes: GatedRoutes, declared: Declared[T, V]) -> None:
     if declared.switch is None:
         return
-    switch = declared.switch
+    switch, gate = declared.switch, require_permission(declared.permissions.update)
 
-    @opened_by(routes, "PUT", f"{declared.path}/<record:record_id>/enabled", declared.permissions.update)
-    async def set_enabled(call: Call, record_id: str) -> Response:
-        enabled = await sent_truth("enabled")
-        if isinstance(enabled, Refused):
-            return call.here.refused(enabled)
+    @routes.put(f"{declared.path}/<record:record_id>/enabled", gate=gate)
+    async def set_enabled(context: RequestContext, record_id: str) -> Response:
+        enabled = await sent_truth(context, "enabled")
         # Disabling ends all that the record has open, and enabling revives none of it.
-        event = (switch.enable if enabled else switch.disable)(call.who, record_id)
-        return await answer_change(call, declared, await call.decide(event))
+        event = (switch.enable if enabled else switch.disable)(context.caller, record_id)
+        return await answer_change(context, declared, await context.decide(event))
 
 
-def _add_writing(routes: Blueprint, declared: Declared[T, V]) -> None:
+def _add_writing(routes: GatedRoutes, declared: Declared[T, V]) -> None:
     may = declared.permissions
 
-    @opened_by(routes, "POST", declared.path, may.create)
-    async def create(call: Call) -> Response:
-        content = await json_object()
-        if isinstance(content, Why):
-            return call.here.refuse(content)
+    @routes.post(declared.path, gate=require_permission(may.create))
+    async def create(context: RequestContext) -> Response:
+        content = await context.json_object()
         submissions: Submissions = current_app.extensions["ostiary.submissions"]
-        with submissions.single(call.who.access_token.digest, request.path, content) as submission:
+        with submissions.single(context.caller.access_token.digest, request.path, content) as submission:
             if submission is None:
-                return call.here.refuse(Why.SUBMITTED_TWICE)
-            reply = await call.decide(await declared.register(call, content))
-            submission.succeeded = not isinstance(reply, Refused)
-        return await answer_change(call, declared, reply, status=201)
+                context.refuse(Why.SUBMITTED_TWICE)
+            reply = await context.decide(await declared.register(context, content))
+            submission.succeeded = True
+        return await answer_change(context, declared, reply, status=201)
 
-    @opened_by(routes, "POST", f"{declared.path}/batch-delete", may.delete)
-    async def batch_delete(call: Call) -> Response:
-        ids = await sent_ids()
-        if isinstance(ids, Refused):
-            return call.here.refused(ids)
+    @routes.post(f"{declared.path}/batch-delete", gate=require_permission(may.delete))
+    async def batch_delete(context: RequestContext) -> Response:
+        ids = await sent_ids(context)
         # Whoever deletes themselves among others is signed in until the others are gone.
-        in_order = sorted(range(len(ids)), key=lambda place: ids[place] == call.own_id)
-        reply = await call.decide(
-            AllOrNothing(events=tuple(declared.delete(call.who, ids[place]) for place in in_order))
+        in_order = sorted(range(len(ids)), key=lambda place: ids[place] == context.user.user_id)
+        reply = await context.decide(
+            AllOrNothing(events=tuple(declared.delete(context.caller, ids[place]) for place in in_order))
         )
         if isinstance(reply, BatchRefused):
-            return call.here.refused(batch_refusal(reply, [f"ids.{place}" for place in in_order]))
-        return answer_done(call.here, reply, Deleted(deleted=len(ids)))
+            raise batch_refusal(reply, [f"ids.{place}" for place in in_order])
+        return context.success(Deleted(deleted=len(ids)))
 
-    @opened_by(routes, "PUT", f"{declared.path}/<record:record_id>", may.update)
-    async def change(call: Call, record_id: str) -> Response:
-        content = await json_object()
-        if isinstance(content, Why):
-            return call.here.refuse(content)
-        reply = await call.decide(declared.change(call.who, record_id, content, None))
-        return await answer_change(call, declared, reply)
+    @routes.put(f"{declared.path}/<record:record_id>", gate=require_permission(may.update))
+    async def change(context: RequestContext, record_id: str) -> Response:
+        content = await context.json_object()
+        reply = await context.decide(declared.change(context.caller, record_id, content, None))
+        return await answer_change(context, declared, reply)
 
-    @opened_by(routes, "DELETE", f"{declared.path}/<record:record_id>", may.delete)
-    async def delete(call: Call, record_id: str) -> Response:
-        refusal = sent_nothing()
-        if refusal is not None:
-            return call.here.refused(refusal)
-        return answer_done(call.here, await call.decide(declared.delete(call.who, record_id)))
+    @routes.delete(f"{declared.path}/<record:record_id>", gate=require_permission(may.delete))
+    async def delete(context: RequestContext, record_id: str) -> Response:
+        refuse_body(context)
+        await context.decide(declared.delete(context.caller, record_id))
+        return context.success(None)

@@ -5,7 +5,7 @@ from typing import Final
 
 from ostiary_core.model.records import SessionKind
 from ostiary_core.storage.listing import ONLINE_SESSIONS, ONLINE_USERS, OnlineSession
-from ostiary_web.resources.access import Call
+from ostiary_web.http.context import RequestContext
 from ostiary_web.resources.declaration import Field, Kind, Listed, Words, as_they_are
 
 __all__ = ["RUNNING", "running_sessions"]
@@ -71,7 +71,7 @@ RUNNING: Final = Listed(resource=ONLINE_SESSIONS, fields=_FIELDS, shown=as_they_
 """All of them."""
 
 
-def running_sessions(call: Call) -> Listed[OnlineSession, OnlineSession]:
+def running_sessions(context: RequestContext) -> Listed[OnlineSession, OnlineSession]:
     """What the caller may see: those of client credentials are a super administrator's
     ("Session (grant)")."""
-    return RUNNING if call.is_super_administrator else replace(RUNNING, resource=ONLINE_USERS)
+    return RUNNING if context.is_super_administrator else replace(RUNNING, resource=ONLINE_USERS)

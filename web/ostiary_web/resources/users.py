@@ -20,7 +20,7 @@ from ostiary_core.events import (
     UserRegistered,
     UserRequested,
 )
-from ostiary_core.model.decision import FieldFault, FieldRule, Refused, Reply, UserKnown
+from ostiary_core.model.decision import FieldFault, FieldRule, Reply, UserKnown
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
@@ -28,11 +28,11 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.user_fields import LOCALES, new_password_faults
 from ostiary_net.runtime.passwords import Passwords
-from ostiary_web.exchange import json_object
-from ostiary_web.resources.access import Call, opened_by
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import require_permission
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
 from ostiary_web.resources.declared import Declared, Fields, Permissions, Switch
-from ostiary_web.resources.records import answer_done, sent_nothing
+from ostiary_web.resources.records import refuse_body
 from ostiary_web.resources.routes import blueprint_of
 from ostiary_web.zones import is_zone
 
@@ -156,14 +156,14 @@ _FIELDS: Final[tuple[Field[User], ...]] = (
 # --- events
 
 
-async def _registered(call: Call, fields: Fields) -> UserRegistered:
+async def _registered(context: RequestContext, fields: Fields) -> UserRegistered:
     password_hash, faults = await _hashed(fields)
     return UserRegistered(
-        caller=call.who,
+        caller=context.caller,
         fields=_without_password(fields),
         password_hash=password_hash,
         faults=(*_unless_given(password_hash, faults), *_zone_faults(fields)),
-        entropy=call.here.entropy(),
+        entropy=context.entropy(),
     )
 
 
@@ -172,15 +172,15 @@ def _changed(who: SignedIn, user_id: str, fields: Fields, shown: Fields | None) 
     return UserChanged(caller=who, user_id=user_id, fields=fields, faults=faults, shown=shown)
 
 
-async def _imported(call: Call, fields: Fields, replace: bool) -> UserImported:
+async def _imported(context: RequestContext, fields: Fields, replace: bool) -> UserImported:
     password_hash, faults = await _hashed(fields)
     return UserImported(
-        caller=call.who,
+        caller=context.caller,
         fields=_without_password(fields),
         replace=replace,
         password_hash=password_hash,
         faults=(*faults, *_zone_faults(fields)),
-        entropy=call.here.entropy(),
+        entropy=context.entropy(),
     )
 
 
@@ -217,13 +217,9 @@ def _zone_faults(fields: Fields) -> tuple[FieldFault, ...]:
     return ()
 
 
-def _is_own(call: Call, fields: Fields) -> bool:
-    user, username = call.account.user, fields.get("username")
-    return (
-        user is not None
-        and isinstance(username, str)
-        and canonical_username(username) == canonical_username(user.username)
-    )
+def _is_own(context: RequestContext, fields: Fields) -> bool:
+    username, own = fields.get("username"), context.user.username
+    return isinstance(username, str) and canonical_username(username) == canonical_username(own)
 
 
 def _known(reply: Reply) -> User | None:
@@ -263,31 +259,30 @@ users = blueprint_of(DECLARED)
 # --- actions
 
 
-@opened_by(users, "PUT", f"{_PATH}/<user_id>/password", Permission.USER_UPDATE)
-async def reset_password(call: Call, user_id: str) -> Response:
+@users.put(f"{_PATH}/<user_id>/password", gate=require_permission(Permission.USER_UPDATE))
+async def reset_password(context: RequestContext, user_id: str) -> Response:
     """`{password}`, which the user must change; ends all that the user has open."""
-    content = await json_object()
-    if isinstance(content, Why):
-        return call.here.refuse(content)
-    event = await password_reset(call, user_id, content)
-    if isinstance(event, Refused):
-        return call.here.refused(event)
-    return answer_done(call.here, await call.decide(event))
+    content = await context.json_object()
+    await context.decide(await password_reset(context, user_id, content))
+    return context.success(None)
 
 
-async def password_reset(call: Call, user_id: str, fields: Fields) -> PasswordResetByAdministrator | Refused:
-    """The event that `{password}` stands for; else what is wrong with it."""
+async def password_reset(
+    context: RequestContext, user_id: str, fields: Fields
+) -> PasswordResetByAdministrator:
+    """The event that `{password}` stands for; raises `RequestRefused` with what is wrong with it."""
     password_hash, faults = await _hashed(fields)
     unknown = tuple(FieldFault(name, FieldRule.UNKNOWN) for name in fields if name != _PASSWORD)
     if password_hash is None or unknown:
-        return Refused(Why.FIELDS_INVALID, (*_unless_given(password_hash, faults), *unknown))
-    return PasswordResetByAdministrator(caller=call.who, user_id=user_id, new_password_hash=password_hash)
+        context.refuse(Why.FIELDS_INVALID, (*_unless_given(password_hash, faults), *unknown))
+    return PasswordResetByAdministrator(
+        caller=context.caller, user_id=user_id, new_password_hash=password_hash
+    )
 
 
-@opened_by(users, "POST", f"{_PATH}/<user_id>/force-logout", Permission.USER_UPDATE)
-async def force_out(call: Call, user_id: str) -> Response:
+@users.post(f"{_PATH}/<user_id>/force-logout", gate=require_permission(Permission.USER_UPDATE))
+async def force_out(context: RequestContext, user_id: str) -> Response:
     """All sessions and unredeemed codes of the user end."""
-    refusal = sent_nothing()
-    if refusal is not None:
-        return call.here.refused(refusal)
-    return answer_done(call.here, await call.decide(UserForcedOut(caller=call.who, user_id=user_id)))
+    refuse_body(context)
+    await context.decide(UserForcedOut(caller=context.caller, user_id=user_id))
+    return context.success(None)

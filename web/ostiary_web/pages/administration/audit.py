@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from quart import Blueprint, Response, request
+from quart import Response, request
 
 from ostiary_core.history.explain import Step, explain
 from ostiary_core.history.history_texts import near_misses_text, step_text
@@ -18,20 +18,19 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, USERS, Listing, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import require_permission
 from ostiary_web.life_record import names_of
-from ostiary_web.pages.addresses import see_other
-from ostiary_web.pages.administration.admission import admitted
 from ostiary_web.pages.administration.tables import IDENTIFIER, Table, show_table
-from ostiary_web.pages.problem import problem
+from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
-from ostiary_web.pages.visit import Visit, page
-from ostiary_web.resources.access import Call
 from ostiary_web.resources.audit import AUDIT_EVENTS
 from ostiary_web.resources.queries import MOST_VALUES
 
 __all__ = ["audit_pages"]
 
-audit_pages = Blueprint("audit_pages", __name__)
+audit_pages = PageRoutes("audit_pages", __name__)
 
 _PLACE: Final = "/admin/audit"
 
@@ -48,10 +47,10 @@ def _why_in_words(why: str, language: Language) -> str:
     return text_of(Why(why), language)
 
 
-def _table(call: Call) -> Table[AuditEntry, AuditEntry]:
+def _table(context: RequestContext) -> Table[AuditEntry, AuditEntry]:
     def actions(entry: AuditEntry) -> list[tuple[str, str]]:
         # A session of no user is shown to super administrators alone ("Session (grant)").
-        if entry.session_id is None or (entry.user_id is None and not call.is_super_administrator):
+        if entry.session_id is None or (entry.user_id is None and not context.is_super_administrator):
             return []
         return [(f"{_PLACE}/sessions/{entry.session_id}", "online_life")]
 
@@ -68,70 +67,61 @@ def _table(call: Call) -> Table[AuditEntry, AuditEntry]:
     )
 
 
-async def _names(call: Call, entries: Sequence[AuditEntry]) -> dict[str, str]:
+async def _names(context: RequestContext, entries: Sequence[AuditEntry]) -> dict[str, str]:
     """The user names of those who did something, and of those it was done to."""
     ids = {id for entry in entries for id in (entry.user_id, entry.actor_id) if id is not None}
-    return await names_of(ids, call.decide)
+    return await names_of(ids, context.submit)
 
 
-async def _users_meant(call: Call, typed: str) -> Sequence[str]:
+async def _users_meant(context: RequestContext, typed: str) -> Sequence[str]:
     """The identifiers of the user of this name, else of those whose names contain it."""
     if IDENTIFIER.fullmatch(typed):
         return [typed]
     listing = Listing(resource=USERS, filters={"username": typed}, page_size=MOST_VALUES)
-    found = await call.look(lambda store, now: store.page(listing, now).items)
+    found = await context.look(lambda store, now: store.page(listing, now).items)
     name = canonical_username(typed)
     exact = [user.user_id for user in found if canonical_username(user.username) == name]
     return exact or [user.user_id for user in found] or [typed]
 
 
-@audit_pages.get(_PLACE)
-async def show_audit() -> Response:
+@audit_pages.get(_PLACE, gate=require_permission(Permission.AUDIT_READ))
+async def show_audit(page: PageContext) -> Response:
     """What happened, the latest first."""
-    found = await admitted(Permission.AUDIT_READ)
-    if isinstance(found, Response):
-        return found
-    visit, call = found
-    notice = visit.text("life_erased") if request.args.get("erased") else None
-    return await show_table(visit, call, _table(call), notice=notice)
+    notice = page.text("life_erased") if request.args.get("erased") else None
+    return await show_table(page, _table(page.request), notice=notice)
 
 
-@audit_pages.get(f"{_PLACE}/sessions/<session_id>")
-async def show_life(session_id: str) -> Response:
+@audit_pages.get(f"{_PLACE}/sessions/<session_id>", gate=require_permission(Permission.AUDIT_READ))
+async def show_life(page: PageContext, session_id: str) -> Response:
     """How a session was issued, what happened to it, and how and why it ended; its entries in the list, where
     its record was erased since."""
-    found = await admitted(Permission.AUDIT_READ)
-    if isinstance(found, Response):
-        return found
-    visit, call = found
+    context = page.request
     if not IDENTIFIER.fullmatch(session_id):
-        return await problem(visit, Why.NOT_FOUND)
+        context.refuse(Why.NOT_FOUND)
     entries = Listing(resource=AUDIT, filters={"session_id": session_id}, page_size=1)
 
     def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, bool, Instant]:
         life = store.session_history(session_id)
         return life, life is None and store.page(entries, now).total > 0, now
 
-    life, is_erased, now = await call.look(look)
+    life, is_erased, now = await context.look(look)
     if is_erased:
-        return visit.keep(see_other(f"{_PLACE}?sessionId={session_id}&erased=1"))
+        return page.redirect(f"{_PLACE}?sessionId={session_id}&erased=1")
     if life is None or (
-        life.session.kind is SessionKind.CLIENT_CREDENTIALS and not call.is_super_administrator
+        life.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
     ):
-        return await problem(visit, Why.NOT_FOUND)
+        context.refuse(Why.NOT_FOUND)
     told = explain(life, now)
-    names = await names_of(told.actor_ids, call.decide)
-    return await page(
-        visit,
+    names = await names_of(told.actor_ids, context.submit)
+    return await render(
+        page,
         "administration/life.html",
         place=_PLACE,
         told=told,
-        steps=[
-            (step, step_text(step, told, visit.language, names), _when(visit, step)) for step in told.steps
-        ],
-        near_misses=near_misses_text(told, visit.language),
+        steps=[(step, step_text(step, told, page.language, names), _when(page, step)) for step in told.steps],
+        near_misses=near_misses_text(told, page.language),
     )
 
 
-def _when(visit: Visit, step: Step) -> object:
-    return "—" if step.at is None else visit.moment(step.at, seconds=True)
+def _when(page: PageContext, step: Step) -> object:
+    return "—" if step.at is None else page.moment(step.at, seconds=True)

@@ -9,19 +9,17 @@ from ostiary_core.events import (
     Event,
     OldSecretEnded,
 )
-from ostiary_core.model.decision import Refused
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_web.browser import own_origin
+from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.snippets import snippets_for
 from ostiary_web.pages.administration.tables import Table
-from ostiary_web.pages.posted import Posted
-from ostiary_web.pages.visit import Visit
-from ostiary_web.resources.access import Call
+from ostiary_web.pages.context import PageContext
 from ostiary_web.resources.clients import DECLARED
 
 __all__ = ["client_pages"]
@@ -59,29 +57,29 @@ def _values_of(client: Client) -> dict[str, Any]:
     }
 
 
-async def _more(visit: Visit, call: Call, client: Client | None) -> dict[str, Any]:
+async def _more(page: PageContext, client: Client | None) -> dict[str, Any]:
     return {
         "grants": [grant.value for grant in GrantType],
         "scopes": SCOPES,
         "access": ACCESS_TOKEN_SECONDS,
         "refresh": REFRESH_TOKEN_SECONDS,
-        "sees_online": visit.may(Permission.ONLINE_LIST),
+        "sees_online": page.may(Permission.ONLINE_LIST),
         "snippets": [] if client is None or client.built_in else snippets_for(client, own_origin()),
     }
 
 
-async def _running(call: Call, client_id: str) -> int:
-    return await running_of(call, client_id=client_id)
+async def _running(context: RequestContext, client_id: str) -> int:
+    return await running_of(context, client_id=client_id)
 
 
-async def _reset(came: Posted, call: Call, client_id: str) -> Event | Refused:
-    chosen = came.form.get(KEEP_OLD_FOR, "0")
+async def _reset(page: PageContext, client_id: str) -> Event:
+    chosen = page.form.get(KEEP_OLD_FOR, "0")
     seconds = int(chosen) if chosen.isascii() and chosen.isdigit() and len(chosen) < 10 else chosen
     return ClientSecretReset(
-        caller=call.who,
+        caller=page.request.caller,
         client_id=client_id,
         fields={KEEP_OLD_FOR: seconds},
-        entropy=call.here.entropy(),
+        entropy=page.request.entropy(),
     )
 
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ostiary_core.events import Event, SignedIn
-from ostiary_core.model.decision import Refused
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, User
-from ostiary_web.pages.posted import Posted
-from ostiary_web.resources.access import Call
+from ostiary_web.pages.context import PageContext
 from ostiary_web.resources.declared import Declared
 
 __all__ = ["Deed", "deletion", "simply", "switching"]
@@ -17,8 +15,9 @@ __all__ = ["Deed", "deletion", "simply", "switching"]
 T = TypeVar("T")
 S = TypeVar("S", bound=Client | User)
 
-Asking = Callable[[Posted, Call, str], Awaitable[Event | Refused]]
-"""The event that a form stands for, of the record with this identifier; else what is wrong with the form."""
+Asking = Callable[[PageContext, str], Awaitable[Event]]
+"""The event that a form stands for, of the record with this identifier; raises `RequestRefused` with what is
+wrong with the form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +44,8 @@ class Deed(Generic[T]):
 def simply(event: Callable[[SignedIn, str], Event]) -> Asking:
     """Whatever the form says, this event."""
 
-    async def asking(came: Posted, call: Call, item_id: str) -> Event | Refused:
-        return event(call.who, item_id)
+    async def asking(page: PageContext, item_id: str) -> Event:
+        return event(page.request.caller, item_id)
 
     return asking
 

@@ -7,19 +7,17 @@ from ostiary_core.events import (
     Event,
     UserForcedOut,
 )
-from ostiary_core.model.decision import Refused
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore
+from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table
+from ostiary_web.pages.context import PageContext
 from ostiary_web.pages.moments import zone_names
-from ostiary_web.pages.posted import Posted
-from ostiary_web.pages.visit import Visit
-from ostiary_web.resources.access import Call
 from ostiary_web.resources.users import DECLARED, password_reset
 
 __all__ = ["people_pages"]
@@ -50,8 +48,8 @@ def _values_of(user: User) -> dict[str, Any]:
     }
 
 
-async def _more(visit: Visit, call: Call, user: User | None) -> dict[str, Any]:
-    roles = await call.look(_all_roles)
+async def _more(page: PageContext, user: User | None) -> dict[str, Any]:
+    roles = await page.request.look(_all_roles)
     return {
         "roles": [(role.role_id, role.name) for role in roles],
         "zones": zone_names(),
@@ -67,12 +65,12 @@ def _all_roles(store: ListingStore, now: Instant) -> Sequence[Role]:
     return found
 
 
-async def _running(call: Call, user_id: str) -> int:
-    return await running_of(call, user_id=user_id)
+async def _running(context: RequestContext, user_id: str) -> int:
+    return await running_of(context, user_id=user_id)
 
 
-async def _reset(came: Posted, call: Call, user_id: str) -> Event | Refused:
-    return await password_reset(call, user_id, {"password": came.form.get("password", "")})
+async def _reset(page: PageContext, user_id: str) -> Event:
+    return await password_reset(page.request, user_id, {"password": page.form.get("password", "")})
 
 
 _TABLE: Final = Table(

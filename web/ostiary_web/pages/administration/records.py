@@ -9,21 +9,19 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
-from quart import Blueprint, Response, request
+from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.decision import FieldFault, Refused, Reply, SecretIssued
-from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
-from ostiary_web.pages.administration.admission import admitted, admitted_form
+from ostiary_web.http.context import RequestContext, RequestRefused
+from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.deeds import Deed
 from ostiary_web.pages.administration.sheets import add_import
 from ostiary_web.pages.administration.tables import Table, show_table
-from ostiary_web.pages.posted import Posted
-from ostiary_web.pages.problem import problem
-from ostiary_web.pages.visit import Visit, page
-from ostiary_web.resources.access import Call
+from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.resources.declared import Declared
 
 __all__ = ["Form", "Pages", "pages_of"]
@@ -52,138 +50,106 @@ class Pages(Generic[T, V]):
     ticked: tuple[str, ...]
     """Which of these are ticked one by one, in whatever order they come."""
     deeds: tuple[Deed[T], ...]
-    more: Callable[[Visit, Call, T | None], Awaitable[Values]]
+    more: Callable[[PageContext, T | None], Awaitable[Values]]
     """What else the templates show; no item for a new record."""
-    running: Callable[[Call, str], Awaitable[int]]
+    running: Callable[[RequestContext, str], Awaitable[int]]
     """How many running sessions a deed would end."""
     is_fixed: Callable[[T], bool]
     """Whether the record cannot be changed by anybody."""
 
 
-def pages_of(described: Pages[T, V]) -> Blueprint:
+def pages_of(described: Pages[T, V]) -> PageRoutes:
     """The routes of a resource's pages."""
-    declared, place = described.declared, described.table.place
-    blueprint = Blueprint(f"{declared.name}_pages", __name__)
+    declared, place, may = described.declared, described.table.place, described.declared.permissions
+    routes = PageRoutes(f"{declared.name}_pages", __name__)
     single = f"{place}/<item_id>"
 
-    @blueprint.get(place)
-    async def show_all() -> Response:
-        found = await admitted(declared.permissions.list)
-        if isinstance(found, Response):
-            return found
-        visit, call = found
-        return await show_table(visit, call, described.table, tools=_tools(visit, described))
+    @routes.get(place, gate=require_permission(may.list))
+    async def show_all(page: PageContext) -> Response:
+        return await show_table(page, described.table, tools=_tools(page, described))
 
-    @blueprint.get(f"{place}/new")
-    async def show_new() -> Response:
-        found = await admitted(declared.permissions.create)
-        if isinstance(found, Response):
-            return found
-        return await _form(*found, described, None, {}, None)
+    @routes.get(f"{place}/new", gate=require_permission(may.create))
+    async def show_new(page: PageContext) -> Response:
+        return await _form(page, described, None, {}, None)
 
-    @blueprint.post(f"{place}/new")
-    async def take_new() -> Response:
-        came = await admitted_form(declared.permissions.create, f"{place}/new")
-        if isinstance(came, Response):
-            return came
-        sent, call = came
-        fields = described.fields_of(sent.form, True)
-        reply = await call.decide(await declared.register(call, fields))
-        if isinstance(reply, Refused):
-            return await _form(sent.visit, call, described, None, fields, reply)
-        return await _made(sent, call, described, reply)
+    @routes.post(f"{place}/new", gate=require_permission(may.create))
+    async def take_new(page: PageContext) -> Response:
+        fields = described.fields_of(page.form, True)
+        try:
+            reply = await page.request.decide(await declared.register(page.request, fields))
+        except RequestRefused as refusal:
+            return await _form(page, described, None, fields, refusal.reply)
+        return await _made(page, described, reply)
 
-    @blueprint.get(single)
-    async def show(item_id: str) -> Response:
-        found = await _found(described, declared.permissions.list, item_id)
-        if isinstance(found, Response):
-            return found
-        visit, call, item = found
-        return await _item(visit, call, described, item)
+    @routes.get(single, gate=require_permission(may.list))
+    async def show(page: PageContext, item_id: str) -> Response:
+        return await _item(page, described, await _found(page, described, item_id))
 
-    @blueprint.get(f"{single}/edit")
-    async def show_edit(item_id: str) -> Response:
-        found = await _found(described, declared.permissions.update, item_id)
-        if isinstance(found, Response):
-            return found
-        visit, call, item = found
-        return await _form(visit, call, described, item, described.values_of(item), None)
+    @routes.get(f"{single}/edit", gate=require_permission(may.update))
+    async def show_edit(page: PageContext, item_id: str) -> Response:
+        item = await _found(page, described, item_id)
+        return await _form(page, described, item, described.values_of(item), None)
 
-    @blueprint.post(f"{single}/edit")
-    async def take_edit(item_id: str) -> Response:
-        came = await admitted_form(declared.permissions.update, f"{place}/{item_id}/edit")
-        if isinstance(came, Response):
-            return came
-        sent, call = came
-        shown = _shown_before(sent.form)
-        fields = _ticked_as_before(described, described.fields_of(sent.form, False), shown or {})
-        reply = await call.decide(declared.change(call.who, item_id, fields, shown))
-        if not isinstance(reply, Refused):
-            return sent.done(f"{place}/{item_id}?done=1")
-        item = await _known(described, call, item_id)
-        if item is None:
-            return await problem(sent.visit, reply.why)
-        if shown is None or reply.why is not Why.CHANGED_MEANWHILE:
-            return await _form(sent.visit, call, described, item, fields, reply, shown)
-        standing = described.values_of(item)
-        touched = {name: value for name, value in fields.items() if shown.get(name) != value}
-        return await _form(sent.visit, call, described, item, {**standing, **touched}, reply)
+    @routes.post(f"{single}/edit", gate=require_permission(may.update))
+    async def take_edit(page: PageContext, item_id: str) -> Response:
+        shown = _shown_before(page.form)
+        fields = _ticked_as_before(described, described.fields_of(page.form, False), shown or {})
+        try:
+            await page.request.decide(declared.change(page.request.caller, item_id, fields, shown))
+        except RequestRefused as refusal:
+            item = await _known(page, described, item_id)
+            if item is None:
+                raise
+            if shown is None or refusal.reply.why is not Why.CHANGED_MEANWHILE:
+                return await _form(page, described, item, fields, refusal.reply, shown)
+            standing = described.values_of(item)
+            touched = {name: value for name, value in fields.items() if shown.get(name) != value}
+            return await _form(page, described, item, {**standing, **touched}, refusal.reply)
+        return page.redirect(f"{place}/{item_id}?done=1")
 
-    add_import(blueprint, declared, place)
+    add_import(routes, declared, place)
     for deed in described.deeds:
-        _add_deed(blueprint, described, deed)
-    return blueprint
+        _add_deed(routes, described, deed)
+    return routes
 
 
-def _add_deed(blueprint: Blueprint, described: Pages[T, V], deed: Deed[T]) -> None:
+def _add_deed(routes: PageRoutes, described: Pages[T, V], deed: Deed[T]) -> None:
     place = described.table.place
     path = f"{place}/<item_id>/{deed.path}"
+    gate = require_permission(deed.permission)
 
-    async def ask(item_id: str) -> Response:
-        found = await _found(described, deed.permission, item_id)
-        if isinstance(found, Response):
-            return found
-        visit, call, item = found
-        return await _question(visit, call, described, deed, item, None)
+    async def ask(page: PageContext, item_id: str) -> Response:
+        return await _question(page, described, deed, await _found(page, described, item_id), None)
 
-    async def do(item_id: str) -> Response:
-        asked_on = f"{place}/{item_id}" if deed.will is None else f"{place}/{item_id}/{deed.path}"
-        came = await admitted_form(deed.permission, asked_on)
-        if isinstance(came, Response):
-            return came
-        sent, call = came
-        event = await deed.event(sent, call, item_id)
-        reply = event if isinstance(event, Refused) else await call.decide(event)
-        if isinstance(reply, Refused):
-            item = await _known(described, call, item_id)
+    async def do(page: PageContext, item_id: str) -> Response:
+        try:
+            reply = await page.request.decide(await deed.event(page, item_id))
+        except RequestRefused as refusal:
+            item = await _known(page, described, item_id)
             if item is None or deed.will is None:
-                return await problem(sent.visit, reply.why)
-            return await _question(sent.visit, call, described, deed, item, reply)
+                raise
+            return await _question(page, described, deed, item, refusal.reply)
         if isinstance(reply, SecretIssued):
-            return await _made(sent, call, described, reply)
-        return sent.done(place if deed.leaves else f"{place}/{item_id}?done=1")
+            return await _made(page, described, reply)
+        return page.redirect(place if deed.leaves else f"{place}/{item_id}?done=1")
 
     if deed.will is not None:
-        blueprint.add_url_rule(path, f"ask_{deed.name}", ask, methods=["GET"])
-    blueprint.add_url_rule(path, f"do_{deed.name}", do, methods=["POST"])
+        routes.add_url_rule(path, f"ask_{deed.name}", ask, methods=["GET"], gate=gate)
+    form_is_on = f"{place}/{{item_id}}" + ("" if deed.will is None else f"/{deed.path}")
+    routes.add_url_rule(path, f"do_{deed.name}", do, methods=["POST"], gate=gate, form_is_on=form_is_on)
 
 
-# --- who asks, and for what
+# --- for what
 
 
-async def _found(
-    described: Pages[T, V], permission: Permission, item_id: str
-) -> tuple[Visit, Call, T] | Response:
-    found = await admitted(permission)
-    if isinstance(found, Response):
-        return found
-    visit, call = found
-    item = await _known(described, call, item_id)
-    return await problem(visit, Why.NOT_FOUND) if item is None else (visit, call, item)
+async def _found(page: PageContext, described: Pages[T, V], item_id: str) -> T:
+    item = await _known(page, described, item_id)
+    return page.request.refuse(Why.NOT_FOUND) if item is None else item
 
 
-async def _known(described: Pages[T, V], call: Call, item_id: str) -> T | None:
-    return described.declared.known(await call.decide(described.declared.show(call.who, item_id)))
+async def _known(page: PageContext, described: Pages[T, V], item_id: str) -> T | None:
+    decision = await page.request.submit(described.declared.show(page.request.caller, item_id))
+    return described.declared.known(decision.reply)
 
 
 def _shown_before(form: Form) -> Values | None:
@@ -206,47 +172,44 @@ def _ticked_as_before(described: Pages[T, V], fields: Values, shown: Values) -> 
 # --- pages
 
 
-def _tools(visit: Visit, described: Pages[T, V]) -> list[tuple[str, str]]:
+def _tools(page: PageContext, described: Pages[T, V]) -> list[tuple[str, str]]:
     declared, place = described.declared, described.table.place
     tools = []
-    if visit.may(declared.permissions.create):
-        tools += [(f"{place}/new", visit.text(described.new)), (f"{place}/import", visit.text("import"))]
-    tools.append((f"{declared.path}/export", visit.text("export")))
+    if page.may(declared.permissions.create):
+        tools += [(f"{place}/new", page.text(described.new)), (f"{place}/import", page.text("import"))]
+    tools.append((f"{declared.path}/export", page.text("export")))
     return tools
 
 
-async def _made(sent: Posted, call: Call, described: Pages[T, V], reply: Reply) -> Response:
+async def _made(page: PageContext, described: Pages[T, V], reply: Reply) -> Response:
     """The record that was just made; on the spot where there is a secret to show, as that is shown once."""
     item = described.declared.known(reply)
-    if item is None:
-        return await problem(sent.visit, Why.INTERNAL_ERROR)
+    assert item is not None
     if isinstance(reply, SecretIssued):
-        return await _item(sent.visit, call, described, item, secret=reply.secret.reveal())
-    return sent.done(f"{described.table.place}/{described.declared.identify(item)}?done=1")
+        return await _item(page, described, item, secret=reply.secret.reveal())
+    return page.redirect(f"{described.table.place}/{described.declared.identify(item)}?done=1")
 
 
-async def _item(
-    visit: Visit, call: Call, described: Pages[T, V], item: T, secret: str | None = None
-) -> Response:
+async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str | None = None) -> Response:
     declared = described.declared
     item_id = declared.identify(item)
-    [shown] = await call.look(lambda store, now: declared.listed.shown(store, [item]))
+    [shown] = await page.request.look(lambda store, now: declared.listed.shown(store, [item]))
     fixed = described.is_fixed(item)
-    return await page(
-        visit,
+    return await render(
+        page,
         described.item_template,
         place=described.table.place,
         item=item,
         shown=shown,
         secret=secret,
-        notice=visit.text("done") if request.args.get("done") else None,
-        running=await described.running(call, item_id),
+        notice=page.text("done") if request.args.get("done") else None,
+        running=await described.running(page.request, item_id),
         address_of_item=f"{described.table.place}/{item_id}",
-        may_edit=visit.may(declared.permissions.update) and not fixed,
+        may_edit=page.may(declared.permissions.update) and not fixed,
         deeds=[
-            deed for deed in described.deeds if not fixed and visit.may(deed.permission) and deed.fits(item)
+            deed for deed in described.deeds if not fixed and page.may(deed.permission) and deed.fits(item)
         ],
-        more=await described.more(visit, call, item),
+        more=await described.more(page, item),
     )
 
 
@@ -255,8 +218,7 @@ _HIDDEN: Final = frozenset({"password"})
 
 
 async def _form(
-    visit: Visit,
-    call: Call,
+    page: PageContext,
     described: Pages[T, V],
     item: T | None,
     values: Values,
@@ -266,9 +228,9 @@ async def _form(
     """The form filled with `values`; `shown` is what it was filled with at first, if not with what stands."""
     place = described.table.place
     standing = {} if item is None else described.values_of(item)
-    by_field = _by_field(visit, () if reply is None else reply.faults, standing)
-    return await page(
-        visit,
+    by_field = _by_field(page, () if reply is None else reply.faults, standing)
+    return await render(
+        page,
         described.form_template,
         place=place,
         refused=reply,
@@ -278,43 +240,43 @@ async def _form(
         shown=msgspec.json.encode(shown or standing).decode(),
         action=f"{place}/new" if item is None else f"{place}/{described.declared.identify(item)}/edit",
         back=place if item is None else f"{place}/{described.declared.identify(item)}",
-        more=await described.more(visit, call, item),
+        more=await described.more(page, item),
     )
 
 
-def _by_field(visit: Visit, faults: tuple[FieldFault, ...], standing: Values) -> Mapping[str, str]:
+def _by_field(page: PageContext, faults: tuple[FieldFault, ...], standing: Values) -> Mapping[str, str]:
     """What is wrong, by the field of the form where it stands; and what stands there, if somebody else
     changed it."""
     found: dict[str, list[str]] = {}
     for fault in faults:
         field, _, place = fault.path.partition(".")
-        text = field_text(fault, visit.language)
+        text = field_text(fault, page.language)
         if fault.rule is Why.CHANGED_MEANWHILE:
-            text = f"{text} {visit.text('stands_now', value=_in_words(visit, standing.get(field)))}"
+            text = f"{text} {page.text('stands_now', value=_in_words(page, standing.get(field)))}"
         number = f"{int(place) + 1}: " if place.isdigit() else ""
         found.setdefault(field, []).append(f"{number}{text}")
     return {field: "; ".join(texts) for field, texts in found.items()}
 
 
-def _in_words(visit: Visit, value: object) -> str:
+def _in_words(page: PageContext, value: object) -> str:
     words = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
-    return words or visit.text("nothing")
+    return words or page.text("nothing")
 
 
 async def _question(
-    visit: Visit, call: Call, described: Pages[T, V], deed: Deed[T], item: T, reply: Refused | None
+    page: PageContext, described: Pages[T, V], deed: Deed[T], item: T, reply: Refused | None
 ) -> Response:
     declared, place = described.declared, described.table.place
     item_id = declared.identify(item)
-    count = await described.running(call, item_id)
-    return await page(
-        visit,
+    count = await described.running(page.request, item_id)
+    return await render(
+        page,
         "administration/confirm.html",
         place=place,
         refused=reply,
-        heading=f"{visit.text(deed.name)}: {declared.label(item)}",
-        will=visit.text(deed.will or deed.name, count=count, name=declared.label(item)),
-        deed=visit.text(deed.name),
+        heading=f"{page.text(deed.name)}: {declared.label(item)}",
+        will=page.text(deed.will or deed.name, count=count, name=declared.label(item)),
+        deed=page.text(deed.name),
         back=f"{place}/{item_id}",
         action=f"{place}/{item_id}/{deed.path}",
         asks_password=deed.asks_password,

@@ -4,11 +4,11 @@ from typing import Any, Final
 
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
+from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.deeds import deletion
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.tables import Table
-from ostiary_web.pages.visit import Visit
-from ostiary_web.resources.access import Call
+from ostiary_web.pages.context import PageContext
 from ostiary_web.resources.permissions import DESCRIPTIONS
 from ostiary_web.resources.roles import DECLARED
 
@@ -31,14 +31,14 @@ def _values_of(role: Role) -> dict[str, Any]:
     return {"code": role.role_id, "name": role.name, "permissions": list(role.permissions)}
 
 
-async def _more(visit: Visit, call: Call, role: Role | None) -> dict[str, Any]:
+async def _more(page: PageContext, role: Role | None) -> dict[str, Any]:
     words = {
-        permission.value: DESCRIPTIONS[permission].in_language(visit.language) for permission in Permission
+        permission.value: DESCRIPTIONS[permission].in_language(page.language) for permission in Permission
     }
     return {"permissions": [(code, f"{text} ({code})") for code, text in words.items()], "words": words}
 
 
-async def _none(call: Call, role_id: str) -> int:
+async def _none(context: RequestContext, role_id: str) -> int:
     return 0
 
 

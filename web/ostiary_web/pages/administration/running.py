@@ -1,13 +1,13 @@
 """How many running sessions something would end, as far as the reader may see them."""
 
 from ostiary_core.storage.listing import Listing
-from ostiary_web.resources.access import Call
+from ostiary_web.http.context import RequestContext
 from ostiary_web.resources.running import running_sessions
 
 __all__ = ["running_of"]
 
 
-async def running_of(call: Call, **whose: str) -> int:
+async def running_of(context: RequestContext, **whose: str) -> int:
     """The sessions that run of a client (`client_id`) or a user (`user_id`), as the monitor lists them."""
-    listing = Listing(resource=running_sessions(call).resource, filters=whose, page_size=1)
-    return await call.look(lambda store, now: store.page(listing, now).total)
+    listing = Listing(resource=running_sessions(context).resource, filters=whose, page_size=1)
+    return await context.look(lambda store, now: store.page(listing, now).total)

@@ -2,52 +2,53 @@
 
 from typing import Any
 
-from quart import Blueprint, Response
+from quart import Response
 
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.decision import Refused
-from ostiary_web.pages.administration.admission import admitted, admitted_form
-from ostiary_web.pages.visit import Visit, page
+from ostiary_web.http.context import RequestRefused
+from ostiary_web.http.gate import require_permission
+from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.resources.declared import Declared
 from ostiary_web.resources.imports import Imported, take_sheet
 
 __all__ = ["add_import"]
 
 
-def add_import(blueprint: Blueprint, declared: Declared[Any, Any], place: str) -> None:
+def add_import(routes: PageRoutes, declared: Declared[Any, Any], place: str) -> None:
     """The form for a sheet, and what became of the one that was sent."""
+    gate = require_permission(declared.permissions.create)
 
-    async def show_import() -> Response:
-        found = await admitted(declared.permissions.create)
-        return found if isinstance(found, Response) else await _form(found[0], declared, place)
+    @routes.get(f"{place}/import", gate=gate)
+    async def show_import(page: PageContext) -> Response:
+        return await _form(page, declared, place)
 
-    async def take_import() -> Response:
-        came = await admitted_form(declared.permissions.create, f"{place}/import")
-        if isinstance(came, Response):
-            return came
-        sent, call = came
-        return await _form(sent.visit, declared, place, await take_sheet(call, declared))
-
-    blueprint.add_url_rule(f"{place}/import", "show_import", show_import, methods=["GET"])
-    blueprint.add_url_rule(f"{place}/import", "take_import", take_import, methods=["POST"])
+    @routes.post(f"{place}/import", gate=gate)
+    async def take_import(page: PageContext) -> Response:
+        try:
+            done = await take_sheet(page.request, declared)
+        except RequestRefused as refusal:
+            return await _form(page, declared, place, refused=refusal.reply)
+        return await _form(page, declared, place, done=done)
 
 
 async def _form(
-    visit: Visit,
+    page: PageContext,
     declared: Declared[Any, Any],
     place: str,
-    taken: Imported | Refused | None = None,
+    *,
+    refused: Refused | None = None,
+    done: Imported | None = None,
 ) -> Response:
-    refused = taken if isinstance(taken, Refused) else None
-    return await page(
-        visit,
+    faults = () if refused is None else refused.faults
+    return await render(
+        page,
         "administration/import.html",
         place=place,
         refused=refused,
-        faults=()
-        if refused is None
-        else [f"{fault.path}: {field_text(fault, visit.language)}" for fault in refused.faults],
-        title=declared.title.in_language(visit.language),
+        faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
+        title=declared.title.in_language(page.language),
         template_address=f"{declared.path}/import-template",
-        done=taken if isinstance(taken, Imported) else None,
+        done=done,
     )

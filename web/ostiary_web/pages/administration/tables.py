@@ -15,9 +15,9 @@ from ostiary_core.model.decision import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort
+from ostiary_web.http.context import RequestContext
+from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import day_bounds
-from ostiary_web.pages.visit import Visit, page
-from ostiary_web.resources.access import Call
 from ostiary_web.resources.declaration import Field, Kind, Listed
 from ostiary_web.resources.lists import query_arguments
 from ostiary_web.resources.queries import DEFAULT_PAGE_SIZE, read_query
@@ -55,9 +55,11 @@ class Table(Generic[T, V]):
     """The fields that can be narrowed by."""
     words: Mapping[str, Callable[[str, Language], str]] = field(default_factory=dict)
     """How the codes of a field are said."""
-    names: Callable[[Call, Sequence[V]], Awaitable[Mapping[str, str]]] | None = None
+    names: Callable[[RequestContext, Sequence[V]], Awaitable[Mapping[str, str]]] | None = None
     """Finds what identifiers of some items stand for, for those who cannot read identifiers."""
-    meant: Mapping[str, Callable[[Call, str], Awaitable[Sequence[str]]]] = field(default_factory=dict)
+    meant: Mapping[str, Callable[[RequestContext, str], Awaitable[Sequence[str]]]] = field(
+        default_factory=dict
+    )
     """What is typed into a filter, as the list knows it."""
     link: Callable[[V], str] | None = None
     """Where a row's first cell leads."""
@@ -93,8 +95,7 @@ class _Filter:
 
 
 async def show_table(
-    visit: Visit,
-    call: Call,
+    page: PageContext,
     table: Table[T, V],
     *,
     notice: str | None = None,
@@ -104,30 +105,30 @@ async def show_table(
     arguments = {name: values for name, values in query_arguments().items() if values != [""]}
     for name in _NOTICES:
         arguments.pop(name, None)
-    known = _days_of_the_visitor(visit, table, arguments)
+    known = _days_of_the_visitor(page, table, arguments)
     for name, meant in table.meant.items():
         if name in known:
-            known[name] = [value for typed in known[name] for value in await meant(call, typed)]
+            known[name] = [value for typed in known[name] for value in await meant(page.request, typed)]
     asked = read_query(table.listed, known)
     faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
     listing = Listing(resource=table.listed.resource) if isinstance(asked, tuple) else asked
     following = listing.page * DEFAULT_PAGE_SIZE
-    items, total = await call.look(_question(table, listing)) if not faults else ((), 0)
+    items, total = await page.request.look(_question(table, listing)) if not faults else ((), 0)
     pages = max(1, -(-total // DEFAULT_PAGE_SIZE))
     shown = [_field(table.listed, name) for name in table.columns]
-    names = {} if table.names is None else await table.names(call, items)
-    return await page(
-        visit,
+    names = {} if table.names is None else await table.names(page.request, items)
+    return await render(
+        page,
         "administration/table.html",
         refused=Why.FIELDS_INVALID if faults else None,
         place=table.place,
-        faults=[f"{fault.path}: {field_text(fault, visit.language)}" for fault in faults],
+        faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
         notice=notice,
         table=table,
-        columns=[_column(visit, table, field, listing, arguments) for field in shown],
-        rows=[_row(visit, table, shown, item, names) for item in items],
+        columns=[_column(page, table, field, listing, arguments) for field in shown],
+        rows=[_row(page, table, shown, item, names) for item in items],
         total=total,
-        filters=_filters(visit, table, arguments),
+        filters=_filters(page, table, arguments),
         searched=bool(table.listed.resource.searched),
         search=_first(arguments, "q"),
         sort=_first(arguments, "sort"),
@@ -142,24 +143,24 @@ async def show_table(
 
 
 def _days_of_the_visitor(
-    visit: Visit, table: Table[T, V], arguments: Mapping[str, Sequence[str]]
+    page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[str]]:
     """The query with the bounds of days in the zone in which the page tells its times, not in UTC."""
     found = dict(arguments)
     for name in table.filters:
         for number, end in enumerate(("From", "To")):
             values = arguments.get(f"{name}{end}", ())
-            found[f"{name}{end}"] = [_bound(visit, value, number) for value in values]
+            found[f"{name}{end}"] = [_bound(page, value, number) for value in values]
     return {name: values for name, values in found.items() if values}
 
 
-def _bound(visit: Visit, text: str, number: int) -> str:
+def _bound(page: PageContext, text: str, number: int) -> str:
     """The beginning (0) or end (1) of a day; what is no day is left for the list to judge."""
     try:
         day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
     except ValueError:
         day = None
-    return text if day is None else day_bounds(day, visit.zone)[number].isoformat()
+    return text if day is None else day_bounds(day, page.zone)[number].isoformat()
 
 
 def _question(
@@ -177,13 +178,13 @@ def _field(listed: Listed[Any, V], name: str) -> Field[V]:
 
 
 def _column(
-    visit: Visit,
+    page: PageContext,
     table: Table[T, V],
     field: Field[V],
     listing: Listing[T],
     arguments: Mapping[str, Sequence[str]],
 ) -> _Column:
-    heading = field.heading.in_language(visit.language)
+    heading = field.heading.in_language(page.language)
     if field.listed is None or field.listed not in table.listed.resource.sorts:
         return _Column(heading, None, None)
     first: Sort = listing.order[0]
@@ -195,22 +196,22 @@ def _column(
 
 
 def _row(
-    visit: Visit, table: Table[T, V], shown: Sequence[Field[V]], item: V, names: Mapping[str, str]
+    page: PageContext, table: Table[T, V], shown: Sequence[Field[V]], item: V, names: Mapping[str, str]
 ) -> dict[str, object]:
     return {
-        "cells": [_cell(visit, table, field, item, names) for field in shown],
+        "cells": [_cell(page, table, field, item, names) for field in shown],
         "link": None if table.link is None else table.link(item),
-        "actions": [(address, visit.text(name)) for address, name in table.actions(item)],
+        "actions": [(address, page.text(name)) for address, name in table.actions(item)],
     }
 
 
-def _cell(visit: Visit, table: Table[T, V], field: Field[V], item: V, names: Mapping[str, str]) -> _Cell:
+def _cell(page: PageContext, table: Table[T, V], field: Field[V], item: V, names: Mapping[str, str]) -> _Cell:
     value = field.read(item)
     if isinstance(value, str) and field.name in table.words:
-        value = table.words[field.name](value, visit.language)
-    label = field.heading.in_language(visit.language)
+        value = table.words[field.name](value, page.language)
+    label = field.heading.in_language(page.language)
     if field.kind is Kind.TIME:
-        return _Cell(label, "text", visit.moment(Instant(value)) if isinstance(value, int) else "—", "whole")
+        return _Cell(label, "text", page.moment(Instant(value)) if isinstance(value, int) else "—", "whole")
     if isinstance(value, str) and IDENTIFIER.fullmatch(value):
         name = names.get(value)
         return _Cell(label, "identifier", value, "" if name is None else _wrapping(name), name)
@@ -230,24 +231,24 @@ def _wrapping(text: str) -> str:
     return "whole" if text.isascii() and " " not in text else ""
 
 
-def _filters(visit: Visit, table: Table[T, V], arguments: Mapping[str, Sequence[str]]) -> list[_Filter]:
+def _filters(page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequence[str]]) -> list[_Filter]:
     found: list[_Filter] = []
     choices: tuple[tuple[str, str], ...]
     for name in table.filters:
         field = _field(table.listed, name)
-        label = field.heading.in_language(visit.language)
+        label = field.heading.in_language(page.language)
         assert field.listed is not None, name
         match = table.listed.resource.filters.get(field.listed)
         if match is None:
             for end, text in (("From", "from"), ("To", "to")):
                 bound = f"{name}{end}"
-                found.append(_Filter(bound, f"{label} {visit.text(text)}", _first(arguments, bound), None))
+                found.append(_Filter(bound, f"{label} {page.text(text)}", _first(arguments, bound), None))
             continue
         if match is Match.IS:
-            choices = (("true", visit.text("yes")), ("false", visit.text("no")))
+            choices = (("true", page.text("yes")), ("false", page.text("no")))
         else:
             said = table.words.get(name, _as_it_is)
-            choices = tuple((value, said(value, visit.language)) for value in field.choices or ())
+            choices = tuple((value, said(value, page.language)) for value in field.choices or ())
         found.append(_Filter(name, label, _first(arguments, name), choices or None))
     return found
 

@@ -5,12 +5,14 @@ signs in again before the session is over.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
-from quart import Response, render_template, request
+from quart import Response, g, render_template, request
+from werkzeug.datastructures import MultiDict
 
 from ostiary_core.events import AccountRequested, SignedIn
 from ostiary_core.http.envelope import field_text, text_of
@@ -21,22 +23,23 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.why import Why
-from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.auth import renew_login
 from ostiary_web.browser import (
+    FORM_FIELD,
     cookie_caller,
     form_token,
     hand_out_form_cookie,
     keep_login,
+    proves_origin,
     refresh_cookie,
 )
-from ostiary_web.exchange import Exchange, exchange
-from ostiary_web.pages.addresses import other_sign_in_page, page_address, sign_in_page
+from ostiary_web.http.context import RequestContext, RequestRefused, request_context
+from ostiary_web.pages.addresses import other_sign_in_page, page_address, see_other, sign_in_page
 from ostiary_web.pages.moments import moment
 from ostiary_web.pages.texts import PAGE_TEXTS
 from ostiary_web.zones import zone_for
 
-__all__ = ["LANGUAGE_COOKIE", "Visit", "open_visit", "page", "visitors_language"]
+__all__ = ["LANGUAGE_COOKIE", "PageContext", "open_page", "opened_page", "render", "visitors_language"]
 
 LANGUAGE_COOKIE: Final = "ostiary_language"
 
@@ -58,46 +61,68 @@ _PLACES: Final = (
 
 
 @dataclass(slots=True)
-class Visit:
-    """Who asks for a page, and a pair that was renewed on the way."""
+class PageContext:
+    """Who asks for a page, and what is given to the browser with it."""
 
-    here: Exchange
+    request: RequestContext
     language: Language
-    who: SignedIn | None = None
-    account: AccountKnown | None = None
+    """In which the page is: not always the one that the browser asks for."""
     renewed: LoginIssued | None = None
-    again: str = field(default_factory=page_address)
+    """A pair of tokens that was made on the way."""
+    address: str = field(default_factory=page_address)
     """The page that this is, or that the form of this request was on: where one comes back to who goes to
     another language, or has to sign in, in between."""
+    form: MultiDict[str, str] = field(default_factory=MultiDict)
+    """The form that was sent."""
 
-    def keep(self, response: Response) -> Response:
-        """Hand out what this visit made for the browser to keep."""
-        if self.renewed is not None:
-            keep_login(response, self.renewed)
-        return hand_out_form_cookie(response)
+    # --- who asks
 
     @property
     def user(self) -> User | None:
         """Who is signed in."""
-        return None if self.account is None else self.account.user
+        account = self.request.account_known
+        return None if account is None else account.user
 
     @property
     def session_id(self) -> str | None:
         """The login session that this browser is signed in by."""
-        return None if self.account is None else self.account.session_id
+        account = self.request.account_known
+        return None if account is None else account.session_id
 
     def may(self, permission: Permission) -> bool:
         """Whether the visitor holds `permission`."""
-        return self.account is not None and permission.value in self.account.permissions
+        account = self.request.account_known
+        return account is not None and permission.value in account.permissions
 
-    def too_many(self, operation: Operation) -> Refused | None:
-        """What to say to an address that asks too often; None where this request is within its limit."""
-        wait = self.here.service.seconds_to_wait(operation, self.here.source)
-        return Refused(Why.TOO_MANY_REQUESTS, wait_seconds=wait) if wait else None
+    def forget_visitor(self) -> None:
+        """Go on as somebody whose login session has ended."""
+        self.request.signed_in = self.request.account_known = None
 
-    def sign_in_page(self, onward: str) -> str:
+    @property
+    def is_form_ours(self) -> bool:
+        """Whether a page of ours made the form."""
+        return proves_origin(self.form.get(FORM_FIELD, ""))
+
+    def require_own_form(self) -> None:
+        """Raise `RequestRefused` where no page of ours made the form."""
+        if not self.is_form_ours:
+            self.request.refuse(Why.ORIGIN_UNPROVEN)
+
+    # --- where to go
+
+    def redirect(self, address: str) -> Response:
+        """On to `address`, with a GET."""
+        return self.keep(see_other(address))
+
+    def keep(self, response: Response) -> Response:
+        """Hand out what this request made for the browser to keep."""
+        if self.renewed is not None:
+            keep_login(response, self.renewed)
+        return hand_out_form_cookie(response)
+
+    def sign_in_page(self, return_to: str) -> str:
         """The sign-in page with its form, also where somebody is signed in here."""
-        return sign_in_page(onward) if self.user is None else other_sign_in_page(onward)
+        return sign_in_page(return_to) if self.user is None else other_sign_in_page(return_to)
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
@@ -109,6 +134,8 @@ class Visit:
             for path, name, permission in _PLACES
             if permission is None or self.may(permission)
         )
+
+    # --- what it says
 
     def moment(self, instant: Instant, *, seconds: bool = False) -> Markup:
         """A time as this visitor reads it."""
@@ -124,27 +151,35 @@ class Visit:
         return PAGE_TEXTS[self.language][name].format(**values)
 
 
-async def open_visit() -> Visit:
-    """The visit that this request is; its login session is refreshed where it needs to be."""
-    visit = Visit(exchange(), visitors_language(None), who=cookie_caller())
-    arrival = visit.here.service.arrival()
-    await _recognise(visit)
+async def open_page() -> PageContext:
+    """The page that this request asks for; its login session is refreshed where it needs to be."""
+    page = PageContext(request_context(), visitors_language(None))
+    g.page = page
+    context = page.request
+    context.signed_in = cookie_caller()
+    arrival = context.service.arrival()
+    await _recognise(context)
     refresh_token = refresh_cookie()
-    if visit.user is None and refresh_token is not None:
-        renewed = await renew_login(visit.here, refresh_token, arrival)
-        if isinstance(renewed, LoginIssued):
-            visit.renewed = renewed
-            visit.who = SignedIn(access_token=renewed.tokens.access_token)
-            await _recognise(visit)
-    visit.language = visitors_language(visit.user)
-    return visit
+    if page.user is None and refresh_token is not None:
+        with suppress(RequestRefused):
+            page.renewed = await renew_login(context, refresh_token, arrival)
+            context.signed_in = SignedIn(access_token=page.renewed.tokens.access_token)
+            await _recognise(context)
+    page.language = visitors_language(page.user)
+    return page
 
 
-async def _recognise(visit: Visit) -> None:
-    if visit.who is None:
+def opened_page() -> PageContext | None:
+    """The page that this request asked for; None for a request of anything else."""
+    found: PageContext | None = g.get("page")
+    return found
+
+
+async def _recognise(context: RequestContext) -> None:
+    if context.signed_in is None:
         return
-    reply = (await visit.here.decide(AccountRequested(caller=visit.who))).reply
-    visit.account = reply if isinstance(reply, AccountKnown) else None
+    reply = (await context.submit(AccountRequested(caller=context.signed_in))).reply
+    context.account_known = reply if isinstance(reply, AccountKnown) else None
 
 
 def visitors_language(user: User | None) -> Language:
@@ -152,11 +187,11 @@ def visitors_language(user: User | None) -> Language:
     for said in (request.cookies.get(LANGUAGE_COOKIE), None if user is None else user.locale):
         if said in (Language.EN.value, Language.ZH.value):
             return Language(said)
-    return exchange().language
+    return request_context().language
 
 
-async def page(
-    visit: Visit,
+async def render(
+    page: PageContext,
     template: str,
     *,
     refused: Refused | Why | None = None,
@@ -172,21 +207,21 @@ async def page(
     reply = Refused(refused) if isinstance(refused, Why) else refused
     why = None if reply is None else reply.why
     if faults is None:
-        faults = () if reply is None else [field_text(fault, visit.language) for fault in reply.faults]
+        faults = () if reply is None else [field_text(fault, page.language) for fault in reply.faults]
     body = await render_template(
         template,
-        visit=visit,
-        language=visit.language.value,
-        t=PAGE_TEXTS[visit.language],
-        user=visit.user,
-        places=visit.places,
+        page=page,
+        language=page.language.value,
+        t=PAGE_TEXTS[page.language],
+        user=page.user,
+        places=page.places,
         place=place,
-        form_token=form_token(visit.here),
-        address=visit.again,
-        problem=None if why is None else text_of(why, visit.language),
+        form_token=form_token(page.request),
+        address=page.address,
+        problem=None if why is None else text_of(why, page.language),
         problem_code=None if why is None else MEANINGS[why].code,
         faults=tuple(faults),
-        trace_id=visit.here.trace_id,
+        trace_id=page.request.trace_id,
         **values,
     )
     status = 200 if why is None else MEANINGS[why].status
@@ -194,6 +229,6 @@ async def page(
     if reply is not None and reply.wait_seconds is not None:
         response.headers["Retry-After"] = str(reply.wait_seconds)
     response.headers["Cache-Control"] = "no-store"
-    response.headers["Content-Language"] = visit.language.value
+    response.headers["Content-Language"] = page.language.value
     response.headers["Content-Security-Policy"] = f"{_POLICY}; form-action 'self' {form_origin}".rstrip()
-    return visit.keep(response)
+    return page.keep(response)

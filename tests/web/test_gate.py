@@ -1,0 +1,491 @@
+"""Every route has a gate: whoever is not let in makes the server do nothing, and everybody else gets through.
+
+The walk goes over every route that there is, of the interface and of the pages, with an account for each
+permission, one for all permissions but one, one that must change its password first, and nobody. The command
+line asks for no permission: whoever runs it has the machine.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import httpx
+import pytest
+from quart import Response
+from quart_trio.wrappers.request import TrioBody
+
+from ostiary_core.events import AccountRequested, Event
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.turns.service import Service
+from ostiary_web.app import create_app
+from ostiary_web.http.gate import (
+    BEFORE_PASSWORD_CHANGE,
+    LOGIN_TOKEN,
+    OPEN_TO_ALL,
+    SIGNED_IN,
+    Gate,
+    GatedRoutes,
+    gate_of,
+    require_permission,
+)
+from ostiary_web.pages.routes import PageRoutes
+from ostiary_web.resources import clients, roles, users
+from ostiary_web.resources.permissions import DESCRIPTIONS
+from ostiary_web.settings import Settings
+from tests.net.rooms import PlainStore
+from tests.rows import row
+from tests.web.envelopes import refused
+from tests.web.holders import holder_of
+from tests.web.resources.sheets import sheet_of
+from tests.web.served import Api, Browser, Served, forms_in, in_memory, serving
+
+# --- the routes
+
+
+@dataclass(frozen=True, order=True)
+class Route:
+    """A method and a path, its variable parts in angle brackets."""
+
+    path: str
+    method: str
+    is_page: bool
+    gate: Gate = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def address(self) -> str:
+        """Where nothing is, so that nobody finds anything there."""
+        return re.sub("<[^>]+>", "nobody", self.path)
+
+
+@cache
+def routes() -> tuple[Route, ...]:
+    """Every route there is, but for Quart's own of the static files."""
+    app = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
+    found = []
+    for rule in app.url_map.iter_rules():
+        gate = gate_of(app.view_functions[rule.endpoint])
+        is_page = isinstance(app.blueprints.get(rule.endpoint.partition(".")[0]), PageRoutes)
+        path = re.sub(r"<[^:<>]+:([^<>]+)>", r"<\1>", str(rule.rule))
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            if gate is None:
+                assert rule.endpoint == "static"
+            else:
+                found.append(Route(path, method, is_page, gate))
+    return tuple(sorted(found))
+
+
+def with_permission() -> Iterator[tuple[Route, Permission]]:
+    """The routes of the administration, each with what opens it."""
+    for route in routes():
+        if route.gate.permission is not None:
+            yield route, route.gate.permission
+
+
+RECORDS = (
+    (clients.DECLARED, "/admin/clients"),
+    (users.DECLARED, "/admin/people"),
+    (roles.DECLARED, "/admin/roles"),
+)
+
+PERMISSIONS = (
+    {
+        (f"{method} {declared.path}{rest}", getattr(declared.permissions, action))
+        for declared, _ in RECORDS
+        for method, rest, action in (
+            ("GET", "", "list"),
+            ("GET", "/options", "list"),
+            ("GET", "/export", "list"),
+            ("GET", "/<record_id>", "list"),
+            ("GET", "/import-template", "create"),
+            ("POST", "", "create"),
+            ("POST", "/import", "create"),
+            ("PUT", "/<record_id>", "update"),
+            ("DELETE", "/<record_id>", "delete"),
+            ("POST", "/batch-delete", "delete"),
+        )
+    }
+    | {
+        (f"{method} {place}{rest}", getattr(declared.permissions, action))
+        for declared, place in RECORDS
+        for methods, rest, action in (
+            (("GET",), "", "list"),
+            (("GET",), "/<item_id>", "list"),
+            (("GET", "POST"), "/new", "create"),
+            (("GET", "POST"), "/import", "create"),
+            (("GET", "POST"), "/<item_id>/edit", "update"),
+            (("GET", "POST"), "/<item_id>/delete", "delete"),
+        )
+        for method in methods
+    }
+    | {
+        (f"{method} /admin/{rest}", permission)
+        for methods, rest, permission in (
+            (("POST",), "clients/<item_id>/enable", Permission.CLIENT_UPDATE),
+            (("GET", "POST"), "clients/<item_id>/disable", Permission.CLIENT_UPDATE),
+            (("GET", "POST"), "clients/<item_id>/reset-secret", Permission.CLIENT_UPDATE),
+            (("GET", "POST"), "clients/<item_id>/end-old-secret", Permission.CLIENT_UPDATE),
+            (("POST",), "people/<item_id>/enable", Permission.USER_UPDATE),
+            (("GET", "POST"), "people/<item_id>/disable", Permission.USER_UPDATE),
+            (("GET", "POST"), "people/<item_id>/reset-password", Permission.USER_UPDATE),
+            (("GET", "POST"), "people/<item_id>/force-out", Permission.USER_UPDATE),
+            (("GET",), "online", Permission.ONLINE_LIST),
+            (("GET", "POST"), "online/<session_id>/end", Permission.ONLINE_KILL),
+            (("GET",), "audit", Permission.AUDIT_READ),
+            (("GET",), "audit/sessions/<session_id>", Permission.AUDIT_READ),
+        )
+        for method in methods
+    }
+    | {
+        ("PUT /api/oauth/clients/<record_id>/enabled", Permission.CLIENT_UPDATE),
+        ("POST /api/oauth/clients/<client_id>/secret", Permission.CLIENT_UPDATE),
+        ("DELETE /api/oauth/clients/<client_id>/old-secret", Permission.CLIENT_UPDATE),
+        ("GET /api/oauth/clients/<client_id>/sessions", Permission.CLIENT_LIST),
+        ("PUT /api/iam/users/<record_id>/enabled", Permission.USER_UPDATE),
+        ("PUT /api/iam/users/<user_id>/password", Permission.USER_UPDATE),
+        ("POST /api/iam/users/<user_id>/force-logout", Permission.USER_UPDATE),
+        ("GET /api/iam/permissions", Permission.ROLE_LIST),
+        ("GET /api/monitor/online-users", Permission.ONLINE_LIST),
+        ("DELETE /api/monitor/online-users/<session_id>", Permission.ONLINE_KILL),
+        ("GET /api/audit/events", Permission.AUDIT_READ),
+        ("GET /api/audit/sessions/<session_id>/explain", Permission.AUDIT_READ),
+    }
+)
+"""What the specification promises of the interface, and the pages alike, written down a second time."""
+
+OTHERS = {
+    LOGIN_TOKEN: {"POST /api/auth/logout", "GET /api/oauth2/authorize"},
+    BEFORE_PASSWORD_CHANGE: {
+        "GET /api/auth/me",
+        "PUT /api/auth/password",
+        "POST /api/oauth2/authorize",
+        "GET /password",
+        "GET /sso",
+        "POST /sso",
+    },
+    SIGNED_IN: {
+        "PUT /api/auth/avatar",
+        "DELETE /api/auth/avatar",
+        "PUT /api/auth/phone",
+        "PUT /api/auth/locale",
+        "PUT /api/auth/timezone",
+        "GET /api/auth/grants",
+        "DELETE /api/auth/grants/<client_id>",
+        "GET /account",
+        "POST /account/language",
+        "POST /account/zone",
+        "POST /account/picture",
+        "POST /account/picture/remove",
+        "GET /account/phone",
+        "POST /account/phone",
+        "POST /account/phone/code",
+        "GET /account/sessions",
+        "POST /account/sessions/<session_id>/end",
+        "GET /account/applications",
+        "GET /account/applications/<client_id>/withdraw",
+        "POST /account/applications/<client_id>/withdraw",
+    },
+    OPEN_TO_ALL: {
+        "POST /api/auth/login",
+        "POST /api/auth/refresh",
+        "POST /api/auth/sms-code",
+        "POST /api/auth/reset-password",
+        "POST /api/oauth2/token",
+        "POST /api/oauth2/introspect",
+        "POST /api/oauth2/revoke",
+        "GET /api/oauth2/userinfo",
+        "GET /api/docs",
+        "GET /api/docs/<name>",
+        "GET /api/docs-json",
+        "GET /files/<name>",
+        "GET /healthz",
+        "GET /readyz",
+        "GET /",
+        "GET /language",
+        "GET /login",
+        "POST /login",
+        "POST /logout",
+        "GET /recover",
+        "POST /recover",
+        "POST /recover/password",
+        "POST /password",
+    },
+}
+"""The gate of every other route. What is open to all has credentials of its own, or tells nothing."""
+
+
+def test_every_route_has_the_gate_that_is_written_down() -> None:
+    assert {(str(route), permission) for route, permission in with_permission()} == PERMISSIONS
+    for gate, expected in OTHERS.items():
+        assert {str(route) for route in routes() if route.gate == gate} == expected
+    assert len(routes()) == len(PERMISSIONS) + sum(map(len, OTHERS.values()))
+
+
+def test_every_permission_opens_something_and_is_described() -> None:
+    assert {permission for _, permission in with_permission()} == set(Permission) == set(DESCRIPTIONS)
+    assert all(words.en and words.zh for words in DESCRIPTIONS.values())
+
+
+@pytest.mark.parametrize("kind", [GatedRoutes, PageRoutes])
+def test_a_route_without_a_gate_does_not_start(kind: type[GatedRoutes]) -> None:
+    async def handler(context: object) -> Response:
+        raise AssertionError("nobody gets here")
+
+    with pytest.raises(TypeError, match="the route /x has no gate"):
+        kind("x", __name__).get("/x")(handler)
+
+
+# --- what a request costs
+
+
+@dataclass
+class Work:
+    """What requests made the server do."""
+
+    bodies: int = 0
+    hashes: int = 0
+    lists: int = 0
+    reads: list[Event] = field(default_factory=list)
+    writes: list[Event] = field(default_factory=list)
+
+    def taken(self) -> "Work":
+        """What was done since the last time."""
+        done = Work(self.bodies, self.hashes, self.lists, self.reads, self.writes)
+        self.__init__()  # type: ignore[misc]
+        return done
+
+
+class CountingStore(PlainStore):
+    """Tells which events it was asked, to read and to write."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self._work = work
+
+    def turn(self, events: Sequence[Event], now: Instant, *origins: Any) -> list[Decision]:
+        self._work.writes += events
+        return super().turn(events, now, *origins)
+
+    def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
+        self._work.reads += events
+        return super(PlainStore, self).turn(events, now)
+
+
+def counting(work: Work, what: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which counts how often it is called."""
+
+    def counted(*of: Any, **named: Any) -> Any:
+        setattr(work, what, getattr(work, what) + 1)
+        return original(*of, **named)
+
+    return counted
+
+
+class CountingBody(TrioBody):
+    """A request's body that tells when somebody wants it."""
+
+    work: Work
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        self.work.bodies += 1
+        return super().__await__()
+
+    def __aiter__(self) -> TrioBody:
+        self.work.bodies += 1
+        super().__aiter__()
+        return self
+
+
+@dataclass
+class Visitor:
+    """Somebody with a program and a browser."""
+
+    api: Api
+    browser: Browser
+    form_token: str = ""
+
+    async def ask(self, route: Route) -> httpx.Response:
+        """Ask for something that would be worth reading and hashing, and prove that it is meant."""
+        if not route.is_page:
+            return await self.api.call(route.method, route.address, **worth_reading(route, {}))
+        sent = {} if route.method == "GET" else worth_reading(route, {"form_token": self.form_token})
+        headers = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
+        return await self.browser.request(route.method, route.address, headers=headers, **sent)
+
+
+def worth_reading(route: Route, fields: dict[str, str]) -> dict[str, Any]:
+    """A new account in a form, in a sheet or as JSON; or what else gets as far as the rules."""
+    account = {"username": route.path[1:].replace("/", "-"), "name": "New", "password": "long enough"}
+    match route.method, route.address.rpartition("/")[2]:
+        case "GET" | "DELETE", _:
+            return {}
+        case _, "import":
+            sheet = sheet_of([[*account], [*account.values()]])
+            return {"files": {"file": ("rows.xlsx", sheet)}, "data": {"mode": "insert", **fields}}
+        case _, "batch-delete":
+            content: dict[str, Any] = {"ids": ["nobody"]}
+        case _, "enabled":
+            content = {"enabled": True}
+        case _, "password" | "reset-password":
+            content = {"password": "long enough"}
+        case _, "secret":
+            content = {"keepOldForSeconds": 0}
+        case _, "force-logout":
+            return {}
+        case _:
+            content = account
+    return {"data": {**content, **fields}} if route.is_page else {"json": content}
+
+
+@dataclass
+class House:
+    """A server, everybody whom the walk sends, and what they cost it."""
+
+    served: Served
+    work: Work
+    holders: dict[Permission, Visitor] = field(default_factory=dict)
+    all_but: dict[Permission, Visitor] = field(default_factory=dict)
+
+    async def visitor(self, username: str, password: str) -> Visitor:
+        """Somebody who is signed in, in both ways."""
+        api, browser = self.served.api(), self.served.browser()
+        await api.sign_in(username, password)
+        await browser.sign_in(username, password)
+        [token, *_] = [form.fields["form_token"] for form in forms_in(await browser.get("/"))]
+        return Visitor(api, browser, token)
+
+    async def holder(self, name: str, permissions: Sequence[Permission]) -> Visitor:
+        await holder_of(self.served, *permissions, username=name)
+        return await self.visitor(name, "the holder's")
+
+    async def costs(self, visitor: Visitor, route: Route) -> tuple[httpx.Response, Work]:
+        """What one request is answered, and what it made the server do."""
+        self.work.taken()
+        response = await visitor.ask(route)
+        return response, self.work.taken()
+
+
+@pytest.fixture
+async def house(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
+    work = Work()
+    monkeypatch.setattr(CountingBody, "work", work, raising=False)
+    for owner, name, what in (
+        (Passwords, "hash", "hashes"),
+        (Passwords, "verify", "hashes"),
+        (Service, "look", "lists"),
+        (Service, "look_through", "lists"),
+    ):
+        monkeypatch.setattr(owner, name, counting(work, what, getattr(owner, name)))
+    open_store = in_memory(CountingStore(work))
+    async with serving(tmp_path, open_store=open_store, RATE_LIMIT_SCALE="1000") as served:
+        monkeypatch.setattr(served.application.quart.request_class, "body_class", CountingBody)
+        yield House(served, work)
+
+
+def did_nothing(work: Work, route: Route, *reads: type[Event]) -> None:
+    """The gate asked who that is, and nothing else happened."""
+    assert [type(event) for event in work.reads] == list(reads), route
+    assert (work.bodies, work.hashes, work.lists, work.writes) == (0, 0, 0, []), route
+
+
+def leads_to(response: httpx.Response, page: str) -> None:
+    assert response.status_code == 303
+    assert response.headers["location"].startswith(f"{page}?next=")
+
+
+# --- the walks
+
+
+@row("General envelope and status codes", "403")
+async def test_exactly_the_permission_of_a_route_opens_it_and_nobody_else_costs_a_thing(
+    house: House,
+) -> None:
+    """The route and the rules behind it must agree: whoever passes one alone is not let in."""
+    holders = {each: await house.holder(f"has-{each.replace('.', '-')}", [each]) for each in Permission}
+    for route, permission in with_permission():
+        for held, visitor in holders.items():
+            response, work = await house.costs(visitor, route)
+            if held is permission:
+                assert response.status_code in (200, 201, 303, 400, 404), (route, response.text)
+                assert work.reads + work.writes != [], route
+                assert bool(work.bodies) == ("json" in worth_reading(route, {}) or has_form(route)), route
+                continue
+            did_nothing(work, route, AccountRequested)
+            if route.is_page:
+                assert response.status_code == 403, route
+            else:
+                refused(response, 403, "A0403")
+
+
+def has_form(route: Route) -> bool:
+    """Whether what is sent comes as a form."""
+    return route.method == "POST" and (route.is_page or route.path.endswith("/import"))
+
+
+async def test_who_may_is_read_and_hashed(house: House) -> None:
+    """So that the other walks could find out."""
+    visitor = await house.holder("creator", [Permission.USER_CREATE])
+    for route, _ in with_permission():
+        if str(route) in ("POST /admin/people/new", "POST /api/iam/users/import"):
+            _, work = await house.costs(visitor, route)
+            assert (work.hashes, work.bodies > 0, work.writes != []) == (1, True, True), route
+
+
+async def test_all_permissions_but_one_do_not_make_up_for_it(house: House) -> None:
+    for missing in Permission:
+        rest = [permission for permission in Permission if permission is not missing]
+        visitor = await house.holder(f"lacks-{missing.replace('.', '-')}", rest)
+        for route in (route for route, permission in with_permission() if permission is missing):
+            response, work = await house.costs(visitor, route)
+            assert response.status_code == 403, route
+            did_nothing(work, route, AccountRequested)
+
+
+async def test_who_must_change_the_password_first_opens_nothing_else(house: House) -> None:
+    await house.served.user("new", "first password", must_change=True)
+    visitor = await house.visitor("new", "first password")
+    for route in routes():
+        if route.gate in (OPEN_TO_ALL, LOGIN_TOKEN, BEFORE_PASSWORD_CHANGE):
+            continue
+        response, work = await house.costs(visitor, route)
+        did_nothing(work, route, AccountRequested)
+        if route.is_page:
+            leads_to(response, "/password")
+        else:
+            refused(response, 403, "A1004")
+
+
+async def test_who_is_not_signed_in_opens_nothing(house: House) -> None:
+    for route in (route for route in routes() if not route.gate.is_open):
+        nobody = Visitor(house.served.api(), house.served.browser())
+        response, work = await house.costs(nobody, route)
+        did_nothing(work, route)
+        if route.is_page:
+            leads_to(response, "/login")
+        else:
+            refused(response, 401, "A1001")
+
+
+async def test_a_cookie_alone_changes_nothing(house: House) -> None:
+    """Another site can make a browser send cookies, and not the form token (READINGS 25)."""
+    cookie = f"ostiary_access={(await house.served.api().sign_in())['accessToken']}"
+    for route in routes():
+        if route.gate.is_open or route.is_page or route.method == "GET":
+            continue
+        visitor = Visitor(house.served.api(Cookie=cookie), house.served.browser())
+        response, work = await house.costs(visitor, route)
+        refused(response, 403, "A0403")
+        did_nothing(work, route)
+
+
+def test_a_permission_is_a_gate_of_its_own() -> None:
+    gates = {require_permission(permission) for permission in Permission}
+    assert len(gates) == len(Permission)
+    assert not gates & set(OTHERS)
