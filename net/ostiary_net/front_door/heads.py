@@ -27,11 +27,10 @@ _SPOKEN_ON_PLAIN_PORTS: Final = ("1.1", "1.0")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a head is refused with, as a status, 0 for none; whether a body follows it, and how long."""
+    """What a head is refused with, as a status, 0 for none, and whether a body follows it."""
 
     status: int
     has_body: bool
-    declared_bytes: int
 
 
 def read_head(scope: Scope, rules: DoorRules) -> Head:
@@ -68,7 +67,7 @@ def read_head(scope: Scope, rules: DoorRules) -> Head:
         status = 413
     if status == 0 and rules.trusted_proxies and is_trusted(peer, rules.trusted_proxies):
         status = _believe_proxy(scope)
-    return Head(status, has_body, declared)
+    return Head(status, has_body)
 
 
 def is_host(value: bytes) -> bool:

@@ -5,8 +5,6 @@ all requests: not with each of them, as an introspection must not wait for a dis
 trail, as neither introspections nor refusals are in it.
 """
 
-from collections.abc import Iterable
-from functools import partial
 from typing import Final
 
 import structlog
@@ -92,20 +90,4 @@ async def keep_uses_once(authentications: Authentications, turns: Turns) -> None
     """Write down what `authentications` remembers, some events at a time. Raises `TurnFailed`."""
     events = authentications.take_events()
     for start in range(0, len(events), _AT_ONCE):
-        await _keep(events[start : start + _AT_ONCE], turns)
-
-
-async def _keep(events: Iterable[UseEvent], turns: Turns) -> None:
-    failures: list[TurnFailed] = []
-    async with trio.open_nursery() as nursery:
-        for event in events:
-            nursery.start_soon(partial(_keep_one, turns, event, failures))
-    if failures:
-        raise failures[0]
-
-
-async def _keep_one(turns: Turns, event: UseEvent, failures: list[TurnFailed]) -> None:
-    try:
-        await turns.decide(event)
-    except TurnFailed as failure:
-        failures.append(failure)
+        await turns.decide_all(events[start : start + _AT_ONCE])

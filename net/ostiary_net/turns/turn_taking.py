@@ -1,8 +1,13 @@
-"""Two ways to take a turn: whole in a thread, or in steps, of which only those that wait need a thread."""
+"""Two ways to take a turn: whole in a thread, or in steps, of which only those that wait need a thread.
+
+Steps leave a write-ahead log behind, which is put into the database file beside the turns.
+"""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Final, Never
 
+import structlog
 import trio
 
 from ostiary_core.model.decision import Decision
@@ -10,7 +15,13 @@ from ostiary_net.observability.log import observe
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown, InPlaceStore
 
-__all__ = ["TakeTurn", "take_turns_in_steps", "take_whole_turns"]
+__all__ = ["Checkpointing", "TakeTurn", "take_turns_in_steps", "take_whole_turns"]
+
+_log = structlog.get_logger("ostiary")
+
+_LEAST_SECONDS: Final = 0.05
+"""Between two checkpoints: one that could not be finished, as somebody reads what is in the log, is not tried
+again at once."""
 
 TakeTurn = Callable[[ChooseEvents], Awaitable[list[Decision]]]
 """Gives the decisions of the events that were chosen last, which are kept; none for no events. Raising, it
@@ -62,3 +73,29 @@ def take_turns_in_steps(
         return turn.decisions
 
     return take_turn
+
+
+class Checkpointing:
+    """Has a thread of its own put the write-ahead log into the file, whenever it has become long."""
+
+    def __init__(self, store: InPlaceStore, run_sync: RunSync) -> None:
+        self._store = store
+        self._run_sync = run_sync
+        self._limiter = trio.CapacityLimiter(1)
+        self._is_due = trio.Event()
+
+    def note_commit(self) -> None:
+        """Look after a turn whether it is time for a checkpoint."""
+        if self._store.needs_checkpoint:
+            self._is_due.set()
+
+    async def run(self) -> Never:
+        """Make checkpoints until cancelled. One that fails is tried again when the log is longer still."""
+        while True:
+            await self._is_due.wait()
+            try:
+                await self._run_sync(self._store.checkpoint, limiter=self._limiter)
+            except Exception as error:
+                _log.error("the log was not folded into the file", cause=type(error).__name__)
+            await trio.sleep(_LEAST_SECONDS)
+            self._is_due = trio.Event()

@@ -22,7 +22,7 @@ def explain_session(printer: Printer, session_id: str) -> None:
     """Tell the life of SESSION in order, and how and why it ended."""
 
     async def work(desk: Desk) -> tuple[Explanation, dict[str, str]]:
-        life = await desk.turns.session_history(session_id)
+        life = await desk.turns.look(lambda store, now: store.session_history(session_id))
         if life is None:
             raise RequestRefused(Refused(Why.NOT_FOUND))
         explanation = explain(life, desk.clock.now())
