@@ -1,5 +1,7 @@
 """How sessions end, and who cannot end them ("Session and tokens", READINGS 4, 6-8, 11)."""
 
+from collections.abc import Callable
+
 import pytest
 
 from ostiary_core import Secret, Why
@@ -10,6 +12,7 @@ from ostiary_core.events import (
     ClientEnabled,
     ClientSecretReset,
     ConsentWithdrawn,
+    Event,
     IntrospectionRequested,
     Operator,
     SessionForcedOut,
@@ -95,23 +98,22 @@ def test_a_longer_lifetime_given_later_does_not_extend_a_session() -> None:
 
 
 @row("Session and tokens", "revoke with an access token")
+@row("Session and tokens", "revoke with a refresh token")
 @row("Revoke request", "the whole session ends")
-def test_revoking_the_access_token_ends_the_whole_session() -> None:
+@pytest.mark.parametrize("presented", ["access_token", "refresh_token"])
+def test_revoking_either_token_ends_the_whole_session_and_no_other(presented: str) -> None:
     world = given()
     pair = world.tokens()
-    outcome = world.when(revoke(world.basic(), pair.access_token))
+    ended, other = world.the_session(), world.tokens()
+    outcome = world.when(revoke(world.basic(), getattr(pair, presented)))
     assert (outcome.changes, outcome.facts) == (ENDING, [FactKind.SESSION_ENDED])
     assert not world.any_active(pair)
-    assert world.the_session().ended_why is Why.REVOKED_BY_CLIENT
+    assert world.all_active(other)
+    [why] = {each.ended_why for each in world.sessions() if each.session_id == ended.session_id}
+    assert why is Why.REVOKED_BY_CLIENT
     world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
-
-
-@row("Session and tokens", "revoke with a refresh token")
-def test_revoking_the_refresh_token_ends_the_whole_session() -> None:
-    world = given()
-    pair = world.tokens()
-    assert world.when(revoke(world.basic(), pair.refresh_token)).changes == ENDING
-    assert not world.any_active(pair)
+    again = world.when(revoke(world.basic(), pair.refresh_token))
+    assert (again.changes, again.facts) == ([], []), "revoking twice changes nothing the second time"
 
 
 @pytest.mark.parametrize("generations", [1, 2, 3])
@@ -125,21 +127,6 @@ def test_a_spent_refresh_token_still_revokes(generations: int, seconds: float) -
     world.wait(seconds)
     assert world.when(revoke(world.basic(), first.refresh_token)).changes == ENDING
     assert not world.any_active(pair)
-
-
-def test_revoking_twice_changes_nothing_the_second_time() -> None:
-    world = given()
-    pair = world.tokens()
-    world.when(revoke(world.basic(), pair.access_token))
-    again = world.when(revoke(world.basic(), pair.refresh_token))
-    assert (again.changes, again.facts) == ([], [])
-
-
-def test_revoking_one_session_leaves_another_of_the_same_user_and_client() -> None:
-    world = given()
-    one, other = world.tokens(), world.tokens()
-    world.when(revoke(world.basic(), one.access_token))
-    assert world.all_active(other)
 
 
 # --- the owner comes first
@@ -195,14 +182,22 @@ def test_one_session_is_forced_out_and_no_other() -> None:
     world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
 
 
+@pytest.mark.parametrize(
+    "ending, why",
+    [
+        pytest.param(ClientDisabled, Why.CLIENT_DISABLED, marks=row("Session and tokens", "client disabled")),
+        pytest.param(ClientDeleted, Why.CLIENT_DELETED, marks=row("Session and tokens", "client deleted")),
+    ],
+)
 @row("Client", "enabled / deleted")
-@row("Session and tokens", "client disabled")
-def test_disabling_a_client_ends_its_sessions_for_good() -> None:
+def test_disabling_or_deleting_a_client_ends_its_sessions_for_good(
+    ending: Callable[..., Event], why: Why
+) -> None:
     world = given(client(), client("other"), user())
     pair, kept, code = world.tokens(), world.tokens(client_id="other"), world.code()
     machine_token = world.machine_token()
 
-    world.given(ClientDisabled(caller=Operator(), client_id="app"))
+    world.given(ending(caller=Operator(), client_id="app"))
 
     for event in (
         refresh(world.basic(), pair),
@@ -211,35 +206,17 @@ def test_disabling_a_client_ends_its_sessions_for_good() -> None:
         machine(world.basic()),
         IntrospectionRequested(credentials=world.basic(), token=pair.access_token),
     ):
-        world.when(event).then_refused(Why.CLIENT_DISABLED)
+        world.when(event).then_refused(why)
     world.when(profile(pair.access_token)).then_refused(Why.NOT_SIGNED_IN)
     assert world.all_active(kept, client_id="other")
 
-    world.given(ClientEnabled(caller=Operator(), client_id="app"))
-    assert not world.any_active(pair), "enabling brings nothing back"
-    assert not world.is_active(machine_token)
-    world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
-    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
-    assert world.all_active(world.tokens())
-
-
-@row("Client", "enabled / deleted")
-@row("Session and tokens", "client deleted")
-def test_deleting_a_client_ends_its_sessions() -> None:
-    world = given(client(), client("other"), user())
-    pair, kept, code = world.tokens(), world.tokens(client_id="other"), world.code()
-
-    world.given(ClientDeleted(caller=Operator(), client_id="app"))
-
-    for event in (
-        refresh(world.basic(), pair),
-        revoke(world.basic(), pair.access_token),
-        redeem(world.basic(), code),
-        IntrospectionRequested(credentials=world.basic(), token=pair.access_token),
-    ):
-        world.when(event).then_refused(Why.CLIENT_DELETED)
-    world.when(profile(pair.access_token)).then_refused(Why.NOT_SIGNED_IN)
-    assert world.all_active(kept, client_id="other")
+    if ending is ClientDisabled:
+        world.given(ClientEnabled(caller=Operator(), client_id="app"))
+        assert not world.any_active(pair), "enabling brings nothing back"
+        assert not world.is_active(machine_token)
+        world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
+        world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+        assert world.all_active(world.tokens())
 
 
 @row("Session and tokens", "client secret reset")

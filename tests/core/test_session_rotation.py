@@ -52,15 +52,9 @@ def test_the_current_refresh_token_rotates_the_pair() -> None:
     )
 
     assert not world.any_active(first)
+    world.when(profile(first.access_token)).then_refused(Why.NOT_SIGNED_IN)
     assert world.all_active(second)
     assert world.the_session().generation == 1
-
-
-def test_the_access_token_is_dead_from_the_moment_its_rotation_is_answered() -> None:
-    world, first, second = rotated()
-    world.when(profile(first.access_token)).then_refused(Why.NOT_SIGNED_IN)
-    assert not world.is_active(first.access_token)
-    assert world.is_active(second.access_token)
 
 
 def test_within_one_turn_too_a_session_is_found_by_the_access_token_it_has_by_then() -> None:
@@ -99,7 +93,7 @@ def test_what_was_found_as_an_access_token_is_not_looked_for_among_refresh_token
     assert asked[:2] == [(Table.ACCESS_TOKEN, 3), (Table.REFRESH_TOKEN, 2)]
 
 
-def test_a_pair_can_be_rotated_again_and_again() -> None:
+def test_a_pair_can_be_rotated_again_and_again_and_every_spent_token_is_remembered() -> None:
     world = given()
     pairs = [world.tokens()]
     for _ in range(20):
@@ -107,7 +101,9 @@ def test_a_pair_can_be_rotated_again_and_again() -> None:
         pairs.append(world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued))
     assert world.all_active(pairs[-1])
     assert not world.any_active(*pairs[:-1])
-    assert len({pair.refresh_token for pair in pairs}) == 21
+    digests = {pair.refresh_token.digest for pair in pairs if pair.refresh_token is not None}
+    assert len(digests) == 21
+    assert digests <= {record.key.id for record in world.store.records(Table.REFRESH_TOKEN)}
 
 
 def test_a_client_that_gives_up_the_refresh_grant_cannot_refresh() -> None:
@@ -270,73 +266,38 @@ def test_a_token_two_generations_back_is_a_replay_whatever_the_time(seconds: flo
     assert not world.any_active(third)
 
 
-def test_every_old_refresh_token_is_recognised_as_long_as_there_is_the_session() -> None:
-    world = given()
-    pairs = [world.tokens()]
-    for _ in range(5):
-        pairs.append(world.when(refresh(world.basic(), pairs[-1])).then(TokensIssued))
-    digests = {pair.refresh_token.digest for pair in pairs if pair.refresh_token is not None}
-    assert digests <= {record.key.id for record in world.store.records(Table.REFRESH_TOKEN)}
-
-
 # --- when it arrived (READINGS 46)
 
 
-def test_what_a_retry_waited_for_inside_the_server_costs_no_grace() -> None:
+@pytest.mark.parametrize(
+    "waited, earliest_ago, latest_ago, user_agent, why",
+    [
+        pytest.param(37, 8, 8, asks.APP, None, id="what it waited for inside the server costs no grace"),
+        pytest.param(0, -40, -40, asks.APP, None, id="later than the turn counts as the turn"),
+        pytest.param(35.001, 5, 5, asks.APP, Why.REPLAYED_AFTER_GRACE, id="too late whenever its turn comes"),
+        pytest.param(60, 29, 0, asks.APP, Why.REPLAYED_AFTER_GRACE, id="late where it must have been"),
+        pytest.param(40, 20, 0, asks.APP, Why.ARRIVAL_UNKNOWN, id="nobody can know"),
+        pytest.param(40, 20, 0, "thief", Why.REPLAYED_BY_ANOTHER_USER_AGENT, id="of another whenever it was"),
+    ],
+)
+def test_a_retry_is_judged_by_its_arrival(
+    waited: float, earliest_ago: int, latest_ago: int, user_agent: str, why: Why | None
+) -> None:
+    """A server that stood still finds a request in a socket, and knows between which instants it came."""
     world, first, second = rotated()
-    world.wait(29)
-    arrived = arrival_at(world.now)
-    world.wait(8)
-
-    again = world.when(refresh(world.basic(), first, arrival=arrived)).then(
-        TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED]
-    )
-
-    assert again.access_token == second.access_token
-    assert again.refresh_token == second.refresh_token
-
-
-def test_a_replay_that_arrived_too_late_is_one_whenever_its_turn_comes() -> None:
-    world, first, second = rotated()
-    world.wait(30.001)
-    arrived = arrival_at(world.now)
-    world.wait(5)
-
-    world.when(refresh(world.basic(), first, arrival=arrived)).then_refused(
-        Why.REPLAYED_AFTER_GRACE, changes=ENDING, facts=[FactKind.SESSION_ENDED]
-    )
-
-    assert not world.any_active(second)
-
-
-def test_where_nobody_can_know_whether_a_retry_was_late_it_ends_nothing_and_gets_nothing() -> None:
-    """The server stood still from the 20th second to the 40th, and then found the request in a socket."""
-    world, first, second = rotated()
-    world.wait(40)
-    found = Arrival(later(world.now, -20), world.now)
-
-    world.when(refresh(world.basic(), first, arrival=found)).then_refused(Why.ARRIVAL_UNKNOWN, facts=[])
-    assert world.all_active(second)
-
-    world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
-
-
-def test_a_retry_found_after_the_server_stood_still_is_late_where_it_must_have_been() -> None:
-    world, first, _ = rotated()
-    world.wait(60)
-    found = Arrival(later(world.now, -29), world.now)
-    world.when(refresh(world.basic(), first, arrival=found)).then_refused(
-        Why.REPLAYED_AFTER_GRACE, changes=ENDING
-    )
-
-
-def test_another_user_agent_ends_the_session_whenever_it_arrived() -> None:
-    world, first, _ = rotated()
-    world.wait(40)
-    found = Arrival(later(world.now, -20), world.now)
-    world.when(refresh(world.basic(), first, user_agent="thief", arrival=found)).then_refused(
-        Why.REPLAYED_BY_ANOTHER_USER_AGENT, changes=ENDING
-    )
+    world.wait(waited)
+    arrival = Arrival(later(world.now, -earliest_ago), later(world.now, -latest_ago))
+    outcome = world.when(refresh(world.basic(), first, arrival=arrival, user_agent=user_agent))
+    if why is None:
+        again = outcome.then(TokensIssued, changes=[], facts=[FactKind.PAIR_REPEATED])
+        assert (again.access_token, again.refresh_token) == (second.access_token, second.refresh_token)
+    elif why is Why.ARRIVAL_UNKNOWN:
+        outcome.then_refused(why, facts=[])
+        assert world.all_active(second), "it ends nothing and gets nothing"
+        world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
+    else:
+        outcome.then_refused(why, changes=ENDING, facts=[FactKind.SESSION_ENDED])
+        assert not world.any_active(second)
 
 
 def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> None:
@@ -349,14 +310,6 @@ def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> Non
     world.when(refresh(world.basic(), first, arrival=arrived)).then_refused(Why.ARRIVAL_UNKNOWN, facts=[])
 
     assert world.all_active(second)
-
-
-def test_an_arrival_later_than_the_turn_counts_as_the_turn() -> None:
-    """The clock of whoever handed it in was ahead."""
-    world, first, _ = rotated()
-    world.when(refresh(world.basic(), first, arrival=arrival_at(later(world.now, 40)))).then(
-        TokensIssued, changes=[]
-    )
 
 
 # --- scope at refresh

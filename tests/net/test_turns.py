@@ -14,9 +14,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ostiary_core import Decision, Instant, LostRace
 from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import PasswordOnFile, Refused, UserKnown
+from ostiary_core.model.decision import PasswordOnFile, UserKnown
 from ostiary_core.model.records import Table, User
-from ostiary_core.model.why import Why
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
@@ -105,21 +104,6 @@ async def test_callers_of_the_same_moment_share_one_commit_on_disk(tmp_path: Pat
         assert kept(reopened) == {asked.name for asked in everybody}
 
 
-async def test_events_of_one_turn_see_each_other() -> None:
-    store, gate = PlainStore(), Gate()
-    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
-        await waiting(nursery, turns, "anna")
-        first, second = await waiting(nursery, turns, "same-name", "same-name")
-        gate.open()
-
-    assert len(store.turns) == 2
-    assert first.decision is not None
-    assert isinstance(first.decision.reply, UserKnown)
-    assert second.decision is not None
-    assert isinstance(second.decision.reply, Refused)
-    assert second.decision.reply.why is Why.ALREADY_TAKEN
-
-
 async def test_a_turn_takes_no_more_events_than_its_bound() -> None:
     store, gate = PlainStore(), Gate()
     async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
@@ -142,15 +126,6 @@ async def test_every_event_of_a_turn_keeps_its_own_origin() -> None:
     assert told == {
         record.username: record.user_id for record in store.records(Table.USER) if isinstance(record, User)
     }
-
-
-async def test_what_was_decided_is_there_for_the_next_to_read(tmp_path: Path) -> None:
-    with SQLiteStore(tmp_path / "ostiary.db") as store:
-        async with open_turns(store, HandClock()) as turns:
-            await turns.decide(registered("anna"))
-            found = await turns.decide(PasswordHashRequested(of="anna"))
-    assert isinstance(found.reply, PasswordOnFile)
-    assert found.reply.password_hash is not None
 
 
 # --- callers that leave

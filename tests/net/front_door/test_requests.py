@@ -50,18 +50,6 @@ async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody
     assert b"close" not in heard.lower()
 
 
-async def test_a_body_declared_longer_than_its_path_allows_is_413_before_it_is_sent(
-    app: Any, open_door: OpenDoor
-) -> None:
-    door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 101\r\n\r\n")
-    heard = await peer.hear_end(5)
-    assert heard.startswith(b"HTTP/1.1 413")
-    assert b"connection: close" in heard
-    assert heard.endswith(b"refused 413 at /small")
-
-
 async def test_a_chunked_body_is_413_where_it_passes_the_limit(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app)
     peer = await door.connect()
@@ -72,13 +60,6 @@ async def test_a_chunked_body_is_413_where_it_passes_the_limit(app: Any, open_do
     heard = await peer.hear_end(5)
     assert heard.startswith(b"HTTP/1.1 413")
     assert heard.endswith(b"refused 413 at /small")
-
-
-async def test_a_body_as_long_as_its_path_allows_is_read(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
-    body = b"x" * 100
-    heard = await door.ask(b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 100\r\n\r\n" + body)
-    assert heard.endswith(b"\r\n\r\n" + body)
 
 
 async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(
@@ -112,27 +93,6 @@ async def test_a_client_that_waits_for_a_continue_gets_one(app: Any, open_door: 
     assert (await peer.hear()).endswith(b"abc")
 
 
-async def test_a_continue_is_not_sent_once_the_body_is_here(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
-    head = b"POST /echo HTTP/1.1\r\nHost: door\r\nExpect: 100-continue\r\n"
-    heard = await door.ask(head + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
-    assert heard.startswith(b"HTTP/1.1 200")
-    assert heard.endswith(b"abc")
-
-
-@pytest.mark.parametrize("expecting", [b"", b"Expect: 100-continue\r\n"], ids=["", "expecting 100"])
-async def test_what_cannot_be_read_is_refused_before_the_application_is_asked(
-    app: Any, open_door: OpenDoor, expecting: bytes
-) -> None:
-    door = await open_door(app)
-    peer = await door.connect()
-    head = b"POST /early HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n" + expecting
-    await peer.say(head + b"\r\nno chunk\r\n")
-    heard = await peer.hear_end(5)
-    assert heard.startswith(b"HTTP/1.1 400")
-    assert heard.endswith(b"refused 400 at /early")
-
-
 async def test_an_answer_that_has_begun_is_finished_though_its_request_turns_out_malformed(
     open_door: OpenDoor,
 ) -> None:
@@ -158,34 +118,39 @@ async def test_an_answer_that_has_begun_is_finished_though_its_request_turns_out
     assert (await peer.hear_end(5)).endswith(b"who are you?")
 
 
-async def test_an_upgrade_to_h2c_is_ignored(app: Any, open_door: OpenDoor) -> None:
+ECHO = b"POST /echo HTTP/1.1\r\nHost: door\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+
+
+@pytest.mark.parametrize(
+    "asked, answers, end",
+    [
+        pytest.param(
+            b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 100\r\n\r\n" + b"x" * 100,
+            *(1, b"\r\n\r\n" + b"x" * 100),
+            id="a body as long as its path allows",
+        ),
+        pytest.param(
+            ECHO + CHUNKED + b"Expect: 100-continue\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            *(1, b"abc"),
+            id="no continue is sent once the body is here",
+        ),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nHost: door\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+            b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n" + GET,
+            *(2, b"hello"),
+            id="an upgrade to h2c is ignored",
+        ),
+    ],
+)
+async def test_what_is_in_order_is_answered(
+    app: Any, open_door: OpenDoor, asked: bytes, answers: int, end: bytes
+) -> None:
     door = await open_door(app)
-    upgrade = (
-        b"GET / HTTP/1.1\r\nHost: door\r\nConnection: Upgrade, HTTP2-Settings\r\n"
-        b"Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"
-    )
-    heard = await door.ask(upgrade + GET)
+    heard = await door.ask(asked)
     assert heard.startswith(b"HTTP/1.1 200")
-    assert heard.count(b"hello") == 2
-
-
-async def test_http2_by_prior_knowledge_is_refused(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
-    heard = await peer.hear_end(5)
-    assert heard.startswith(b"HTTP/1.1 505")
-    assert heard.count(b"HTTP/1.1") == 1
-
-
-async def test_a_websocket_is_refused(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(
-        b"GET / HTTP/1.1\r\nHost: door\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    )
-    assert (await peer.hear_end(35)).startswith(b"HTTP/1.1 403")
+    assert heard.count(b"HTTP/1.1") == answers
+    assert heard.endswith(end)
 
 
 BEHIND = b"GET /early HTTP/1.1\r\nHost: door\r\n\r\n"
@@ -239,26 +204,40 @@ async def test_a_head_that_is_not_in_order_is_refused_and_nothing_behind_it_is_a
     assert heard.count(b"HTTP/1.1") == 1
 
 
-async def test_chunks_in_http_1_0_are_refused(app: Any, open_door: OpenDoor) -> None:
-    door = await open_door(app)
-    heard = await door.ask(b"POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5)
-    assert heard.startswith(b"HTTP/1.1 400")
-
-
-async def test_a_chunk_that_is_none_is_refused_in_the_documented_form(app: Any, open_door: OpenDoor) -> None:
+@pytest.mark.parametrize(
+    "status, asked",
+    [
+        pytest.param(
+            413, b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 101\r\n\r\n", id="too long a body"
+        ),
+        pytest.param(400, ECHO + CHUNKED + b"\r\nxyz\r\n" + BEHIND, id="no chunk"),
+        pytest.param(400, ECHO + CHUNKED + b"Expect: 100-continue\r\n\r\nxyz\r\n", id="no chunk as expected"),
+        pytest.param(400, b"POST /echo HTTP/1.0\r\n" + CHUNKED + b"\r\n0\r\n\r\n", id="chunks in HTTP/1.0"),
+        pytest.param(505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9), id="HTTP/2 by prior knowledge"),
+        pytest.param(
+            403,
+            b"GET / HTTP/1.1\r\nHost: door\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+            id="a websocket",
+        ),
+        *(
+            pytest.param(400, b"GET " + target + b" HTTP/1.1\r\nHost: door\r\n\r\n", id=target.decode())
+            for target in (b"*", b"door:443", b"ftp://door/", b"http://", b"http://u@door/", b"\\")
+        ),
+    ],
+)
+async def test_what_is_not_in_order_is_refused_in_the_documented_form(
+    app: Any, open_door: OpenDoor, status: int, asked: bytes
+) -> None:
     door = await open_door(app)
     peer = await door.connect()
-    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n" + BEHIND)
-    heard = await peer.hear_end(5)
-    assert heard.startswith(b"HTTP/1.1 400")
-    assert heard.endswith(b"refused 400 at /echo")
-
-
-@pytest.mark.parametrize("target", [b"*", b"door:443", b"ftp://door/", b"http://", b"http://u@door/", b"\\"])
-async def test_a_target_that_is_no_path_is_refused(app: Any, open_door: OpenDoor, target: bytes) -> None:
-    door = await open_door(app)
-    heard = await door.ask(b"GET " + target + b" HTTP/1.1\r\nHost: door\r\n\r\n", 5)
-    assert heard.startswith(b"HTTP/1.1 400")
+    await peer.say(asked)
+    heard = await peer.hear_end(35)
+    assert heard.startswith(b"HTTP/1.1 %d" % status)
+    assert heard.count(b"HTTP/1.1") == 1
+    if status in (400, 413):
+        assert b"connection: close" in heard.lower()
+        assert b"\r\n\r\nrefused %d at " % status in heard
 
 
 async def test_a_target_in_absolute_form_means_its_path_and_its_host(bare: Any, open_door: OpenDoor) -> None:

@@ -1,7 +1,10 @@
 """The lane on every kind of stream that Hypercorn serves: TLS, Unix sockets, TCP."""
 
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,52 +68,39 @@ async def say_twice(stream: trio.abc.Stream) -> None:
             assert b'"active":true' in heard
 
 
-@pytest.mark.parametrize("offered", [["http/1.1"], []], ids=["http/1.1", "no protocol"])
-async def test_the_lane_answers_over_tls(certificate: Path, offered: list[str]) -> None:
+@asynccontextmanager
+async def over_tls(certificate: Path, offered: list[str]) -> AsyncIterator[trio.SSLStream[trio.SocketStream]]:
+    """A connection to a door that Hypercorn itself serves over TLS, offering it these protocols."""
     async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
         config = Config()
         config.bind, config.errorlog = ["127.0.0.1:0"], None
         config.certfile = config.keyfile = str(certificate)
         stop = trio.Event()
         app: Any = door.guarded
-
-        async def run(task_status: trio.TaskStatus[list[str]]) -> None:
-            await hypercorn_serve(app, config, shutdown_trigger=stop.wait, task_status=task_status)
-
+        run = partial(hypercorn_serve, app, config, shutdown_trigger=stop.wait)
         addresses: list[str] = await nursery.start(run)
         context = ssl.create_default_context(cafile=str(certificate))
         if offered:
             context.set_alpn_protocols(offered)
         tcp = await trio.open_tcp_stream("127.0.0.1", int(addresses[0].rpartition(":")[2]))
-        async with trio.SSLStream(tcp, context, server_hostname="localhost") as stream:
-            await say_twice(stream)
+        stream = trio.SSLStream(tcp, context, server_hostname="localhost", https_compatible=True)
+        yield stream
+        await trio.aclose_forcefully(stream)
         stop.set()
+
+
+@pytest.mark.parametrize("offered", [["http/1.1"], []], ids=["http/1.1", "no protocol"])
+async def test_the_lane_answers_over_tls(certificate: Path, offered: list[str]) -> None:
+    async with over_tls(certificate, offered) as stream:
+        await say_twice(stream)
 
 
 async def test_http2_over_tls_is_left_to_hypercorn(certificate: Path) -> None:
-    async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
-        config = Config()
-        config.bind, config.errorlog = ["127.0.0.1:0"], None
-        config.certfile = config.keyfile = str(certificate)
-        stop = trio.Event()
-        app: Any = door.guarded
-
-        async def run(task_status: trio.TaskStatus[list[str]]) -> None:
-            await hypercorn_serve(app, config, shutdown_trigger=stop.wait, task_status=task_status)
-
-        addresses: list[str] = await nursery.start(run)
-        context = ssl.create_default_context(cafile=str(certificate))
-        context.set_alpn_protocols(["h2"])
-        tcp = await trio.open_tcp_stream("127.0.0.1", int(addresses[0].rpartition(":")[2]))
-        stream = trio.SSLStream(tcp, context, server_hostname="localhost", https_compatible=True)
+    async with over_tls(certificate, ["h2"]) as stream:
         with trio.fail_after(30):
             await stream.send_all(ACTIVE)
-            heard = b""
-            while data := await stream.receive_some(65_536):
-                heard += data
+            heard = b"".join([part async for part in stream])
         assert b"HTTP/1.1" not in heard
-        await trio.aclose_forcefully(stream)
-        stop.set()
 
 
 async def served(door: Opened, bind: str, nursery: trio.Nursery, stop: trio.Event) -> str:

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from ostiary_core import Decision, Instant, LostRace, Secret, Why, take_turn
+from ostiary_core import Decision, Instant, LostRace, take_turn
 from ostiary_core.events import Event, IntrospectionRequested, Operator, UserForcedOut
-from ostiary_core.model.decision import Refused, TokenActive, TokensIssued, UserKnown
+from ostiary_core.model.decision import TokenActive, UserKnown
 from ostiary_core.model.records import Table, User
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.access import fetch
@@ -45,47 +45,7 @@ def persistent(store: PostgreSQLStore, events: Sequence[Event]) -> list[Decision
                 pytest.fail("two turns deadlocked")
 
 
-def raced(instances: Sequence[PostgreSQLStore], events: Sequence[Event]) -> list[Decision]:
-    """Each event in a turn of its own, all at once, by one instance after the other."""
-    with ThreadPoolExecutor(len(events)) as threads:
-        taken = [
-            threads.submit(persistent, instances[place % len(instances)], [event])
-            for place, event in enumerate(events)
-        ]
-        return [decision for turn in taken for decision in turn.result(60)]
-
-
 # --- who was first
-
-
-def test_instances_that_race_to_refresh_with_one_token_give_the_same_pair(
-    instances: list[PostgreSQLStore],
-) -> None:
-    world = world_on(instances[0])
-    pair = world.tokens()
-    decisions = raced(instances, [asks.refresh(world.basic(), pair) for _ in range(8)])
-    pairs: set[tuple[Secret, Secret | None]] = set()
-    for decision in decisions:
-        assert isinstance(decision.reply, TokensIssued)
-        pairs.add((decision.reply.access_token, decision.reply.refresh_token))
-    assert len(pairs) == 1
-
-
-def test_of_instances_that_race_to_redeem_a_code_one_wins(instances: list[PostgreSQLStore]) -> None:
-    world = world_on(instances[0])
-    code = world.code()
-    replies = [d.reply for d in raced(instances, [asks.redeem(world.basic(), code) for _ in range(8)])]
-    assert sum(isinstance(reply, TokensIssued) for reply in replies) == 1
-    assert [reply.why for reply in replies if isinstance(reply, Refused)] == [Why.CODE_USED] * 7
-
-
-def test_an_ending_by_one_instance_is_seen_by_all_at_once(instances: list[PostgreSQLStore]) -> None:
-    world = world_on(instances[0])
-    pair = world.tokens()
-    instances[1].turn([UserForcedOut(caller=Operator(), user_id=world.user_ids["alice"])], START)
-    for instance in instances:
-        [decision] = instance.turn([asks.refresh(world.basic(), pair)], START)
-        assert decision.reply == Refused(Why.SESSION_ENDED)
 
 
 def test_turns_that_write_the_same_records_in_any_order_do_not_deadlock(

@@ -82,15 +82,11 @@ def test_many_records_at_once_are_kept_apart(kind: str) -> None:
         many()
 
 
-def test_more_keys_than_any_one_statement_takes_are_all_found(store: ContractStore) -> None:
-    roles = [role(f"role {number}") for number in range(700)]
-    names = [
+def test_more_keys_of_two_parts_than_any_one_statement_takes_are_all_found(store: ContractStore) -> None:
+    names: list[Record] = [
         Identifier(kind=IdentifierKind.USERNAME, value=f"name {number}", user_id="u") for number in range(700)
     ]
-    everyone: list[Record] = [*roles, *names]
-    store.write([Insert(record) for record in everyone])
-    asked = [*(one.role_id for one in roles), *(f"stranger {number}" for number in range(50))]
-    assert set(store.fetch(Table.ROLE, asked)) == set(roles)
+    store.write([Insert(name) for name in names])
     assert set(store.fetch(Table.IDENTIFIER, [name.key.id for name in names])) == set(names)
 
 
