@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import outcome
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -204,12 +203,12 @@ async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -
         def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
             return super().turn(events, START)
 
-    store, answers = Unheard(), list[outcome.Outcome[Decision]]()
+    store, answers = Unheard(), list[Decision | TurnFailed]()
     async with open_turns(store, HandClock(), run_inline) as turns:
         leaver = turns.submit(registered("leaver"), None, answers.append)
         await wait_all_tasks_blocked()
     assert kept(store) == {"comer"}
-    assert [isinstance(answer, outcome.Value) for answer in answers] == [True]
+    assert [isinstance(answer, Decision) for answer in answers] == [True]
 
 
 async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> None:
@@ -236,22 +235,22 @@ async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_se
 ) -> None:
     """One that closes it with its request may still wait for the answer; it is told that there is none."""
     store, gate = PlainStore(), Gate()
-    answers: list[outcome.Outcome[Decision]] = []
+    answers: list[Decision | TurnFailed] = []
     async with open_turns(store, HandClock(), gate) as turns:
         turns.submit(registered("anna"), None, answers.append, lambda: True)
         await trio.sleep(seconds)
         gate.open()
     assert kept(store) == ({"anna"} if is_decided else set())
-    assert [isinstance(answer, outcome.Value) for answer in answers] == [is_decided]
+    assert [isinstance(answer, Decision) for answer in answers] == [is_decided]
 
 
 async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at_once() -> None:
-    store, answers = PlainStore(), list[outcome.Outcome[Decision]]()
+    store, answers = PlainStore(), list[Decision | TurnFailed]()
     async with open_turns(store, HandClock(), run_inline) as turns:
         turns.submit(registered("anna"), None, answers.append, lambda: True, may_be_stale=True)
         turns.submit(registered("ben"), None, answers.append, lambda: False, may_be_stale=True)
     assert kept(store) == {"ben"}
-    assert sorted(isinstance(answer, outcome.Value) for answer in answers) == [False, True]
+    assert sorted(isinstance(answer, Decision) for answer in answers) == [False, True]
 
 
 async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_seconds(

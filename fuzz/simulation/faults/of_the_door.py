@@ -48,7 +48,7 @@ def half_read(original: Original) -> Original:
 
     def next_event(parser: Any) -> Any:
         event = original(parser)
-        if event is not Need.DATA or not parser.has_head:
+        if event is not Need.BODY:
             return event
         parser._wanted = parser._body_start
         parser._head = replace(parser._head, length=len(parser._data) - parser._body_start)

@@ -174,12 +174,13 @@ class LazyProtocol(ProtocolWrapper):
         brought: int = getattr(self.protocol, "keep_alive_requests", 0)
         return brought
 
-    def count_request(self) -> None:
-        """Count a request that Hypercorn did not see."""
+    def count_request(self) -> int:
+        """Count a request that Hypercorn did not see; return how many the connection has brought."""
         if self._arguments is not None:
             self._requests_before += 1
         else:
             self.protocol.keep_alive_requests += 1
+        return self.requests
 
     async def initiate(self) -> None:
         """Do nothing: in HTTP/1.1 the client begins."""

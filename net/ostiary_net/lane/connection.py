@@ -41,8 +41,8 @@ from ostiary_net.turns.service import Service
 
 __all__ = ["Lane", "LaneConnection"]
 
-_MOST_HELD_BYTES: Final = 64 * 1024
-"""Of answers to pipelined requests, before they are sent."""
+_MOST_HELD: Final = 64
+"""Answers to pipelined requests, before they are sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,8 @@ class LaneConnection(GuardedConnection):
         self._unsent = b""
         """For the task to write."""
         self._unmarked_requests = 0
+        self._is_next_the_last = False
+        """Of the requests that a connection may bring."""
         self._is_timed = False
         self._is_late = False
         """Whether the rest of a request did not come soon."""
@@ -125,6 +127,7 @@ class LaneConnection(GuardedConnection):
         if not isinstance(self.protocol, LazyProtocol):
             return False  # HTTP/2
         self._lazy_protocol = self.protocol
+        self._note_requests(self._lazy_protocol.requests)
         if self._lazy_protocol.is_silent:
             self._parser = RequestParser(self._lane.heads, self._lazy_protocol.client)
             self._is_handed_over = False
@@ -140,6 +143,10 @@ class LaneConnection(GuardedConnection):
         )
         return not self._is_handed_over
 
+    def _note_requests(self, brought: int) -> None:
+        """Note how many requests the connection has brought."""
+        self._is_next_the_last = brought + 1 >= self.config.keep_alive_max_requests
+
     async def _answer_plain_requests(self, data: bytes) -> bytes:
         """Answer plain requests, `data` first, until other bytes come; return those, or none."""
         if data:
@@ -149,7 +156,7 @@ class LaneConnection(GuardedConnection):
                 data, self._unsent = self._unsent, b""
                 await self._write(data)
                 self._note_sent()
-            elif need is Need.DATA and self._reader is None:
+            elif need is not None and self._reader is None:
                 with trio.CancelScope() as self._reading:
                     self._parser.feed(await self._receive())
                 self._reading = None
@@ -163,56 +170,51 @@ class LaneConnection(GuardedConnection):
 
     def _advance(self) -> Need | None:
         """Answer the requests that are there; return what is needed next, None while one is decided."""
-        parser = self._parser
         while self._exchange is None and not self._unsent:
-            # The last request that a connection may bring is Hypercorn's, which then says `close`.
-            is_last = (
-                parser.has_unread and self._lazy_protocol.requests + 1 >= self.config.keep_alive_max_requests
-            )
-            event = Need.HANDOVER if is_last else parser.next_event()
+            # The last request is Hypercorn's, which then says `close`.
+            is_last = self._is_next_the_last and self._parser.has_unread
+            event = Need.HANDOVER if is_last else self._parser.next_event()
             if isinstance(event, Request):
-                self._end_timing()
                 self._begin(event)
                 continue
-            if not self._send_held():
+            if self._held and not self._send_held():
                 break
             if event is Need.HANDOVER or self._has_ended or self._is_late:
                 self._end_timing()
                 return Need.HANDOVER
-            if parser.has_head:
+            if event is Need.BODY:
                 self._watch.mark_busy()  # a request has begun, and a stop lets it finish
-            if parser.has_unread and not self._is_timed:
+            if event is not Need.REQUEST and not self._is_timed:
                 self._is_timed = True
                 self._lane.deadline.begin(self._expire)
-            return Need.DATA
+            return event
         return None
 
     def _begin(self, request: Request) -> None:
+        self._end_timing()
         self._watch.mark_busy()
-        exchange = LaneExchange(self._lane.service, request, self._deliver)
-        answer = exchange.begin(self._has_left)
-        if answer is None:
-            self._exchange = exchange
-        else:
+        self._exchange = LaneExchange(self._lane.service, request, self._deliver, self._has_left)
+        answer = self._exchange.begin()
+        if answer is not None:
+            self._exchange = None
             self._hold(answer)
 
     def _hold(self, answer: Answer) -> None:
         """Hold an answer back, to send it with those to the requests behind it that are there already."""
-        self._lazy_protocol.count_request()
+        self._note_requests(self._lazy_protocol.count_request())
         self._unmarked_requests += self.context.max_requests is not None
         self._has_said_close = self.context.terminated.is_set()
         self._held.append(self._lane.writer.write(answer, is_last=self._has_said_close))
-        if self._has_said_close or sum(map(len, self._held)) > _MOST_HELD_BYTES:
+        if self._has_said_close or len(self._held) > _MOST_HELD:
             self._send_held()
 
     def _send_held(self) -> bool:
         """Send the answers held back; False where the client does not take them all at once."""
-        if self._held:
-            self._unsent = send_at_once(self.stream, b"".join(self._held))
-            self._held.clear()
-            if self._unsent:
-                return False
-            self._note_sent()
+        self._unsent = send_at_once(self.stream, b"".join(self._held))
+        self._held.clear()
+        if self._unsent:
+            return False
+        self._note_sent()
         return True
 
     def _note_sent(self) -> None:
@@ -261,14 +263,14 @@ class LaneConnection(GuardedConnection):
     def _go_on(self) -> None:
         """Go on as far as possible without the connection's task, and wake it for the rest."""
         need = self._advance()
-        if self._unsent or need is Need.HANDOVER or (need is Need.DATA and self._reader is None):
+        if self._unsent or need is Need.HANDOVER or (need is not None and self._reader is None):
             self._wake(outcome.Value(None))
-        elif need is Need.DATA and self._reader is not None and self._task is not None:
+        elif need is not None and self._reader is not None and self._task is not None:
             self._reader.start()
 
     async def _wait(self, need: Need | None) -> None:
         """Sleep until the connection's task is needed."""
-        if need is Need.DATA and self._reader is not None:
+        if need is not None and self._reader is not None:
             self._reader.start()
         self._task = trio.lowlevel.current_task()
         await trio.lowlevel.wait_task_rescheduled(self._leave)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import outcome
 import structlog
 
 from ostiary_core.http.answer import Answer
@@ -11,6 +10,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_net.observability.log import observe, where_raised
 from ostiary_net.observability.tracing import TracedRequest
 from ostiary_net.runtime.arrivals import HasLeft
+from ostiary_net.runtime.system import draw_trace_id
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed
 
@@ -22,28 +22,41 @@ _log = structlog.get_logger("ostiary")
 class LaneExchange:
     """One request; `deliver` gets its answer, unless `begin` returned it or nobody waits any more."""
 
-    __slots__ = ("_deliver", "_pending", "_request", "_service", "_trace_id", "_traced", "_waiting")
-
-    def __init__(self, service: Service, request: Request, deliver: Callable[[Answer], None]) -> None:
+    def __init__(
+        self,
+        service: Service,
+        request: Request,
+        deliver: Callable[[Answer], None],
+        has_left: HasLeft | None,
+    ) -> None:
         self._service = service
         self._request = request
         self._deliver = deliver
-        self._trace_id = service.trace_id()
+        self._has_left = has_left
+        self._trace_id: str
         self._pending: PendingRequest
         self._waiting: QueuedEvent | None = None
         self._traced: TracedRequest | None = None
 
-    def begin(self, has_left: HasLeft | None) -> Answer | None:
+    def begin(self) -> Answer | None:
         """Begin the request; return its answer where that needs no turn, else None."""
         service, request = self._service, self._request
+        now = service.clock.now()
+        self._trace_id = trace_id = draw_trace_id(service.entropy_source, now)
         if service.tracing is not None:
-            self._traced = service.tracing.begin_request(self._trace_id, request.method, request.headers)
+            self._traced = service.tracing.begin_request(trace_id, request.method, request.headers)
         try:
-            pending = service.receive(request, self._trace_id)
+            pending = service.receive(request, trace_id, now)
             if isinstance(pending, Answer):
                 return self._end(pending)
             self._pending = pending
-            self._waiting = service.submit(pending, self._resolve, has_left)
+            self._waiting = service.turns.submit(
+                pending.event,
+                pending.origin,
+                self._resolve,
+                self._has_left,
+                may_be_stale=pending.may_be_stale,
+            )
         except TurnFailed as failure:
             return self._end(service.fail(self._pending, failure))
         except Exception as error:
@@ -57,11 +70,12 @@ class LaneExchange:
         if self._traced is not None:
             self._traced.end()
 
-    def _resolve(self, result: outcome.Outcome[Decision]) -> None:
+    def _resolve(self, result: Decision | TurnFailed) -> None:
         try:
-            answer = self._service.finish(self._pending, result.unwrap())
-        except TurnFailed as failure:
-            answer = self._service.fail(self._pending, failure)
+            if isinstance(result, TurnFailed):
+                answer = self._service.fail(self._pending, result)
+            else:
+                answer = self._service.finish(self._pending, result)
         except Exception as error:
             answer = self._answer_fault(error)
         self._deliver(self._end(answer))

@@ -3,8 +3,8 @@
     parser.feed(data)
     match parser.next_event():
         case Request() as request: ...                    # answered before the next one is read
-        case Need.DATA: ...                               # more bytes, or not for long
         case Need.HANDOVER: data = parser.take_unread()   # for h11: anything else
+        case need: ...                                    # more bytes; of a request that has begun, soon
 
 All buffering is here: heads and bodies that come in pieces, and requests one behind the other. A head that
 came before its body is read once.
@@ -22,8 +22,10 @@ __all__ = ["Need", "RequestParser"]
 class Need(Enum):
     """What the parser needs where no request is complete."""
 
-    DATA = "more of it is to come"
-    HANDOVER = "somebody else reads on"
+    REQUEST = "the next one, of which nothing is there"
+    HEAD = "the rest of its head"
+    BODY = "the rest of its body"
+    HANDOVER = "somebody else, who reads on"
 
 
 class RequestParser:
@@ -40,18 +42,13 @@ class RequestParser:
         self._head: PlainRequestHead | None = None
         """Its head, where only its body is still to come."""
         self._body_start = 0
-        self._wanted = 1
-        """Before there are so many bytes, there is nothing to look at."""
+        self._wanted = 0
+        """Before there are so many bytes, there is nothing new to look at."""
 
     @property
     def has_unread(self) -> bool:
         """Whether there are bytes of a request that was not returned yet."""
         return self._start < len(self._data)
-
-    @property
-    def has_head(self) -> bool:
-        """Whether the head of the next request was read, and only its body is missing."""
-        return self._head is not None
 
     def feed(self, data: bytes) -> None:
         """Add the next bytes of the connection."""
@@ -64,25 +61,26 @@ class RequestParser:
 
     def next_event(self) -> Request | Need:
         """Return the next request once it is complete, else what is needed for it."""
-        data = self._data
+        data, head = self._data, self._head
+        if self._start == len(data):
+            return Need.REQUEST
         if len(data) < self._wanted:
-            return Need.DATA
-        head = self._head
+            return Need.HEAD if head is None else Need.BODY
         if head is None:
             self._body_start = data.find(b"\r\n\r\n", self._start) + 4
             if self._body_start < 4:
                 if not may_become_plain(data[self._start :]):
                     return Need.HANDOVER
                 self._wanted = len(data) + 1
-                return Need.DATA
+                return Need.HEAD
             head = self._heads.read(data[self._start : self._body_start], self._client)
             if head is None:
                 return Need.HANDOVER
         end = self._body_start + head.length
         if end > len(data):
             self._head, self._wanted = head, end
-            return Need.DATA
-        self._head, self._start, self._wanted = None, end, end + 1
+            return Need.BODY
+        self._head, self._start = None, end
         return Request(
             method=head.method,
             path=head.path,
@@ -95,5 +93,5 @@ class RequestParser:
     def take_unread(self) -> bytes:
         """Hand over the bytes from the next request on; the parser keeps none of them."""
         data = self._data[self._start :]
-        self._data, self._start, self._head, self._wanted = b"", 0, None, 1
+        self._data, self._start, self._head, self._wanted = b"", 0, None, 0
         return data

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import trio
 
-from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
+from ostiary_core.model.instant import Arrival, Instant, Monotonic
 from ostiary_net.runtime.system import Clock
 
 __all__ = ["HAS_LEFT", "HasLeft", "Pauses", "make_has_left"]
@@ -58,11 +58,11 @@ class Pauses:
     def arrival(self, now: Instant, monotonic: Monotonic) -> Arrival:
         """When a request may have arrived that is read at `now`, which is `monotonic` on the other clock."""
         if monotonic <= self._known_until or self._beat_at is None:
-            return arrival_at(now)
+            return Arrival(now, now)
         since = self._beat_at
         if monotonic - since <= _LATE_MS:
             if monotonic >= self._emptied_at:
-                return arrival_at(now)
+                return Arrival(now, now)
             since = self._still_since
         return Arrival(Instant(now - (monotonic - since)), now)
 

@@ -16,7 +16,7 @@ from ostiary_core.http.sender import Fields, user_agent_of
 from ostiary_core.http.token_service import MINTING, PATHS
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
+from ostiary_core.model.instant import Arrival, Instant, arrival_at
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
@@ -24,11 +24,10 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle, UnknownName
 from ostiary_net.observability.log import log_refusal, note_fault, observe, where_raised
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.observability.tracing import Tracing
-from ostiary_net.runtime.arrivals import HasLeft, Pauses
+from ostiary_net.runtime.arrivals import Pauses
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnknown
-from ostiary_net.turns.turn_queue import QueuedEvent, Resolve
 from ostiary_net.turns.turns import Question, TurnFailed, Turns
 
 __all__ = ["Service"]
@@ -70,10 +69,8 @@ class Service:
 
     def arrival(self) -> Arrival:
         """When a request that is read now arrived (READINGS 46)."""
-        return self._arrival_at(self.clock.now(), self.clock.monotonic())
-
-    def _arrival_at(self, now: Instant, monotonic: Monotonic) -> Arrival:
-        return arrival_at(now) if self.pauses is None else self.pauses.arrival(now, monotonic)
+        now = self.clock.now()
+        return arrival_at(now) if self.pauses is None else self.pauses.arrival(now, self.clock.monotonic())
 
     def seconds_to_wait(self, operation: Operation, source: str) -> int:
         """Count a request against the limit of its source; 0 while the source is within it."""
@@ -127,7 +124,7 @@ class Service:
 
     async def answer(self, request: Request, trace_id: str) -> Answer:
         """Answer a request for one of the four operations, of which the body is complete."""
-        pending = self.receive(request, trace_id)
+        pending = self.receive(request, trace_id, self.clock.now())
         if isinstance(pending, Answer):
             return pending
         try:
@@ -138,16 +135,16 @@ class Service:
             return self.fail(pending, failure_)
         return self.finish(pending, decision)
 
-    def receive(self, request: Request, trace_id: str) -> PendingRequest | Answer:
+    def receive(self, request: Request, trace_id: str, now: Instant) -> PendingRequest | Answer:
         """Read a request: what is to be decided for it, or its answer where nothing is to be decided."""
-        now, monotonic = self.clock.now(), self.clock.monotonic()
+        monotonic = self.clock.monotonic()
         pending = self.endpoint.receive(
             request,
             now=now,
             monotonic=monotonic,
-            entropy=self.entropy() if request.path in MINTING else _UNUSED,
+            entropy=self.entropy_source.draw() if request.path in MINTING else _UNUSED,
             trace_id=trace_id,
-            arrival=self._arrival_at(now, monotonic),
+            arrival=None if self.pauses is None else self.pauses.arrival(now, monotonic),
         )
         if isinstance(pending, Answer):
             self._note_refusal(request, pending, trace_id)
@@ -161,12 +158,6 @@ class Service:
         elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
             self.metrics.count_rate_limited(operation)
             log_refusal(Why.TOO_MANY_REQUESTS, trace_id, request.source)
-
-    def submit(self, pending: PendingRequest, resolve: Resolve, has_left: HasLeft | None) -> QueuedEvent:
-        """Have a request decided, for a caller that has no task to wait in. Raises `TurnFailed`."""
-        return self.turns.submit(
-            pending.event, pending.origin, resolve, has_left, may_be_stale=pending.may_be_stale
-        )
 
     def finish(self, pending: PendingRequest, decision: Decision) -> Answer:
         """The answer to a request whose decision is kept; notes whether its client secret was right."""

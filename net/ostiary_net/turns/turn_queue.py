@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-import outcome
 import trio
 
 from ostiary_core.events import Event
@@ -74,11 +73,12 @@ class QueuedEvent:
         resolve: "Resolve",
         has_left: HasLeft | None = None,
         *,
+        since: float,
         may_be_stale: bool = False,
     ) -> None:
         self.event = event
         self.origin = origin
-        self.since = since = trio.current_time()
+        self.since = since
         self._resolve: Resolve | None = resolve
         self._has_left = has_left
         self._asks_after = since - 1.0 if may_be_stale else since + _BELIEVED_SECONDS
@@ -102,14 +102,14 @@ class QueuedEvent:
         """Wait no longer; an event whose turn has begun is decided and kept all the same."""
         self._resolve = None
 
-    def resolve(self, result: outcome.Outcome[Decision]) -> None:
+    def resolve(self, result: Decision | TurnFailed) -> None:
         """Tell the caller what became of the event, unless the caller has gone."""
         resolve, self._resolve = self._resolve, None
         if resolve is not None:
             resolve(result)
 
 
-Resolve = Callable[[outcome.Outcome[Decision]], None]
+Resolve = Callable[[Decision | TurnFailed], None]
 """Called once where turns are taken, with the decision or `TurnFailed`. It neither waits nor raises."""
 
 
@@ -161,7 +161,8 @@ class TurnQueue:
         """
         if self._closed:
             raise TurnFailed
-        waiting = QueuedEvent(event, origin, resolve, has_left, may_be_stale=may_be_stale)
+        since = self._clock.current_time()
+        waiting = QueuedEvent(event, origin, resolve, has_left, since=since, may_be_stale=may_be_stale)
         self._waiting.append(waiting)
         self._arrived.set()
         if self._watched is not None:
@@ -276,12 +277,12 @@ class TurnQueue:
             observe(self._tracing.note_turn, self._name, origins, seconds)
         observe(self._request_log.log_decisions, origins, decisions)
         for waiting, decision in zip(self._batch, decisions, strict=True):
-            waiting.resolve(outcome.Value(decision))
+            waiting.resolve(decision)
 
     @staticmethod
     def _give_up(events: Iterable[QueuedEvent], cause: Exception | None = None) -> None:
         for waiting in events:
-            waiting.resolve(outcome.Error(make_failure(cause)))
+            waiting.resolve(make_failure(cause))
 
 
 def make_failure(cause: Exception | None) -> TurnFailed:

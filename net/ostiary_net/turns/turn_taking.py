@@ -1,4 +1,4 @@
-"""Two ways to take a turn: whole in a thread, or in steps, of which only those that wait need a thread.
+"""Three ways to take a turn: whole in a thread, whole at once, or in steps of which some are a thread's.
 
 Steps leave a write-ahead log behind, which is put into the database file beside the turns.
 """
@@ -15,7 +15,7 @@ from ostiary_net.observability.log import observe
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown, InPlaceStore
 
-__all__ = ["Checkpointing", "TakeTurn", "take_turns_in_steps", "take_whole_turns"]
+__all__ = ["Checkpointing", "TakeTurn", "take_turns_at_once", "take_turns_in_steps", "take_whole_turns"]
 
 _log = structlog.get_logger("ostiary")
 
@@ -37,6 +37,15 @@ def take_whole_turns(take: Callable[[ChooseEvents], list[Decision]], run_sync: R
         if not events:
             return []
         return await run_sync(partial(take, choose_events), limiter=limiter)
+
+    return take_turn
+
+
+def take_turns_at_once(take: Callable[[ChooseEvents], list[Decision]]) -> TakeTurn:
+    """A function that takes each turn by calling `take`, which waits for nobody."""
+
+    async def take_turn(choose_events: ChooseEvents) -> list[Decision]:
+        return take(choose_events)
 
     return take_turn
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import outcome
 import trio
 
-from ostiary_core.decide import READ_ONLY
+from ostiary_core.decide import RULES
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
@@ -23,7 +23,7 @@ from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.arrivals import HAS_LEFT, HasLeft
-from ostiary_net.runtime.system import Clock, RunSync, run_inline
+from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.turns.turn_queue import (
     MOST_EVENTS_A_TURN,
@@ -33,7 +33,12 @@ from ostiary_net.turns.turn_queue import (
     TurnQueue,
     make_failure,
 )
-from ostiary_net.turns.turn_taking import Checkpointing, take_turns_in_steps, take_whole_turns
+from ostiary_net.turns.turn_taking import (
+    Checkpointing,
+    take_turns_at_once,
+    take_turns_in_steps,
+    take_whole_turns,
+)
 
 __all__ = ["Question", "TurnFailed", "Turns", "open_turns"]
 
@@ -84,7 +89,7 @@ class Turns:
         )
         self._reading = TurnQueue(
             "read",
-            take_whole_turns(read, run_inline if in_place else run_sync),
+            take_turns_at_once(read) if in_place else take_whole_turns(read, run_sync),
             metrics,
             tracing,
             request_log,
@@ -104,16 +109,20 @@ class Turns:
         Raises `TurnFailed`, after `LONGEST_WAIT_SECONDS` at the latest.
         """
         task = trio.lowlevel.current_task()
-        waiting = self.submit(
-            event, origin, partial(trio.lowlevel.reschedule, task), HAS_LEFT.get(), may_be_stale=may_be_stale
-        )
+
+        def resolve(result: Decision | TurnFailed) -> None:
+            trio.lowlevel.reschedule(task, outcome.Value(result))
+
+        waiting = self.submit(event, origin, resolve, HAS_LEFT.get(), may_be_stale=may_be_stale)
 
         def leave(_: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
             waiting.leave()
             return trio.lowlevel.Abort.SUCCEEDED
 
-        decision: Decision = await trio.lowlevel.wait_task_rescheduled(leave)
-        return decision
+        result: Decision | TurnFailed = await trio.lowlevel.wait_task_rescheduled(leave)
+        if isinstance(result, TurnFailed):
+            raise result
+        return result
 
     def submit(
         self,
@@ -129,17 +138,21 @@ class Turns:
         `has_left` and `may_be_stale` are those of `TurnQueue.submit`. Raises `TurnFailed` where no more
         events are taken.
         """
-        queue = self._reading if isinstance(event, READ_ONLY) else self._writing
+        queue = self._reading if RULES[type(event)].reads_only else self._writing
         return queue.submit(event, origin, resolve, has_left, may_be_stale=may_be_stale)
 
     async def decide_all(self, events: Sequence[Event]) -> list[Decision]:
         """Decide events that nobody asked for, in few turns. Raises `TurnFailed` once all are through."""
-        results: list[outcome.Outcome[Decision]] = []
+        decisions: list[Decision] = []
+        failures: list[TurnFailed] = []
         all_resolved = trio.Event()
 
-        def resolve(result: outcome.Outcome[Decision]) -> None:
-            results.append(result)
-            if len(results) == len(events):
+        def resolve(result: Decision | TurnFailed) -> None:
+            if isinstance(result, TurnFailed):
+                failures.append(result)
+            else:
+                decisions.append(result)
+            if len(decisions) + len(failures) == len(events):
                 all_resolved.set()
 
         # Without a task for each: measured, a quarter of all that an erased salt costs.
@@ -150,7 +163,9 @@ class Turns:
         finally:
             for each in waiting:
                 each.leave()
-        return [result.unwrap() for result in results]
+        if failures:
+            raise failures[0]
+        return decisions
 
     async def look(self, question: Question[T]) -> T:
         """Answer a question from the store's lists, beside all turns. Raises `TurnFailed`."""

@@ -269,7 +269,7 @@ def slow_down(door: Opened) -> trio.Event:
         submit(event, origin, waiting.resolve)
 
     def wait(event: Event, origin: Origin | None, resolve: Resolve, *_: object, **__: object) -> QueuedEvent:
-        waiting = QueuedEvent(event, origin, resolve)
+        waiting = QueuedEvent(event, origin, resolve, since=trio.current_time())
         door.nursery.start_soon(submit_later, event, origin, waiting)
         return waiting
 
