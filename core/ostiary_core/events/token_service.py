@@ -22,7 +22,7 @@ class CodeRedeemed(Event):
     entropy: Entropy = field(repr=False)
 
 
-@immutable(kw_only=True)
+@immutable()
 class RefreshRequested(Event):
     """A client presents a refresh token at `/token` (RFC 6749 §6)."""
 
@@ -35,7 +35,7 @@ class RefreshRequested(Event):
     """None where it arrives with its turn."""
 
 
-@immutable(kw_only=True)
+@immutable()
 class ClientCredentialsRequested(Event):
     """A client asks for a token of its own at `/token`, by client credentials (RFC 6749 §4.4)."""
 
@@ -57,7 +57,7 @@ class GrantUnrecognised(Event):
     why: Why
 
 
-@immutable(kw_only=True)
+@immutable()
 class IntrospectionRequested(Event):
     """A client asks whether a token is good (RFC 7662 §2.1)."""
 
@@ -65,7 +65,7 @@ class IntrospectionRequested(Event):
     token: Secret | None
 
 
-@immutable(kw_only=True)
+@immutable()
 class RevocationRequested(Event):
     """A client gives a token back (RFC 7009 §2.1)."""
 

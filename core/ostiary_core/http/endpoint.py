@@ -33,7 +33,7 @@ from ostiary_core.throttling.rate_windows import Operation, RateWindows
 __all__ = ["PendingRequest", "Request", "TokenEndpoint", "is_failure"]
 
 
-@immutable(kw_only=True)
+@immutable()
 class Request:
     """A request, whole. It may hold secrets, so its fields and body do not show in the printed form."""
 
@@ -42,10 +42,10 @@ class Request:
     """Without the query, which no operation of the token service has."""
     headers: Fields = field(repr=False)
     """Names in lower case, as `Request.of` makes them; any other is not found."""
-    body: bytes = field(default=b"", repr=False)
-    """A runtime need not read more than `form.LONGEST_FORM` and one byte; longer is refused."""
     source: str
     """The address it came from."""
+    body: bytes = field(default=b"", repr=False)
+    """A runtime need not read more than `form.LONGEST_FORM` and one byte; longer is refused."""
     sender: Sender | None = field(default=None, repr=False)
     """What its fields say of who sent it, where a runtime knows that already."""
 
@@ -67,7 +67,7 @@ class Request:
         ((b'user-agent', b'x'),)
         """
         headers = tuple((_raw(name).lower(), _raw(value)) for name, value in fields)
-        return cls(method=method, path=path, headers=headers, body=body, source=source)
+        return cls(method, path, headers, source, body)
 
     def failure(self, trace_id: str) -> Answer:
         """What to send when it could not be answered: the 500 in the envelope, without any detail."""
@@ -79,7 +79,7 @@ def _raw(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("latin-1", "replace")
 
 
-@immutable(kw_only=True)
+@immutable()
 class PendingRequest:
     """A request that has to be decided: its event, where and when it came from, and how it is answered.
 
@@ -166,8 +166,8 @@ class TokenEndpoint:
         )
         if isinstance(event, Answer):
             return event
-        origin = Origin(trace_id=trace_id, source=request.source, user_agent=sender.user_agent)
-        return PendingRequest(event=event, origin=origin, language=sender.language, arrival=arrival)
+        origin = Origin(trace_id, request.source, sender.user_agent)
+        return PendingRequest(event, origin, sender.language, arrival)
 
     def answer(
         self,
@@ -212,6 +212,5 @@ def _receive_userinfo(request: Request, trace_id: str, arrival: Arrival) -> Pend
     event = userinfo.read(request.headers, language=language, trace_id=trace_id)
     if isinstance(event, Answer):
         return event
-    user_agent = user_agent_of(request.headers)
-    origin = Origin(trace_id=trace_id, source=request.source, user_agent=user_agent)
-    return PendingRequest(event=event, origin=origin, language=language, arrival=arrival)
+    origin = Origin(trace_id, request.source, user_agent_of(request.headers))
+    return PendingRequest(event, origin, language, arrival)

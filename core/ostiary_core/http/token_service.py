@@ -98,9 +98,9 @@ def read(
     if isinstance(credentials, tuple):
         return refusal(operation, *credentials)
     if operation is Operation.INTROSPECT:
-        return IntrospectionRequested(credentials=credentials, token=_secret(form, "token"))
+        return IntrospectionRequested(credentials, _secret(form, "token"))
     if operation is Operation.REVOKE:
-        return RevocationRequested(credentials=credentials, token=_secret(form, "token"))
+        return RevocationRequested(credentials, _secret(form, "token"))
     return _token_event(form, credentials, sender.user_agent, source, entropy, arrival)
 
 
@@ -128,22 +128,10 @@ def _token_event(
                 entropy=entropy,
             )
         case GrantType.REFRESH_TOKEN:
-            return RefreshRequested(
-                credentials=credentials,
-                refresh_token=_secret(form, "refresh_token"),
-                scopes=_scopes(form),
-                user_agent=user_agent,
-                entropy=entropy,
-                arrival=arrival,
-            )
+            spent = _secret(form, "refresh_token")
+            return RefreshRequested(credentials, spent, _scopes(form), user_agent, entropy, arrival)
         case GrantType.CLIENT_CREDENTIALS:
-            return ClientCredentialsRequested(
-                credentials=credentials,
-                scopes=_scopes(form),
-                user_agent=user_agent,
-                source=source,
-                entropy=entropy,
-            )
+            return ClientCredentialsRequested(credentials, _scopes(form), user_agent, source, entropy)
         case None:
             return GrantUnrecognised(credentials=credentials, why=Why.GRANT_TYPE_MISSING)
         case _:

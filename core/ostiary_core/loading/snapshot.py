@@ -1,7 +1,7 @@
 """The snapshot: the loaded records that a decision may read, and how a store loads them."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final, TypeVar
 
 from ostiary_core.loading.keys import Keys
 from ostiary_core.model.decision import Change, Delete, Update
@@ -23,12 +23,17 @@ from ostiary_core.model.records import (
 
 __all__ = ["Fetch", "NotLoaded", "Snapshot", "load"]
 
+R = TypeVar("R", bound=Record)
+
 Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
 """How a store hands out records: those of one table that stand under the given identifiers. Of
 `Table.ACCESS_TOKEN` they are the sessions whose present access tokens have these digests.
 
 It may give records of later tables with them, to save a question: they are not asked for again.
 """
+
+
+_Records = dict[RawKey, Record | None]
 
 
 class NotLoaded(LookupError):
@@ -41,11 +46,18 @@ class NotLoaded(LookupError):
         super().__init__(f"a record of table {table.name} was read that keys() did not name; add it there")
 
 
-class _Records(dict[RawKey, Any]):
-    """Records by key, each of the class that its table has, with None for a known absence."""
+def _reader(kind: type[R]) -> Callable[["Snapshot", Any], R | None]:
+    """Make the method that gives the record of one table under an identifier."""
+    table = kind.table
 
-    def __missing__(self, key: RawKey) -> NoReturn:
-        raise NotLoaded(key[0])
+    def read(snapshot: "Snapshot", identifier: Any) -> R | None:
+        try:
+            found: R | None = snapshot._records[table, identifier]
+        except KeyError:
+            raise NotLoaded(table) from None
+        return found
+
+    return read
 
 
 class Snapshot:
@@ -57,58 +69,45 @@ class Snapshot:
 
     __slots__ = ("_records",)
 
-    def __init__(self, records: Mapping[Any, Record | None]) -> None:
-        self._records = _Records(records)
+    def __init__(self, records: Mapping[Any, Any]) -> None:
+        """Take records by key, each of the class that its table has."""
+        self._records = dict(records)
+
+    client = _reader(Client)
+    user = _reader(User)
+    role = _reader(Role)
+    code = _reader(AuthorizationCode)
+    refresh_token = _reader(RefreshToken)
+    session = _reader(Session)
+    _consent = _reader(Consent)
 
     def record(self, key: Key) -> Record | None:
         """Whatever stands under a key."""
-        found: Record | None = self._records[key]
-        return found
-
-    def client(self, client_id: str) -> Client | None:
-        found: Client | None = self._records[Table.CLIENT, client_id]
-        return found
-
-    def user(self, user_id: str) -> User | None:
-        found: User | None = self._records[Table.USER, user_id]
-        return found
-
-    def role(self, role_id: str) -> Role | None:
-        found: Role | None = self._records[Table.ROLE, role_id]
+        try:
+            found: Record | None = self._records[key]
+        except KeyError:
+            raise NotLoaded(key.table) from None
         return found
 
     def identifier(self, key: Key) -> Identifier | None:
-        found: Identifier | None = self._records[Table.IDENTIFIER, key.id]
-        return found
+        found = self.record(key)
+        return found if isinstance(found, Identifier) else None
 
-    def code(self, digest: bytes) -> AuthorizationCode | None:
-        found: AuthorizationCode | None = self._records[Table.CODE, digest]
-        return found
+    def text_code(self, key: Key) -> TextCode | None:
+        found = self.record(key)
+        return found if isinstance(found, TextCode) else None
 
-    def refresh_token(self, digest: bytes) -> RefreshToken | None:
-        found: RefreshToken | None = self._records[Table.REFRESH_TOKEN, digest]
-        return found
-
-    def session(self, session_id: str) -> Session | None:
-        found: Session | None = self._records[Table.SESSION, session_id]
-        return found
+    def consent(self, user_id: str, client_id: str) -> Consent | None:
+        return self._consent((user_id, client_id))
 
     def session_by_access_token(self, digest: bytes) -> Session | None:
         """The session whose present access token this is; one that was spent leads nowhere."""
-        found: Session | None = self._records[Table.ACCESS_TOKEN, digest]
-        if found is None:
+        found = self.record(Key(Table.ACCESS_TOKEN, digest))
+        if not isinstance(found, Session):
             return None
         # As it stands now, which may be with another token.
         session = self.session(found.session_id)
         return session if session is not None and session.access_digest == digest else None
-
-    def consent(self, user_id: str, client_id: str) -> Consent | None:
-        found: Consent | None = self._records[Table.CONSENT, (user_id, client_id)]
-        return found
-
-    def text_code(self, key: Key) -> TextCode | None:
-        found: TextCode | None = self._records[Table.TEXT_CODE, key.id]
-        return found
 
     def after(self, changes: Iterable[Change]) -> "Snapshot":
         """The snapshot as it stands once `changes` are made; this one stays as it is."""
@@ -142,8 +141,7 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
     `fetch` raises goes through.
     """
     wanted = tuple(wanted)
-    loaded = Snapshot({})
-    records = loaded._records
+    records: _Records = {}
     pending: dict[Table, set[Any]] = {}
     for keys in wanted:
         _enqueue(keys.roots, records, pending)
@@ -160,15 +158,16 @@ def load(wanted: Iterable[Keys], fetch: Fetch) -> Snapshot:
             continue
         for identifier in unknown:
             records[table, identifier] = None
+        is_by_access_token = table is Table.ACCESS_TOKEN
         for record in fetch(table, unknown):
             records[record.key] = record
-            if table is Table.ACCESS_TOKEN and isinstance(record, Session):
+            if is_by_access_token and isinstance(record, Session):
                 records[table, record.access_digest] = record
                 # No text is both an access token and a refresh token.
                 records.setdefault((Table.REFRESH_TOKEN, record.access_digest), None)
             if references := record.references:
                 _enqueue(references, records, pending)
-    return loaded
+    return Snapshot(records)
 
 
 def _enqueue(places: Iterable[RawKey], records: _Records, pending: dict[Table, set[Any]]) -> None:

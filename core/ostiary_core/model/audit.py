@@ -6,6 +6,7 @@ and an origin is an address, a User-Agent and the identifier under which the log
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import field
 from typing import Final
 
 from ostiary_core.model.decision import Decision, Fact, FactKind
@@ -17,7 +18,7 @@ NOT_KEPT: Final = frozenset({FactKind.REFUSED, FactKind.SALT_ERASED})
 """Facts for the metrics alone: refusals that change nothing, and housekeeping."""
 
 
-@immutable(kw_only=True)
+@immutable()
 class Origin:
     """The request behind an event: its trace id, source address and User-Agent."""
 
@@ -29,11 +30,11 @@ class Origin:
     """As Latin-1 has its bytes; None where there was none."""
 
 
-@immutable(kw_only=True)
+@immutable()
 class AuditEntry:
     """One fact with its time and origin. The store gives it a rising `number`; 0 until it is kept."""
 
-    number: int = 0
+    number: int = field(default=0, kw_only=True)
     at: Instant
     kind: FactKind
     actor_id: str | None
@@ -78,19 +79,20 @@ def _entry(fact: Fact, origin: Origin | None, now: Instant) -> AuditEntry:
     user_agent = fact.user_agent
     if user_agent is None and origin is not None:
         user_agent = origin.user_agent
+    trace_id, source = (None, None) if origin is None else (origin.trace_id, origin.source)
     return AuditEntry(
-        at=now,
-        kind=fact.kind,
-        actor_id=fact.actor_id,
-        user_id=fact.user_id,
-        client_id=fact.client_id,
-        session_id=fact.session_id,
-        role_id=fact.role_id,
-        why=fact.why,
-        scopes=fact.scopes,
-        trace_id=None if origin is None else origin.trace_id,
-        source=None if origin is None else origin.source,
-        user_agent=user_agent,
-        earlier_at=fact.earlier_at,
-        earlier_user_agent=fact.earlier_user_agent,
+        now,
+        fact.kind,
+        fact.actor_id,
+        fact.user_id,
+        fact.client_id,
+        fact.session_id,
+        fact.role_id,
+        fact.why,
+        fact.scopes,
+        trace_id,
+        source,
+        user_agent,
+        fact.earlier_at,
+        fact.earlier_user_agent,
     )

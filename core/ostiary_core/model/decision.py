@@ -83,7 +83,7 @@ class FactKind(StrEnum):
     REFUSED = "refused"
 
 
-@immutable(kw_only=True)
+@immutable()
 class Fact:
     """One thing that happened, in the words of the audit trail. It never holds a secret."""
 
@@ -93,13 +93,13 @@ class Fact:
     user_id: str | None = None
     client_id: str | None = None
     session_id: str | None = None
-    role_id: str | None = None
     why: Why | None = None
-    scopes: tuple[str, ...] = ()
     user_agent: str | None = None
     earlier_at: Instant | None = None
     """When the token was first used, for a retry or a replay."""
     earlier_user_agent: str | None = None
+    role_id: str | None = None
+    scopes: tuple[str, ...] = ()
 
 
 # --- replies
@@ -181,7 +181,7 @@ class Done:
     """Success without data; also the answer to every revocation, whatever its token was (RFC 7009 §2.2)."""
 
 
-@immutable(kw_only=True)
+@immutable()
 class TokensIssued:
     """The tokens of a successful token response (RFC 6749 §5.1)."""
 
@@ -193,7 +193,7 @@ class TokensIssued:
     scopes: tuple[str, ...]
 
 
-@immutable(kw_only=True)
+@immutable()
 class TokenActive:
     """The data of an introspected token that is active (RFC 7662 §2.2)."""
 

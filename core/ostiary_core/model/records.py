@@ -181,7 +181,7 @@ class User:
 
     @property
     def references(self) -> tuple[RawKey, ...]:
-        return tuple([(Table.ROLE, role_id) for role_id in self.role_ids]) if self.role_ids else ()
+        return tuple([(Role.table, role_id) for role_id in self.role_ids]) if self.role_ids else ()
 
 
 @immutable(kw_only=True)
@@ -227,7 +227,7 @@ class Identifier:
 
     @property
     def references(self) -> tuple[RawKey, ...]:
-        return ((Table.USER, self.user_id),)
+        return ((User.table, self.user_id),)
 
 
 @immutable(kw_only=True)
@@ -258,10 +258,10 @@ class AuthorizationCode:
     @property
     def references(self) -> tuple[RawKey, ...]:
         return (
-            *(() if self.session_id is None else ((Table.SESSION, self.session_id),)),
-            (Table.CONSENT, (self.user_id, self.client_id)),
-            (Table.USER, self.user_id),
-            (Table.CLIENT, self.client_id),
+            *(() if self.session_id is None else ((Session.table, self.session_id),)),
+            (Consent.table, (self.user_id, self.client_id)),
+            (User.table, self.user_id),
+            (Client.table, self.client_id),
         )
 
 
@@ -304,16 +304,16 @@ class Session:
 
     @property
     def references(self) -> tuple[RawKey, ...]:
-        client = (Table.CLIENT, self.client_id)
+        client = (Client.table, self.client_id)
         if self.user_id is None:
             return (client,)
-        user = (Table.USER, self.user_id)
+        user = (User.table, self.user_id)
         if self.kind is SessionKind.LOGIN:
             return user, client
-        return (Table.CONSENT, (self.user_id, self.client_id)), user, client
+        return (Consent.table, (self.user_id, self.client_id)), user, client
 
 
-@immutable(kw_only=True)
+@immutable()
 class RefreshToken:
     """The digest of a refresh token, spent or not, and the session it leads to. It never changes."""
 
@@ -331,7 +331,7 @@ class RefreshToken:
 
     @property
     def references(self) -> tuple[RawKey, ...]:
-        return ((Table.SESSION, self.session_id),)
+        return ((Session.table, self.session_id),)
 
 
 @immutable(kw_only=True)

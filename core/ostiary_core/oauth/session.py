@@ -135,22 +135,14 @@ def start(
 
 def _refresh_record(refresh_token: Secret, session: Session) -> Change:
     """The record of the present generation's refresh token, by which it is recognised from now on."""
-    return Insert(
-        RefreshToken(
-            digest=refresh_token.digest, session_id=session.session_id, generation=session.generation
-        )
-    )
+    return Insert(RefreshToken(refresh_token.digest, session.session_id, session.generation))
 
 
 def _token_response(
     session: Session, access: Secret, refresh_token: Secret | None, now: Instant
 ) -> TokensIssued:
-    return TokensIssued(
-        access_token=access,
-        expires_in_seconds=whole_seconds(session.access_expires_at - now),
-        refresh_token=refresh_token,
-        scopes=session.access_scopes,
-    )
+    expires_in_seconds = whole_seconds(session.access_expires_at - now)
+    return TokensIssued(access, expires_in_seconds, refresh_token, session.access_scopes)
 
 
 # --- refresh
@@ -275,14 +267,9 @@ def introspect(secret: Secret, client: Client, snapshot: Snapshot, now: Instant)
     ):
         return TokenInactive()
     user = None if session.user_id is None else snapshot.user(session.user_id)
-    return TokenActive(
-        client_id=client.client_id,
-        scopes=session.access_scopes if is_access_token else session.scopes,
-        is_access_token=is_access_token,
-        expires_at=expires_at,
-        user_id=None if user is None else user.user_id,
-        username=None if user is None else user.username,
-    )
+    scopes = session.access_scopes if is_access_token else session.scopes
+    user_id, username = (None, None) if user is None else (user.user_id, user.username)
+    return TokenActive(client.client_id, scopes, is_access_token, expires_at, user_id, username)
 
 
 def revoke(secret: Secret, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
@@ -341,13 +328,13 @@ def _fact_of(
     actor_id: str | None = None,
 ) -> Fact:
     return Fact(
-        kind=kind,
-        actor_id=actor_id,
-        session_id=session.session_id,
-        client_id=session.client_id,
-        user_id=session.user_id,
-        why=why,
-        user_agent=user_agent,
-        earlier_at=session.rotated_at,
-        earlier_user_agent=session.rotated_user_agent,
+        kind,
+        actor_id,
+        session.user_id,
+        session.client_id,
+        session.session_id,
+        why,
+        user_agent,
+        session.rotated_at,
+        session.rotated_user_agent,
     )

@@ -81,14 +81,8 @@ class RequestParser:
             self._head, self._wanted = head, end
             return Need.BODY
         self._head, self._start = None, end
-        return Request(
-            method=head.method,
-            path=head.path,
-            headers=head.fields,
-            body=data[self._body_start : end],
-            source=head.source,
-            sender=head.sender,
-        )
+        body = data[self._body_start : end]
+        return Request(head.method, head.path, head.fields, head.source, body, head.sender)
 
     def take_unread(self) -> bytes:
         """Hand over the bytes from the next request on; the parser keeps none of them."""

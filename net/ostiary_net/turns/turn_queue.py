@@ -71,9 +71,8 @@ class QueuedEvent:
         event: Event,
         origin: Origin | None,
         resolve: "Resolve",
-        has_left: HasLeft | None = None,
-        *,
         since: float,
+        has_left: HasLeft | None = None,
         may_be_stale: bool = False,
     ) -> None:
         self.event = event
@@ -162,7 +161,7 @@ class TurnQueue:
         if self._closed:
             raise TurnFailed
         since = self._clock.current_time()
-        waiting = QueuedEvent(event, origin, resolve, has_left, since=since, may_be_stale=may_be_stale)
+        waiting = QueuedEvent(event, origin, resolve, since, has_left, may_be_stale)
         self._waiting.append(waiting)
         self._arrived.set()
         if self._watched is not None:
