@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 from click.testing import CliRunner
 
 from ostiary_web.command_line import main
 
-__all__ = ["Machine", "Ran"]
+__all__ = ["Machine", "Ran", "is_active", "token"]
 
 _PATIENCE_SECONDS = 30
 
@@ -83,11 +84,18 @@ class Machine:
         """What a command that goes well prints for scripts."""
         return self.run(*words, "--json", stdin=stdin).json
 
-    def started(self, stderr: int | None = None) -> subprocess.Popen[str]:
+    def client(self) -> str:
+        """A client called `app` that asks for itself; its secret."""
+        words = ("client", "create", "app", "--redirect-uri", "https://app.example/callback")
+        return str(self.script(*words, "--grant", "client_credentials")["secret"])
+
+    def started(
+        self, *, stderr: int | None = None, settings: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
         """`ostiary serve` on the same database, as it starts."""
         return subprocess.Popen(
             [sys.executable, "-m", "ostiary_web", "serve"],
-            env=os.environ | self.environment,
+            env={**os.environ, **self.environment, **(settings or {})},
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
@@ -108,3 +116,17 @@ class Machine:
             process.wait(_PATIENCE_SECONDS)
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def token(address: str, secret: str) -> str:
+    """An access token of `app` for itself."""
+    form = {"grant_type": "client_credentials"}
+    answer = httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret), timeout=60)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["access_token"])
+
+
+def is_active(address: str, secret: str, asked: str) -> bool:
+    """What `app` is told of a token."""
+    answer = httpx.post(f"{address}/api/oauth2/introspect", data={"token": asked}, auth=("app", secret))
+    return bool(answer.json()["active"])

@@ -18,8 +18,7 @@ def address(machine: Machine) -> Iterator[str]:
 
 @pytest.fixture
 def secret(machine: Machine) -> str:
-    made = machine.script("client", "create", "app", "--grant", "client_credentials")
-    return str(made["secret"])
+    return machine.client()
 
 
 def works(address: str, secret: str) -> bool:

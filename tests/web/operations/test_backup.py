@@ -9,11 +9,10 @@ import threading
 from pathlib import Path
 
 import apsw
-import httpx
 import pytest
 
 from tests.net.sqlite.disk import Disk
-from tests.web.command_line.machine import Machine
+from tests.web.command_line.machine import Machine, is_active, token
 
 
 @pytest.fixture
@@ -24,31 +23,10 @@ def machine(tmp_path: Path) -> Machine:
     return made
 
 
-def client_of(machine: Machine) -> str:
-    secret: str = machine.script(
-        *("client", "create", "app", "--redirect-uri", "https://app.example/callback"),
-        *("--grant", "client_credentials"),
-    )["secret"]
-    return secret
-
-
-def token(address: str, secret: str) -> str:
-    form = {"grant_type": "client_credentials"}
-    answer = httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret), timeout=60)
-    assert answer.status_code == 200, answer.text
-    issued: str = answer.json()["access_token"]
-    return issued
-
-
-def is_active(address: str, secret: str, asked: str) -> bool:
-    answer = httpx.post(f"{address}/api/oauth2/introspect", data={"token": asked}, auth=("app", secret))
-    return bool(answer.json()["active"])
-
-
 def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_before(
     machine: Machine, tmp_path: Path
 ) -> None:
-    secret, file = client_of(machine), tmp_path / "backup.db"
+    secret, file = machine.client(), tmp_path / "backup.db"
     over = threading.Event()
     with machine.serving() as address:
         before = [token(address, secret) for _ in range(3)]
@@ -76,7 +54,7 @@ def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_befor
 
 
 def test_what_was_alive_in_a_backup_is_dead_once_it_is_restored(machine: Machine, tmp_path: Path) -> None:
-    secret, file = client_of(machine), tmp_path / "backup.db"
+    secret, file = machine.client(), tmp_path / "backup.db"
     with machine.serving() as address:
         old = token(address, secret)
         machine.script("backup", str(file))
@@ -149,7 +127,7 @@ def test_a_full_disk_is_called_one_and_has_nothing_of_the_copy(
 def test_a_restore_that_could_not_end_what_is_alive_leaves_nothing_and_can_be_done_again(
     machine: Machine, tmp_path: Path
 ) -> None:
-    client_of(machine)
+    machine.client()
     machine.script("backup", str(tmp_path / "whole.db"))
     elsewhere = Machine(tmp_path / "there")
     said: list[str] = []

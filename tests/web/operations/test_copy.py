@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import httpx
 import pytest
 
 from ostiary_core.model.records import RECORD_TABLES
@@ -10,7 +9,7 @@ from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore
 from tests.net.postgres.schemas import lent_schema
 from tests.net.store.stores import POSTGRESQL
-from tests.web.command_line.machine import Machine
+from tests.web.command_line.machine import Machine, is_active, token
 
 WITHOUT = pytest.mark.skipif(
     POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
@@ -22,13 +21,9 @@ def test_everything_arrives_and_tokens_live_on(tmp_path: Path) -> None:
     assert POSTGRESQL is not None
     machine = Machine(tmp_path)
     assert machine.run("migrate").exit_code == 0
-    secret = machine.script(
-        *("client", "create", "app", "--redirect-uri", "https://app.example/callback"),
-        *("--grant", "client_credentials"),
-    )["secret"]
+    secret = machine.client()
     with machine.serving() as address:
-        form = {"grant_type": "client_credentials"}
-        issued = httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret)).json()
+        issued = token(address, secret)
     source = machine.environment["DATABASE_URL"]
     with lent_schema(POSTGRESQL) as url:
         moved = Machine(tmp_path, DATABASE_URL=url)
@@ -41,9 +36,7 @@ def test_everything_arrives_and_tokens_live_on(tmp_path: Path) -> None:
         assert (counts["sessions"], counts["refresh_tokens"]) == (1, 0)
         assert counts["audit"] == len(told)
         with moved.serving() as address:
-            asked = {"token": issued["access_token"]}
-            known = httpx.post(f"{address}/api/oauth2/introspect", data=asked, auth=("app", secret)).json()
-            assert known["active"] is True
+            assert is_active(address, secret, issued)
         again = moved.run("copy", source)
         assert (again.exit_code, "is not empty" in again.err) == (1, True)
 

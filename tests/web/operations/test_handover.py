@@ -5,44 +5,24 @@ takes connections waits in the kernel's queue.
 """
 
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
 
+from fuzz.processes.server import Server
 from ostiary_net.front_door.listeners import open_listeners
 from tests.web.command_line.machine import Machine
 
 PATIENCE_SECONDS = 60
 
 
-def server_on(machine: Machine, descriptor: int, said: Path) -> subprocess.Popen[bytes]:
-    """A server on an inherited socket, once it says that it serves."""
-    environment = {**os.environ, **machine.environment, "BIND": f"fd://{descriptor}", "PYTHONUNBUFFERED": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    with said.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ostiary_web", "serve"], env=environment, stdout=out, pass_fds=[descriptor]
-        )
-    until = time.monotonic() + PATIENCE_SECONDS
-    while b"Ostiary serves" not in said.read_bytes():
-        assert process.poll() is None, "the server ended"
-        assert time.monotonic() < until, "the server never served"
-        time.sleep(0.02)
-    return process
-
-
 def test_no_request_is_lost_while_one_process_follows_another(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, RATE_LIMIT_SCALE="1000")
+    machine = Machine(tmp_path)
     assert machine.run("migrate").exit_code == 0
-    secret = machine.script(
-        *("client", "create", "app", "--redirect-uri", "https://app.example/callback"),
-        *("--grant", "client_credentials"),
-    )["secret"]
+    secret = machine.client()
     answered: list[int] = []
     lost: list[str] = []
     over = threading.Event()
@@ -50,7 +30,9 @@ def test_no_request_is_lost_while_one_process_follows_another(tmp_path: Path) ->
         port = listener.getsockname()[1]
         descriptor = os.dup(listener.fileno())
         os.set_inheritable(descriptor, True)
-        running = server_on(machine, descriptor, tmp_path / "first")
+        settings = {"BIND": f"fd://{descriptor}"}
+        generations = [Server(tmp_path, settings=settings, inherits=[descriptor]) for _ in range(3)]
+        generations[0].start_and_wait()
 
         def ask() -> None:
             while not over.is_set():
@@ -70,11 +52,9 @@ def test_no_request_is_lost_while_one_process_follows_another(tmp_path: Path) ->
         for caller in callers:
             caller.start()
         try:
-            for generation in ("second", "third"):
-                follower = server_on(machine, descriptor, tmp_path / generation)
-                running.send_signal(signal.SIGTERM)
-                assert running.wait(PATIENCE_SECONDS) == 0
-                running = follower
+            for before, follower in pairwise(generations):
+                follower.start_and_wait()
+                assert before.stop() == 0
             served = len(answered)
             until = time.monotonic() + PATIENCE_SECONDS
             while len(answered) < served + 20 and time.monotonic() < until:
@@ -83,8 +63,7 @@ def test_no_request_is_lost_while_one_process_follows_another(tmp_path: Path) ->
             over.set()
             for caller in callers:
                 caller.join(PATIENCE_SECONDS)
-            running.terminate()
-            running.wait(PATIENCE_SECONDS)
+            generations[-1].stop()
             os.close(descriptor)
     assert lost == []
     assert set(answered) == {200}

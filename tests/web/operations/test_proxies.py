@@ -290,8 +290,7 @@ def test_instances_behind_a_proxy_are_replaced_one_by_one_and_nobody_notices(
         (tmp_path / "proxy").mkdir()
         servers = [f"127.0.0.1:{instance.port}" for instance in instances]
         port = stack.enter_context(open_proxy(tmp_path / "proxy", servers, certificate))
-        machine = Machine(tmp_path)
-        secret = machine.script("client", "create", "app", "--grant", "client_credentials")["secret"]
+        secret = Machine(tmp_path).client()
         known = ssl.create_default_context(cafile=str(certificate.certificate))
 
         def ask() -> None:

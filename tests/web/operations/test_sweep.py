@@ -2,31 +2,27 @@
 
 from pathlib import Path
 
-import httpx
-
 from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RefreshToken, Session, Table, revised
 from ostiary_core.model.secret import digest_of
 from ostiary_net.sqlite import SQLiteStore
-from tests.web.command_line.machine import Machine
+from tests.web.command_line.machine import Machine, token
 
 
 def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
     machine = Machine(tmp_path, RETENTION_SESSIONS_DAYS="1")
     assert machine.run("migrate").exit_code == 0
-    secret = machine.script(
-        *("client", "create", "app", "--redirect-uri", "https://app.example/callback"),
-        *("--grant", "client_credentials"),
-    )["secret"]
+    secret = machine.client()
     with machine.serving() as address:
         for _ in range(2):
-            form = {"grant_type": "client_credentials"}
-            assert httpx.post(f"{address}/api/oauth2/token", data=form, auth=("app", secret)).is_success
+            token(address, secret)
         with SQLiteStore(tmp_path / "ostiary.db") as store:
             first, _ = (each for each in store.records(Table.SESSION) if isinstance(each, Session))
-            token = RefreshToken(digest=digest_of("a token"), session_id=first.session_id, generation=0)
-            store.write([Update(first, revised(first, expires_at=Instant(0))), Insert(token)])
+            refresh_token = RefreshToken(
+                digest=digest_of("a token"), session_id=first.session_id, generation=0
+            )
+            store.write([Update(first, revised(first, expires_at=Instant(0))), Insert(refresh_token)])
         cleared = machine.script("sweep")
     assert {what: number for what, number in cleared.items() if number} == {"sessions": 1, "tokens": 1}
     assert set(machine.script("sweep").values()) == {0}

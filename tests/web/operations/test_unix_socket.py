@@ -5,7 +5,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,12 +22,7 @@ def served(
     machine: Machine, path: Path, **settings: str
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """A server on the socket, with what it said when it began to serve."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ostiary_web", "serve"],
-        env={**os.environ, **machine.environment, "BIND": f"unix:{path}", **settings},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = machine.started(settings={"BIND": f"unix:{path}", **settings})
     assert process.stdout is not None
     try:
         said = [process.stdout.readline()]
