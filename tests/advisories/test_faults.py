@@ -15,12 +15,8 @@ def refresh_form(token: str) -> dict[str, str]:
 
 
 async def is_refused(api: Api, client: Registered, token: str) -> bool:
-    answer = await api.service("token", client, **refresh_form(token))
+    answer = await api.refresh(client, token)
     return (answer.status_code, answer.json().get("error")) == (400, "invalid_grant")
-
-
-async def is_active(api: Api, client: Registered, token: str) -> bool:
-    return bool((await api.service("introspect", client, token=token)).json()["active"])
 
 
 async def at_once(served: Served, client: Registered, form: dict[str, str]) -> list[dict[str, str]]:
@@ -60,9 +56,9 @@ async def test_a_rotated_token_stays_spent_over_a_restart(tmp_path: Path) -> Non
         clock.wait(31)
     async with serving(tmp_path, clock=clock) as served:
         api = served.api()
-        assert await is_active(api, client, rotated["access_token"])
+        assert await api.is_active(client, rotated["access_token"])
         assert await is_refused(api, client, spent)
-        assert not await is_active(api, client, rotated["access_token"]), "the theft is noticed as ever"
+        assert not await api.is_active(client, rotated["access_token"]), "the theft is noticed as ever"
         assert await is_refused(api, client, rotated["refresh_token"])
 
 
@@ -88,7 +84,7 @@ async def test_every_ending_counts_whatever_others_there_are(served: Served) -> 
             changed = await admin.call("PUT", f"/api/{path}/enabled", {"enabled": enabled})
             assert changed.status_code == 200
     for token in (issued["access_token"], issued["refresh_token"]):
-        assert not await is_active(served.api(), client, token)
+        assert not await served.api().is_active(client, token)
 
 
 def nearly(token: str) -> list[str]:
@@ -113,7 +109,7 @@ async def test_nearly_a_token_is_no_token(served: Served) -> None:
         answer = (await api.service("token", client, **refresh_form(token))).json()
         assert answer["error"] in {"invalid_grant", "invalid_request"}, token
         assert (await api.service("revoke", client, token=token)).status_code in {200, 400}
-    assert await is_active(api, client, issued["access_token"])
+    assert await api.is_active(client, issued["access_token"])
     assert not await is_refused(api, client, issued["refresh_token"])
 
 

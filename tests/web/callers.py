@@ -58,6 +58,16 @@ class Api(httpx.AsyncClient):
         """`token`, `introspect` or `revoke`, authenticated by Basic."""
         return await self.post(f"/api/oauth2/{operation}", data=form, auth=client.basic)
 
+    async def refresh(self, client: Registered, token: str) -> httpx.Response:
+        """The answer to a refresh token."""
+        return await self.service("token", client, grant_type="refresh_token", refresh_token=token)
+
+    async def is_active(self, client: Registered, token: str) -> bool:
+        """What the client is told of a token, and that it is told nothing else of one that is not active."""
+        answer = (await self.service("introspect", client, token=token)).json()
+        assert answer["active"] or answer == {"active": False}
+        return bool(answer["active"])
+
     async def call(
         self, method: str, path: str, json: object = None, *, token: str | None = None, **options: Any
     ) -> httpx.Response:

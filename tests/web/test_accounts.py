@@ -89,7 +89,7 @@ async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> N
         if name != "login refresh":
             refused(await api.post("/api/auth/refresh", json={"refreshToken": value}), 401, "A1001")
         if name != "refresh":
-            refreshed = await api.service("token", client, grant_type="refresh_token", refresh_token=value)
+            refreshed = await api.refresh(client, value)
             assert (refreshed.status_code, refreshed.json()["error"]) == (400, "invalid_grant"), name
         if name != "code":
             redeemed = await api.service("token", client, **exchange_of(value))

@@ -29,7 +29,6 @@ JSON_ENDPOINTS: Final[list[tuple[str, str, dict[str, object]]]] = [
     ("POST", "/api/oauth/clients", {"clientId": "another", "name": "A", "grantTypes": ["refresh_token"]}),
 ]
 AS_JSON: Final = {"Content-Type": "application/json"}
-TOKEN_SERVICE: Final = ["/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"]
 PAGE_FORMS: Final = ["/login", "/logout", "/password", sso()]
 
 NOT_JSON_OBJECTS: Final = {
@@ -197,33 +196,6 @@ async def test_any_json(served: Served, method: str, path: str, right: dict[str,
         await api.sign_in()
 
     await unharmed(served, st.fixed_dictionaries({"content": contents}), asking, sign_in)
-
-
-@at_every_door
-@pytest.mark.parametrize("path", TOKEN_SERVICE)
-async def test_any_form(served: Served, path: str) -> None:
-    client = await served.client()
-    api = served.api()
-    requests = st.fixed_dictionaries(
-        {"content": any_form},
-        optional={
-            "authorization": any_header | any_header.map(lambda value: (b"Basic " + value).strip()),
-            "type": any_header,
-            "user_agent": any_header,
-        },
-    )
-
-    async def asking(request: dict[str, Any]) -> httpx.Response:
-        headers = [
-            (b"Content-Type", request.get("type", b"application/x-www-form-urlencoded")),
-            (b"User-Agent", request.get("user_agent", b"x")),
-        ]
-        if "authorization" in request:
-            headers.append((b"Authorization", request["authorization"]))
-            return await api.post(path, content=request["content"], headers=headers)
-        return await api.post(path, content=request["content"], headers=headers, auth=client.basic)
-
-    await unharmed(served, requests, asking)
 
 
 @at_every_door

@@ -8,10 +8,8 @@ ostiary serve, two workers of it, on PostgreSQL
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -25,12 +23,8 @@ import pytest
 from authlib.integrations.base_client import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 
-from ostiary_core import Secret
-from ostiary_core.model.records import Session, Table
 from ostiary_net.front_door.listeners import open_listeners
-from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sql.columns import TABLES
-from ostiary_net.sqlite import SQLiteStore
 from tests.net.postgres.schemas import lent_schema
 from tests.net.store.stores import POSTGRESQL
 from tests.web.served import ADMIN_PASSWORD, REDIRECT_URI, VERIFIER, Registered, forms_in, in_query
@@ -54,10 +48,6 @@ class Server:
     @property
     def base(self) -> str:
         return f"http://127.0.0.1:{self.port}"
-
-    def open_store(self) -> SQLiteStore | PostgreSQLStore:
-        """Its store, opened beside it."""
-        return PostgreSQLStore(self.address) if self.address else SQLiteStore(self.folder / "ostiary.db")
 
     def stored(self) -> bytes:
         """All that is in its database, as it lies there."""
@@ -275,88 +265,6 @@ def test_authlib_is_told_what_is_wrong(server: Server) -> None:
         oauth(server, client).fetch_token(token_url, code="x" * 43, code_verifier=VERIFIER)
     with pytest.raises(OAuthError, match="unsupported_grant_type"):
         oauth(server, client).fetch_token(token_url, username="admin", password=ADMIN_PASSWORD)
-
-
-def test_requests_that_run_are_answered_and_nothing_acknowledged_is_lost(way: str, tmp_path: Path) -> None:
-    with started(way, tmp_path) as server:
-        client = registered(server, "app")
-        acknowledged: list[str] = []
-        enough = threading.Event()
-
-        def ask() -> None:
-            with server.http() as http:
-                while True:
-                    try:
-                        form = {"grant_type": "client_credentials", **client.fields}
-                        response = http.post("/api/oauth2/token", data=form)
-                    except httpx.TransportError:
-                        return
-                    assert response.status_code == 200, response.text
-                    acknowledged.append(response.json()["access_token"])
-                    if len(acknowledged) >= 20:
-                        enough.set()
-
-        callers = [threading.Thread(target=ask) for _ in range(4)]
-        for caller in callers:
-            caller.start()
-        assert enough.wait(PATIENCE_SECONDS)
-        with HalfSent(server, client) as running:
-            server.process.send_signal(signal.SIGTERM)
-            running.wait_until_refusing()
-            answer = running.finish()
-        assert answer.startswith(b"HTTP/1.1 200 ")
-        acknowledged.append(answer.partition(b'"access_token":"')[2][:43].decode())
-        assert server.process.wait(PATIENCE_SECONDS) == 0, server.said()
-        for caller in callers:
-            caller.join(PATIENCE_SECONDS)
-
-        with server.open_store() as store:
-            sessions = store.records(Table.SESSION)
-            kept = {record.access_digest for record in sessions if isinstance(record, Session)}
-        assert {Secret(token).digest for token in acknowledged} <= kept
-        assert len(acknowledged) > 20
-
-
-@dataclass
-class HalfSent:
-    """A request whose body is not whole yet."""
-
-    server: Server
-    client: Registered
-
-    def __enter__(self) -> "HalfSent":
-        body = "&".join(f"{name}={value}" for name, value in self.client.fields.items())
-        self.body = f"grant_type=client_credentials&{body}".encode()
-        head = (
-            "POST /api/oauth2/token HTTP/1.1\r\nHost: x\r\n"
-            "Content-Type: application/x-www-form-urlencoded\r\n"
-            f"Content-Length: {len(self.body)}\r\n\r\n"
-        )
-        self.connection = socket.create_connection(("127.0.0.1", self.server.port), PATIENCE_SECONDS)
-        self.connection.sendall(head.encode() + self.body[:10])
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.connection.close()
-
-    def wait_until_refusing(self) -> None:
-        """Until the server takes no further connection: it has begun to stop."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < until:
-            try:
-                socket.create_connection(("127.0.0.1", self.server.port), 1).close()
-            except OSError:
-                return
-            time.sleep(0.01)
-        pytest.fail("the server goes on taking connections")
-
-    def finish(self) -> bytes:
-        """The rest of the body, and the answer."""
-        self.connection.sendall(self.body[10:])
-        heard = b""
-        while data := self.connection.recv(65_536):
-            heard += data
-        return heard
 
 
 def test_no_secret_is_in_the_log_or_on_the_disk(server: Server) -> None:

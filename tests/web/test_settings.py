@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostiary_core.model.records import Table, User
+from ostiary_net.runtime.system import SystemEntropy
+from ostiary_net.runtime.text_messages import Gateway, Outbox
+from ostiary_web.app import open_delivery
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import first_password_line, settings_or_exit
 from ostiary_web.first_administrator import NewAdministrator
@@ -77,15 +80,27 @@ WRONG = [
     ("METRICS_BIND", "9464"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://user:hunter2@collector.example"),
+    ("SMS_GATEWAY_URL", "sms.example.com/hunter2"),
+    ("SMS_GATEWAY_URL", "ftp://sms.example.com/hunter2"),
+    ("SMS_GATEWAY_URL", "https:///hunter2"),
+    ("SMS_GATEWAY_URL", "https://sms.example.com:port/hunter2"),
+    ("SMS_GATEWAY_URL", "https://短信.example/hunter2"),
+    ("SMS_GATEWAY_URL", "https://me:hunter2@sms.example.com/"),
+    ("SMS_GATEWAY_URL", "https://sms.example.com/ hunter2"),
+    ("SMS_GATEWAY_TOKEN", "hunter2\u00e9"),
+    ("SMS_GATEWAY_TOKEN", "hunter2 one"),
     ("LOG_LEVEL", "loud"),
     ("LOG_FORMAT", "xml"),
 ]
 
 
+GATEWAY = {"SMS_GATEWAY_URL": "https://sms.example.com:8443/v1/send?tenant=7"}
+
+
 @pytest.mark.parametrize("name, value", WRONG)
 def test_a_wrong_value_ends_the_start_with_one_line(name: str, value: str) -> None:
     with pytest.raises(SystemExit) as ended:
-        settings_or_exit({name: value})
+        settings_or_exit({**GATEWAY, name: value})
     line = ended.value.code
     assert isinstance(line, str), "a text goes to standard error, and the status is 1"
     assert line.startswith(f"ostiary: {name}: ")
@@ -94,11 +109,25 @@ def test_a_wrong_value_ends_the_start_with_one_line(name: str, value: str) -> No
     assert "hunter2" not in line, "a password is not quoted"
 
 
-def test_a_gateway_may_be_without_a_token_and_no_token_without_a_gateway() -> None:
-    gateway = "https://sms.example.com/send"
-    assert Settings.from_environment({"SMS_GATEWAY_URL": gateway}).sms_gateway_token is None
+async def test_text_messages_go_to_a_gateway_or_to_a_file() -> None:
     with pytest.raises(SettingError, match="only together with SMS_GATEWAY_URL"):
         Settings.from_environment({"SMS_GATEWAY_TOKEN": "x"})
+    for environment, kind in (
+        ({"DATA_DIR": "/srv/ostiary"}, Outbox),
+        ({"SMS_OUTBOX": "/var/log/sms"}, Outbox),
+        (GATEWAY, Gateway),
+        ({**GATEWAY, "SMS_GATEWAY_TOKEN": "abc.DEF-123_~+/=="}, Gateway),
+    ):
+        chosen = Settings.from_environment(environment)
+        assert "DEF" not in f"{chosen!r} {chosen.sms_gateway_token!r}"
+        assert chosen.sms_gateway_url == environment.get("SMS_GATEWAY_URL")
+        assert (chosen.sms_gateway_token is None) is ("SMS_GATEWAY_TOKEN" not in environment)
+        async with open_delivery(chosen, SystemEntropy()) as delivery:
+            assert type(delivery) is kind
+            assert not isinstance(delivery, Outbox) or delivery.path == chosen.sms_outbox
+    assert Settings.from_environment({"SMS_OUTBOX": "/x"}).sms_outbox == Path("/x")
+    in_the_folder = Settings.from_environment({"DATA_DIR": "/srv/ostiary"})
+    assert in_the_folder.sms_outbox == Path("/srv/ostiary/sms-outbox.jsonl")
 
 
 @given(

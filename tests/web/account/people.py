@@ -97,8 +97,7 @@ class Open:
         api, found = self.served.api(), set()
         for name, pair in (("rotated", self.rotated), ("fresh", self.fresh)):
             for kind in ("access_token", "refresh_token"):
-                answer = (await api.service("introspect", self.client, token=pair[kind])).json()
-                if answer["active"]:
+                if await api.is_active(self.client, pair[kind]):
                     found.add(f"{name} {kind}")
             profile = await api.call("GET", "/api/oauth2/userinfo", token=pair["access_token"])
             if profile.status_code == 200:
@@ -113,9 +112,7 @@ class Open:
         assert await self.living() <= {"login here"}
         api, before = self.served.api(), self.served.records()
         for pair in (self.rotated, self.fresh):
-            answer = await api.service(
-                "token", self.client, grant_type="refresh_token", refresh_token=pair["refresh_token"]
-            )
+            answer = await api.refresh(self.client, pair["refresh_token"])
             assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
             refused(await api.call("GET", "/api/oauth2/userinfo", token=pair["access_token"]), 401, "A1001")
         answer = await api.service("token", self.client, **exchange_of(self.code))
@@ -132,9 +129,7 @@ class Open:
         assert await self.living() == EVERYTHING
         api = self.served.api()
         for pair in (self.rotated, self.fresh):
-            answer = await api.service(
-                "token", self.client, grant_type="refresh_token", refresh_token=pair["refresh_token"]
-            )
+            answer = await api.refresh(self.client, pair["refresh_token"])
             assert answer.status_code == 200, answer.text
         answer = await api.service("token", self.client, **exchange_of(self.code))
         assert answer.status_code == 200, answer.text
@@ -162,9 +157,7 @@ async def everything_open(served: Served, client: Registered, username: str = "a
         answer = await here.service("token", client, **exchange_of(code))
         assert answer.status_code == 200, answer.text
         pairs.append(answer.json())
-    rotated = await here.service(
-        "token", client, grant_type="refresh_token", refresh_token=pairs[0]["refresh_token"]
-    )
+    rotated = await here.refresh(client, pairs[0]["refresh_token"])
     assert rotated.status_code == 200
     opened = Open(
         served=served,

@@ -24,7 +24,7 @@ async def test_a_grant_shows_the_client_its_scopes_and_its_running_sessions(
     backend = served.api(BACKEND, **{"User-Agent": USER_AGENT})
     issued = (await backend.service("token", client, **exchange_of(code))).json()
     served.clock.wait(60)
-    await backend.service("token", client, grant_type="refresh_token", refresh_token=issued["refresh_token"])
+    await backend.refresh(client, issued["refresh_token"])
 
     (grant,) = await grants(anna)
     sessions = grant.pop("sessions")
@@ -97,9 +97,7 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
     answer = await anna.here.service("token", client, **exchange_of(anna.code))
     assert answer.json()["error"] == "invalid_grant"
     for pair in (anna.rotated, anna.fresh):
-        answer = await anna.here.service(
-            "token", client, grant_type="refresh_token", refresh_token=pair["refresh_token"]
-        )
+        answer = await anna.here.refresh(client, pair["refresh_token"])
         assert answer.json()["error"] == "invalid_grant"
     assert [grant["clientId"] for grant in await grants(anna.here)] == ["other"]
     check = succeeded(await anna.here.call("GET", "/api/oauth2/authorize", params=authorization("app")))

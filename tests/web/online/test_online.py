@@ -21,11 +21,6 @@ async def listed(api: Api, **query: str) -> list[dict[str, Any]]:
     return items
 
 
-async def is_active(served: Served, client: Registered, token: str) -> bool:
-    answer = (await served.api().service("introspect", client, token=token)).json()
-    return bool(answer["active"])
-
-
 async def machine_token(served: Served, client: Registered) -> str:
     answer = await served.api().service("token", client, grant_type="client_credentials")
     token: str = answer.json()["access_token"]
@@ -104,13 +99,11 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
 
     succeeded(await watcher.call("DELETE", f"{PATH}/{ended['id']}"))
 
-    assert not await is_active(served, app, first["access_token"])
-    assert not await is_active(served, app, first["refresh_token"])
-    refresh = await served.api().service(
-        "token", app, grant_type="refresh_token", refresh_token=first["refresh_token"]
-    )
+    assert not await served.api().is_active(app, first["access_token"])
+    assert not await served.api().is_active(app, first["refresh_token"])
+    refresh = await served.api().refresh(app, first["refresh_token"])
     assert (refresh.status_code, refresh.json()["error"]) == (400, "invalid_grant")
-    assert await is_active(served, app, second["access_token"])
+    assert await served.api().is_active(app, second["access_token"])
     assert (await by_login.call("GET", "/api/auth/me")).status_code == 200
     assert ended["id"] not in [item["id"] for item in await listed(watcher)]
     refused(await watcher.call("DELETE", f"{PATH}/{ended['id']}"), 404, "A0404")
@@ -136,10 +129,10 @@ async def test_client_credentials_are_a_super_administrators_to_see_and_to_end(
 
     assert await listed(watcher, kind="oauth") == []
     refused(await watcher.call("DELETE", f"{PATH}/{session['id']}"), 404, "A0404")
-    assert await is_active(served, app, token)
+    assert await served.api().is_active(app, token)
 
     succeeded(await api.call("DELETE", f"{PATH}/{session['id']}"))
-    assert not await is_active(served, app, token)
+    assert not await served.api().is_active(app, token)
 
 
 async def seen_on_pages(browser: Browser) -> list[str]:
