@@ -31,8 +31,9 @@ from ostiary_core.events import (
     RefreshRequested,
 )
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import Insert, TokensIssued
+from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.reply import TokensIssued
 from ostiary_core.model.secret import Entropy, Secret, digest_of
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.runtime.system import SystemClock

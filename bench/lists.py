@@ -18,7 +18,8 @@ from typing import Any
 
 from ostiary_core import Digest, Instant
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind, Insert
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import MINUTE_MS
 from ostiary_core.model.records import Client, Epochs, Record, Session, SessionKind, User
 from ostiary_core.model.secret import digest_of

@@ -13,7 +13,7 @@ import click
 from ostiary_core import events
 from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
 from ostiary_core.model.audit import NOT_KEPT
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_net.observability.metrics import Metrics
 from ostiary_web import app, entrance
 from ostiary_web.command_line import main as command_line
@@ -156,7 +156,7 @@ def _errors() -> Iterator[str]:
 
 
 def _audit() -> Iterator[str]:
-    yield from _head("Kinds of audit entries", "`ostiary_core.model.decision.FactKind`")
+    yield from _head("Kinds of audit entries", "`ostiary_core.model.fact.FactKind`")
     yield "An entry is kept in the transaction of what it tells of, so neither is there without the other. It"
     yield "holds no secret. Each has the time, who it happened to, who did it, the client, the session, the"
     yield "reason (`why`), the address and User-Agent it came from, and the trace id of the request."

@@ -14,38 +14,9 @@ from ostiary_core.decide import decide, keys, take_turn
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import Fetch, NotLoaded, Snapshot, load
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
-from ostiary_core.model.decision import (
-    AccountKnown,
-    AuthorizationOffered,
-    BatchDone,
-    BatchRefused,
-    Change,
-    ClientKnown,
-    CodeIssued,
-    ConsentRefused,
-    Decision,
-    Delete,
-    Done,
-    Fact,
-    FactKind,
-    FieldFault,
-    FieldRule,
-    Insert,
-    LoginIssued,
-    PasswordOnFile,
-    Profile,
-    Refused,
-    Reply,
-    RoleKnown,
-    ScopeOffered,
-    SecretIssued,
-    TextCodeDrawn,
-    TokenActive,
-    TokenInactive,
-    TokensIssued,
-    Update,
-    UserKnown,
-)
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Arrival, Instant, Monotonic
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import (
@@ -66,6 +37,29 @@ from ostiary_core.model.records import (
     TextCode,
     TextCodePurpose,
     User,
+)
+from ostiary_core.model.reply import (
+    AccountKnown,
+    AuthorizationOffered,
+    BatchDone,
+    BatchRefused,
+    ClientKnown,
+    CodeIssued,
+    ConsentRefused,
+    Done,
+    LoginIssued,
+    PasswordOnFile,
+    Profile,
+    Refused,
+    Reply,
+    RoleKnown,
+    ScopeOffered,
+    SecretIssued,
+    TextCodeDrawn,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+    UserKnown,
 )
 from ostiary_core.model.secret import Digest, Entropy, Secret
 from ostiary_core.model.why import Why

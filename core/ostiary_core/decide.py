@@ -32,12 +32,13 @@ from ostiary_core.loading.keys import (
     user_key,
 )
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import BatchDone, BatchRefused, Decision, Refused
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.identifiers import username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Table, TextCodePurpose
+from ostiary_core.model.reply import BatchDone, BatchRefused, Refused
 from ostiary_core.oauth import consent, profile, token_service
 from ostiary_core.users import first_administrator, role, telephone
 from ostiary_core.users import own_account as account

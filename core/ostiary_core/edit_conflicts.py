@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 
 from ostiary_core.events import Caller
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, Done, FieldFault, refused
+from ostiary_core.model.decision import Decision, refused
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import Done
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import check_permission
 

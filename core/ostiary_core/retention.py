@@ -23,10 +23,11 @@ from typing import Any, Final
 from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import GraceLapsed, RecordLapsed
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, Delete, Done
+from ostiary_core.model.decision import Decision, Delete
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import AuthorizationCode, Record, RefreshToken, Session, Table, TextCode
+from ostiary_core.model.reply import Done
 from ostiary_core.oauth import session
 
 _DAY_SECONDS: Final = 24 * 60 * 60

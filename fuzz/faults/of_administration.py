@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from fuzz.faults.planting import Fault, wrapped
 from ostiary_core.decide import decide
-from ostiary_core.model.decision import BatchRefused, Decision, Refused, Update
+from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.model.records import Client
+from ostiary_core.model.reply import BatchRefused, Refused
 
 __all__ = ["FAULTS"]
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from fuzz.faults.planting import Fault, wrapped
-from ostiary_core.model.decision import Refused, TokensIssued, Update, refused
+from ostiary_core.model.decision import Update, refused
 from ostiary_core.model.records import revised
+from ostiary_core.model.reply import Refused, TokensIssued
 from ostiary_core.model.secret import draw_token
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, pkce

@@ -9,8 +9,9 @@ from unittest.mock import patch
 
 from fuzz.faults.of_rotation import changed
 from fuzz.faults.planting import Fault, wrapped
-from ostiary_core.model.decision import Decision, Delete, Done, Update
+from ostiary_core.model.decision import Decision, Delete, Update
 from ostiary_core.model.records import Client, RefreshToken, Session, SessionKind, User, revised
+from ostiary_core.model.reply import Done
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import authentication, session

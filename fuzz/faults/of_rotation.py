@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.faults.planting import Fault, wrapped
-from ostiary_core.model.decision import Decision, Insert, TokensIssued, Update, refused
+from ostiary_core.model.decision import Decision, Insert, Update, refused
 from ostiary_core.model.instant import SECOND_MS, whole_seconds
 from ostiary_core.model.records import Session, revised
+from ostiary_core.model.reply import TokensIssued
 from ostiary_core.model.secret import draw_token
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session as machine

@@ -13,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from xlsxwriter import Workbook
 
 from fuzz.parsers.target import Target, agree
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 from ostiary_web.resources.sheet_reading import MOST_ROWS, read_sheet
 
 __all__ = ["TARGETS"]

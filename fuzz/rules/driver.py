@@ -23,17 +23,11 @@ from fuzz.shared.seeds import entropy
 from ostiary_core import events as e
 from ostiary_core import keys, load, take_turn
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    Change,
-    Decision,
-    Done,
-    Insert,
-    PasswordOnFile,
-    TextCodeDrawn,
-)
+from ostiary_core.model.decision import Change, Decision, Insert
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import RECORD_TABLES, TextCodePurpose
+from ostiary_core.model.reply import Done, PasswordOnFile, TextCodeDrawn
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.storage import store
 

@@ -23,9 +23,10 @@ from fuzz.shared.state_tables import transitions_of
 from fuzz.shared.steps import Step, registrations_of
 from fuzz.workload.weights import LONGEST_WAIT_MS
 from ostiary_core import events as e
-from ostiary_core.model.decision import Decision, UserKnown
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
+from ostiary_core.model.reply import UserKnown
 from ostiary_core.model.secret import Entropy
 
 __all__ = ["InvalidStart", "World"]

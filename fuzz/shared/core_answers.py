@@ -4,16 +4,17 @@ from urllib.parse import parse_qsl, urlsplit
 
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, refusal
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.model.decision import (
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import whole_seconds
+from ostiary_core.model.reply import (
     AuthorizationOffered,
     BatchDone,
     BatchRefused,
     ClientKnown,
     CodeIssued,
     ConsentRefused,
-    Decision,
     Done,
-    FactKind,
     LoginIssued,
     Profile,
     Refused,
@@ -24,7 +25,6 @@ from ostiary_core.model.decision import (
     TokensIssued,
     UserKnown,
 )
-from ostiary_core.model.instant import whole_seconds
 
 __all__ = ["answer_of"]
 

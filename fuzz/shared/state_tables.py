@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from ostiary_core.model.decision import Decision, FactKind, Refused
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 
 __all__ = ["DECIDED_ROWS", "STATE_TABLES", "Transition", "transitions_of"]

@@ -18,8 +18,8 @@ from fuzz.simulation.exchanges import DESK
 from fuzz.simulation.instance import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD
 from ostiary_core import events as e
-from ostiary_core.model.decision import UserKnown
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
+from ostiary_core.model.reply import UserKnown
 from ostiary_net.turns.turns import Turns
 
 __all__ = ["populate"]

@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 from ostiary_core.events import Event
 from ostiary_core.http import Answer, PendingRequest, Request
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import Decision, Refused
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_net.turns.service import Service
 

@@ -28,9 +28,10 @@ from ostiary_core.events import (
     SignedIn,
     UserRegistered,
 )
-from ostiary_core.model.decision import LoginIssued, TokensIssued, Update
+from ostiary_core.model.decision import Update
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import Client, Session, revised
+from ostiary_core.model.reply import LoginIssued, TokensIssued
 
 __all__ = [
     "APP",

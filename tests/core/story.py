@@ -29,23 +29,9 @@ from ostiary_core.events import (
     SignInAttempted,
 )
 from ostiary_core.http.token_service import refusal
-from ostiary_core.model.decision import (
-    Change,
-    CodeIssued,
-    Decision,
-    FactKind,
-    FieldRule,
-    Insert,
-    LoginIssued,
-    PasswordOnFile,
-    Refused,
-    Reply,
-    SecretIssued,
-    TokenActive,
-    TokenInactive,
-    TokensIssued,
-    UserKnown,
-)
+from ostiary_core.model.decision import Change, Decision, Insert
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.records import (
     RECORD_TABLES,
     AuthorizationCode,
@@ -55,6 +41,18 @@ from ostiary_core.model.records import (
     Session,
     Table,
     User,
+)
+from ostiary_core.model.reply import (
+    CodeIssued,
+    LoginIssued,
+    PasswordOnFile,
+    Refused,
+    Reply,
+    SecretIssued,
+    TokenActive,
+    TokenInactive,
+    TokensIssued,
+    UserKnown,
 )
 from ostiary_core.throttling.rate_windows import Operation
 from tests.core import asks

@@ -16,8 +16,9 @@ from ostiary_core.events import (
     UserDeleted,
     UserDisabled,
 )
-from ostiary_core.model.decision import AccountKnown, Done, FactKind, LoginIssued, PasswordOnFile, Profile
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Profile
 from tests.core import asks
 from tests.core.asks import login_refresh, password_change, profile, signed_in
 from tests.core.story import World, client, given, user

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ostiary_core import Secret, Why
 from ostiary_core.events import ClientDeleted, ClientDisabled, ConsentDenied, ConsentGiven, Operator
 from ostiary_core.http import authorization
-from ostiary_core.model.decision import Refused
+from ostiary_core.model.reply import Refused
 from tests.core import asks
 from tests.core.asks import signed_in
 from tests.core.door import Response, get_authorize

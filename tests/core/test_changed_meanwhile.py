@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from ostiary_core.events import ClientChanged, Operator, RoleChanged, RoleRegistered, UserChanged
-from ostiary_core.model.decision import ClientKnown, FieldFault, FieldRule, Refused, RoleKnown, UserKnown
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.records import GrantType
+from ostiary_core.model.reply import ClientKnown, Refused, RoleKnown, UserKnown
 from ostiary_core.model.why import Why
 from tests.core import asks
 from tests.core.story import Outcome, World, client, given

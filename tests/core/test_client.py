@@ -18,8 +18,8 @@ from ostiary_core.events import (
     RoleRegistered,
     SignedIn,
 )
-from ostiary_core.model.decision import LoginIssued, SecretIssued, TokensIssued
 from ostiary_core.model.records import Table
+from ostiary_core.model.reply import LoginIssued, SecretIssued, TokensIssued
 from tests.core import asks
 from tests.core.asks import client_change, machine, signed_in
 from tests.core.story import World, client, given, user

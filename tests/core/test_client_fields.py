@@ -16,8 +16,9 @@ from ostiary_core.events import (
     ClientSecretReset,
     Operator,
 )
-from ostiary_core.model.decision import ClientKnown, FieldRule, SecretIssued, TokensIssued
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.records import revised
+from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
 from ostiary_core.model.secret import draw_client_secret
 from tests.core import asks
 from tests.core.asks import client_change, machine

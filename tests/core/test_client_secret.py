@@ -19,17 +19,12 @@ from ostiary_core.events import (
     Operator,
     WrongSecretsCounted,
 )
-from ostiary_core.model.decision import (
-    ClientKnown,
-    Done,
-    FactKind,
-    FieldRule,
-    SecretIssued,
-    TokensIssued,
-    Update,
-)
+from ostiary_core.model.decision import Update
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client
+from ostiary_core.model.reply import ClientKnown, Done, SecretIssued, TokensIssued
 from ostiary_core.model.secret import Secret
 from tests.core import asks
 from tests.core.asks import client_change, machine

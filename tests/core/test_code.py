@@ -6,8 +6,9 @@ from ostiary_core import Policy, Secret, Why
 from ostiary_core.events import ConsentWithdrawn, Operator, UserForcedOut
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
-from ostiary_core.model.decision import CodeIssued, FactKind, TokensIssued
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import AuthorizationCode, Key, Table
+from ostiary_core.model.reply import CodeIssued, TokensIssued
 from ostiary_core.oauth.code import CodeState, state_of
 from tests.core.asks import (
     CHALLENGE,

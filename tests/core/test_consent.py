@@ -9,16 +9,10 @@ from hypothesis import strategies as st
 
 from ostiary_core import Why
 from ostiary_core.events import ConsentWithdrawn, SignedIn
-from ostiary_core.model.decision import (
-    AuthorizationOffered,
-    CodeIssued,
-    ConsentRefused,
-    Done,
-    FactKind,
-    Insert,
-    Update,
-)
+from ostiary_core.model.decision import Insert, Update
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import Consent, revised
+from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Done
 from tests.core import asks
 from tests.core.asks import approve, check, client_change, deny, password_change, recall, signed_in
 from tests.core.story import World, client, code_in, given, user

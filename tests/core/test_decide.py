@@ -31,18 +31,10 @@ from ostiary_core.events import (
     LoginRefreshed,
     SignInAttempted,
 )
-from ostiary_core.model.decision import (
-    AuthorizationOffered,
-    Decision,
-    Delete,
-    FieldFault,
-    Insert,
-    LoginIssued,
-    Refused,
-    Reply,
-    Update,
-)
+from ostiary_core.model.decision import Decision, Delete, Insert, Update
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
+from ostiary_core.model.reply import AuthorizationOffered, LoginIssued, Refused, Reply
 from ostiary_core.model.secret import digest_of
 from tests.core import asks
 from tests.core.hostile import EVENTS, Pool, any_store, copy_of, events, instants

@@ -16,8 +16,9 @@ from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
 from ostiary_core.http.language import Language
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import Insert, LoginIssued, TextCodeDrawn, TokensIssued
+from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES, Session, SessionKind, TextCodePurpose
+from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
 from tests.core import asks
 from tests.core.asks import APP, BROWSER, redeem, refresh, signed_in
 from tests.core.story import World, client, given, user

@@ -8,8 +8,9 @@ import pytest
 from ostiary_core import Secret
 from ostiary_core.events import Operator, UserChanged
 from ostiary_core.http import token_service
-from ostiary_core.model.decision import Decision, Profile
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.records import RECORD_TABLES, Table
+from ostiary_core.model.reply import Profile
 from tests.core import asks
 from tests.core.asks import VERIFIER, client_change, refresh
 from tests.core.door import INTROSPECT, REVOKE, TOKEN, Response, post

@@ -11,10 +11,12 @@ from ostiary_core.events import (
     RoleRegistered,
     UserImported,
 )
-from ostiary_core.model.decision import Done, FieldRule, Update
+from ostiary_core.model.decision import Update
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, Table, revised
+from ostiary_core.model.reply import Done
 from ostiary_core.model.why import Why
 from tests.core import asks
 from tests.core.story import World, client, given

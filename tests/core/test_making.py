@@ -12,8 +12,10 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest
 from ostiary_core.loading.keys import Keys
 from ostiary_core.model.audit import AuditEntry, Origin
-from ostiary_core.model.decision import Change, Decision, Done, Fact, Reply
+from ostiary_core.model.decision import Change, Decision
+from ostiary_core.model.fact import Fact
 from ostiary_core.model.records import Identifier, IdentifierKind, Record, revised
+from ostiary_core.model.reply import Done, Reply
 from tests.core.hostile import EVENTS
 from tests.frozen import immutable_classes
 

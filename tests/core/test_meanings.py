@@ -6,7 +6,7 @@ import pytest
 
 from ostiary_core import Why
 from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 
 
 def test_every_reason_has_a_meaning_and_no_other_has() -> None:

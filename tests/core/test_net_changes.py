@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostiary_core import MemoryStore
-from ostiary_core.model.decision import Change, Decision, Delete, Done, Insert, Update
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.records import Identifier, IdentifierKind, Record, Role, Table, revised
+from ostiary_core.model.reply import Done
 from ostiary_core.storage.store import net_changes
 
 Step = str | None

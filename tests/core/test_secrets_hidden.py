@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from ostiary_core import Digest, Entropy, Secret, keys, load
 from ostiary_core.http import Answer
-from ostiary_core.model.decision import Reply
 from ostiary_core.model.records import RECORD_TABLES
+from ostiary_core.model.reply import Reply
 from tests.core.asks import approve, machine, redeem, refresh
 from tests.core.hostile import EVENTS, RECORDS, Pool, events
 from tests.core.story import given

@@ -17,7 +17,8 @@ from ostiary_core.events import (
     Operator,
     SessionForcedOut,
 )
-from ostiary_core.model.decision import FactKind, TokensIssued
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
 from tests.core.asks import credentials, machine, profile, redeem, refresh, revoke, signed_in
 from tests.core.story import client, given, user

@@ -17,9 +17,10 @@ from ostiary_core.events import (
     Operator,
     RevocationRequested,
 )
-from ostiary_core.model.decision import Done, FactKind, TokenActive, TokenInactive, TokensIssued
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Arrival, arrival_at, later
 from ostiary_core.model.records import Record, Table
+from ostiary_core.model.reply import Done, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import successor
 from tests.core import asks
 from tests.core.asks import profile, redeem, refresh

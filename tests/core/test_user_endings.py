@@ -17,8 +17,9 @@ from ostiary_core.events import (
     UserEnabled,
     UserForcedOut,
 )
-from ostiary_core.model.decision import Done, FactKind, TextCodeDrawn, TokensIssued
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import TextCodePurpose
+from ostiary_core.model.reply import Done, TextCodeDrawn, TokensIssued
 from tests.core import asks
 from tests.core.asks import password_change, phone_change, profile, redeem, refresh, signed_in
 from tests.core.story import Outcome, World, client, given, user

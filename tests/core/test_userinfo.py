@@ -6,8 +6,9 @@ import pytest
 
 from ostiary_core import Secret, Why
 from ostiary_core.events import ClientDisabled, Operator, SignedOut, UserChanged, UserDisabled
-from ostiary_core.model.decision import TokensIssued, Update
+from ostiary_core.model.decision import Update
 from ostiary_core.model.records import revised
+from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
 from tests.core.asks import machine, profile, refresh, revoke, signed_in
 from tests.core.door import Response, get_userinfo

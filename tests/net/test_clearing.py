@@ -20,7 +20,7 @@ from ostiary_core.events import (
     SignedOut,
     SignInAttempted,
 )
-from ostiary_core.model.decision import Insert, LoginIssued, Refused
+from ostiary_core.model.decision import Insert
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import (
     RECORD_TABLES,
@@ -32,6 +32,7 @@ from ostiary_core.model.records import (
     TextCode,
     TextCodePurpose,
 )
+from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable
 from ostiary_net.observability.metrics import Metrics

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import structlog
 
-from ostiary_core.model.decision import BatchRefused, Decision, Done, Fact, FactKind, Refused
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.reply import BatchRefused, Done, Refused
 from ostiary_core.model.why import Why
 from ostiary_net.observability.log import LogLines, RequestLog
 from tests.net.rooms import origin

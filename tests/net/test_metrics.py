@@ -12,7 +12,9 @@ from fuzz.shared.http_client import Request, Response
 from ostiary_core import Instant
 from ostiary_core.events import ClientRegistered, GrantUnrecognised, Operator
 from ostiary_core.http import token_service
-from ostiary_core.model.decision import Decision, Done, Fact, FactKind, Refused
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.reply import Done, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.front_door.lifeline import WORKER

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from ostiary_core import Secret
 from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequested
 from ostiary_core.http import Answer, Request, userinfo
-from ostiary_core.model.decision import SecretIssued
+from ostiary_core.model.reply import SecretIssued
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service

@@ -12,8 +12,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ostiary_core import Decision, Instant, MemoryStore
 from ostiary_core.events import Event, GraceLapsed, LoginRefreshed
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import LoginIssued, Refused
 from ostiary_core.model.records import Session, Table
+from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.why import Why
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore

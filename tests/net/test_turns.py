@@ -13,8 +13,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ostiary_core import Decision, Instant, LostRace
 from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import PasswordOnFile, UserKnown
 from ostiary_core.model.records import Table, User
+from ostiary_core.model.reply import PasswordOnFile, UserKnown
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline

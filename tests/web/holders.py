@@ -1,8 +1,8 @@
 """Somebody who may do some things and no others."""
 
 from ostiary_core.events import Operator, RoleRegistered, UserRegistered
-from ostiary_core.model.decision import RoleKnown, UserKnown
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import RoleKnown, UserKnown
 from tests.web.served import Api, Served
 
 __all__ = ["holder_of"]

@@ -16,8 +16,8 @@ from typing import Any
 from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import UserKnown
 from ostiary_core.model.records import RECORD_TABLES, Record, Table
+from ostiary_core.model.reply import UserKnown
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard

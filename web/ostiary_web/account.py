@@ -3,7 +3,7 @@
 from quart import Response
 
 from ostiary_core.events import ConsentWithdrawn, Event, LocaleChosen, PhoneChanged, TimezoneChosen
-from ostiary_core.model.decision import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.secret import Secret
 from ostiary_core.users.user_fields import LONGEST_PASSWORD
 from ostiary_web.grants import grants_of

@@ -15,7 +15,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 
 from ostiary_core.http import TokenEndpoint, token_service
 from ostiary_core.http.envelope import service_failure
-from ostiary_core.model.decision import Refused
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle

@@ -13,10 +13,10 @@ from ostiary_core.events import (
 )
 from ostiary_core.http.endpoint import is_failure
 from ostiary_core.http.sender import user_agent_of
-from ostiary_core.model.decision import LoginIssued, PasswordOnFile, Refused
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import LoginIssued, PasswordOnFile, Refused
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation

@@ -12,7 +12,7 @@ import trio
 from quart import Response, current_app, request
 
 from ostiary_core.events import AvatarChosen
-from ostiary_core.model.decision import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.why import Why
 from ostiary_net.runtime.files import Files
 from ostiary_web.answer_data import AnswerData

@@ -15,7 +15,7 @@ from quart import Response, current_app, g, request
 from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import SignedIn
 from ostiary_core.http.userinfo import bearer_token
-from ostiary_core.model.decision import LoginIssued
+from ostiary_core.model.reply import LoginIssued
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestContext

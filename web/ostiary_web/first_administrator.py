@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ostiary_core.events import FirstAdministratorCreated
-from ostiary_core.model.decision import Refused, UserKnown
+from ostiary_core.model.reply import Refused, UserKnown
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
 from ostiary_net.runtime.passwords import Passwords

@@ -3,9 +3,9 @@
 from typing import Final
 
 from ostiary_core.events import ClientRequested, Operator
-from ostiary_core.model.decision import ClientKnown
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import SessionKind
+from ostiary_core.model.reply import ClientKnown
 from ostiary_core.storage.listing import (
     CONSENTS,
     ONLINE_USERS,

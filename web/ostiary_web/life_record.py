@@ -9,9 +9,10 @@ from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, Step, StepKind
 from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import Decision, UserKnown
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import Session, SessionKind
+from ostiary_core.model.reply import UserKnown
 from ostiary_core.oauth.session import SessionState
 from ostiary_web.answer_data import AnswerData, Count, Time, one_of
 

@@ -4,7 +4,7 @@ from quart import Response, request
 
 from ostiary_core.events import AuthorizationChecked, ConsentDenied, ConsentGiven, Event, ProfileRequested
 from ostiary_core.http import authorization, token_service, userinfo
-from ostiary_core.model.decision import Refused
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.browser import FORM_HEADER, cookie_caller, form_token, hand_out_form_cookie

@@ -6,8 +6,9 @@ from typing import NamedTuple
 from quart import current_app
 
 from ostiary_core.events import PasswordHashRequested
-from ostiary_core.model.decision import FieldFault, FieldRule, PasswordOnFile
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_phone
+from ostiary_core.model.reply import PasswordOnFile
 from ostiary_core.model.why import Why
 from ostiary_core.users.user_fields import LONGEST_PASSWORD, new_password_faults
 from ostiary_net.runtime.passwords import Passwords

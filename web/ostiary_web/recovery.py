@@ -13,10 +13,11 @@ from quart import Response, current_app, request
 
 from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import FieldRule, TextCodeDrawn
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import SECOND_MS, Instant, later
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose, User
+from ostiary_core.model.reply import TextCodeDrawn
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation

@@ -14,22 +14,13 @@ from ostiary_core.clients.client_fields import NEW_CLIENT, read_client_fields
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    ClientKnown,
-    Decision,
-    Done,
-    Fact,
-    FactKind,
-    FieldFault,
-    Insert,
-    Refused,
-    SecretIssued,
-    Update,
-    refused,
-)
+from ostiary_core.model.decision import Decision, Insert, Update, refused
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType, revised
+from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission

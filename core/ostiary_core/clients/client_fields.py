@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from ostiary_core.model.decision import FieldFault, FieldRule
-from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, GrantType

@@ -22,22 +22,13 @@ from ostiary_core.clients.client import fact_of, find_changeable
 from ostiary_core.clients.client_fields import Range
 from ostiary_core.events import ClientSecretReset, ClientSecretUsed, OldSecretEnded, WrongSecretsCounted
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    ClientKnown,
-    Decision,
-    Done,
-    FactKind,
-    FieldFault,
-    FieldRule,
-    Refused,
-    SecretIssued,
-    Update,
-    refused,
-)
-from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.decision import Decision, Update, refused
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.instant import MINUTE_MS, Instant, later
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, revised
+from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
 

@@ -13,7 +13,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import events as e
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import (
+from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.records import Key, TextCodePurpose
+from ostiary_core.model.reply import (
     CodeIssued,
     Done,
     LoginIssued,
@@ -24,8 +26,6 @@ from ostiary_core.model.decision import (
     TokensIssued,
     UserKnown,
 )
-from ostiary_core.model.instant import Instant, later
-from ostiary_core.model.records import Key, TextCodePurpose
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.retention import Expirable
 from ostiary_core.storage.store import MemoryStore, Store

@@ -7,9 +7,10 @@ from ostiary_core.conformance.bench import Bench, Broken, CheckedStore, Contents
 from ostiary_core.conformance.lives import Backend, Wave, a_life, origin_of, registration_of
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import Decision, Refused, TokensIssued, UserKnown
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Table
+from ostiary_core.model.reply import Refused, TokensIssued, UserKnown
 from ostiary_core.storage.json_codec import to_text
 from ostiary_core.storage.store import LostRace, MemoryStore
 

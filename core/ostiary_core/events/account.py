@@ -3,7 +3,7 @@
 from dataclasses import field
 
 from ostiary_core.events.event import Caller, Event, SignedIn
-from ostiary_core.model.decision import FieldFault
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.making import immutable
 from ostiary_core.model.permissions import Permission

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from ostiary_core.events.event import AdministrationEvent, Caller, Event
-from ostiary_core.model.decision import FieldFault
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
 from ostiary_core.model.records import Key

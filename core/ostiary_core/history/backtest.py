@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from ostiary_core.history.backtest_run import RECORDED, BacktestRun, Outcome, Rules
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 

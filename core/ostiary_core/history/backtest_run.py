@@ -13,7 +13,8 @@ from ostiary_core import events as e
 from ostiary_core.clients.client_fields import NEW_CLIENT, REFRESH_TOKEN_SECONDS
 from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import Decision, FactKind, Insert, LoginIssued, Refused, TokensIssued, Update
+from ostiary_core.model.decision import Decision, Insert, Update
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import (
@@ -28,6 +29,7 @@ from ostiary_core.model.records import (
     User,
     revised,
 )
+from ostiary_core.model.reply import LoginIssued, Refused, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session as machine

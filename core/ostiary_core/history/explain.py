@@ -17,7 +17,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Session, User
 from ostiary_core.model.why import Why

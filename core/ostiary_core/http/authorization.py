@@ -9,15 +9,9 @@ from ostiary_core.events import AuthorizationParameters
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import (
-    AuthorizationOffered,
-    CodeIssued,
-    ConsentRefused,
-    Decision,
-    FieldFault,
-    FieldRule,
-    Refused,
-)
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import USER_READ
 

@@ -22,9 +22,10 @@ from ostiary_core.http.language import Language
 from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import Decision, Refused
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival, Instant, Monotonic, arrival_at
 from ostiary_core.model.making import immutable
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.storage.store import Store, retry_lost_races

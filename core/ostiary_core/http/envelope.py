@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer, retry_after
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
-from ostiary_core.model.decision import FieldFault
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.why import Why
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.why import Why
 
 

@@ -31,16 +31,10 @@ from ostiary_core.http.credentials import read_credentials
 from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import Sender
-from ostiary_core.model.decision import (
-    Decision,
-    Done,
-    Refused,
-    TokenActive,
-    TokenInactive,
-    TokensIssued,
-)
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival, whole_seconds
 from ostiary_core.model.records import GrantType
+from ostiary_core.model.reply import Done, Refused, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import parse_scope

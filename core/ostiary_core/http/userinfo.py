@@ -10,7 +10,8 @@ from ostiary_core.http.answer import NO_STORE, Answer, Headers
 from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.form import header_values
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import Decision, Profile, Refused
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.reply import Profile, Refused
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 

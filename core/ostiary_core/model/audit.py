@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Final
 
-from ostiary_core.model.decision import Decision, Fact, FactKind
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
 from ostiary_core.model.why import Why

@@ -1,13 +1,72 @@
-"""Reads a JSON object field by field and collects every bad field ("General envelope", 400)."""
+"""The fields of a JSON object: the rules they can break, and a reader that collects every bad field."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 
-from ostiary_core.model.decision import FieldFault, FieldRule
+from ostiary_core.model.making import immutable
 from ostiary_core.model.why import Why
 
 
+class FieldRule(StrEnum):
+    """The rules that a field can break, for the message that names the field."""
+
+    REQUIRED = "required"
+    UNKNOWN = "unknown"
+    IMMUTABLE = "immutable"
+    STRING = "string"
+    STRINGS = "strings"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    TOO_LONG = "too-long"
+    DUPLICATE = "duplicate"
+    RESERVED = "reserved"
+    CLIENT_ID = "client-id"
+    REDIRECT_URI = "redirect-uri"
+    REDIRECT_URI_NEEDED = "redirect-uri-needed"
+    GRANT_TYPE = "grant-type"
+    SCOPE = "scope"
+    AUTO_APPROVE_SCOPE = "auto-approve-scope"
+    ACCESS_LIFETIME = "access-lifetime"
+    REFRESH_LIFETIME = "refresh-lifetime"
+    OVERLAP = "overlap"
+    USERNAME = "username"
+    PHONE = "phone"
+    PASSWORD = "password"
+    PASSWORD_UNCHANGED = "password-unchanged"
+    LOCALE = "locale"
+    TIMEZONE = "timezone"
+    ROLE = "role"
+    ROLE_CODE = "role-code"
+    PERMISSION = "permission"
+    TEXT_CODE_PURPOSE = "text-code-purpose"
+    PICTURE = "picture"
+    PARAMETER = "parameter"
+    CODE_CHALLENGE = "code-challenge"
+    CODE_CHALLENGE_METHOD = "code-challenge-method"
+    PAGE = "page"
+    PAGE_SIZE = "page-size"
+    SORT = "sort"
+    TIME = "time"
+    TIME_ORDER = "time-order"
+    CHOICE = "choice"
+    IMPORT_MODE = "import-mode"
+    SHEET = "sheet"
+    SHEET_EMPTY = "sheet-empty"
+    SHEET_TOO_LARGE = "sheet-too-large"
+    COLUMN = "column"
+
+
+@immutable()
+class FieldFault:
+    """One bad field and the rule it broke; for a whole record, the reason it was refused."""
+
+    path: str
+    """The name of the field in the JSON object, form or query."""
+    rule: FieldRule | Why
+
+
 class FieldReader:
-    """Reads typed values from a JSON object and collects the faults of its fields."""
+    """Reads typed values from a JSON object and collects every bad field ("General envelope", 400)."""
 
     def __init__(self, fields: Mapping[str, object], known: frozenset[str]) -> None:
         self._fields = fields

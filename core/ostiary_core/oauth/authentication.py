@@ -7,10 +7,10 @@ from typing import Final
 
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Refused, Reply
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Client, GrantType, Role, Session, SessionKind, User
+from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import SessionState, state_of

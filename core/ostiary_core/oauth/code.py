@@ -13,10 +13,12 @@ from enum import StrEnum
 
 from ostiary_core.events import CodeRedeemed
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Change, Decision, Fact, FactKind, Insert, Refused, Update, refused
+from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import AuthorizationCode, Client, SessionKind, revised
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import pkce, session
 from ostiary_core.oauth.inherited_endings import inherited_ending

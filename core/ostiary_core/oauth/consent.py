@@ -9,25 +9,19 @@ from urllib.parse import quote, urlencode
 
 from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    AuthorizationOffered,
-    Change,
-    CodeIssued,
-    ConsentRefused,
-    Decision,
-    Done,
-    Fact,
-    FactKind,
-    FieldFault,
-    FieldRule,
-    Insert,
-    Refused,
-    ScopeOffered,
-    Update,
-    refused,
-)
+from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import AuthorizationCode, Client, Consent, GrantType, revised
+from ostiary_core.model.reply import (
+    AuthorizationOffered,
+    CodeIssued,
+    ConsentRefused,
+    Done,
+    Refused,
+    ScopeOffered,
+)
 from ostiary_core.model.secret import Entropy, Secret, draw_token
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code as authorization_code

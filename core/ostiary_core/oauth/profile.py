@@ -2,9 +2,10 @@
 
 from ostiary_core.events import ProfileRequested
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, Profile, refused
+from ostiary_core.model.decision import Decision, refused
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import SessionKind
+from ostiary_core.model.reply import Profile
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import USER_READ
 from ostiary_core.oauth.session import SessionState, state_of

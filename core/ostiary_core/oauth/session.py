@@ -19,21 +19,8 @@ its user, client or consent. `state_of` is the one place that knows.
 from enum import StrEnum
 
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    Change,
-    Decision,
-    Done,
-    Fact,
-    FactKind,
-    Insert,
-    Refused,
-    Reply,
-    TokenActive,
-    TokenInactive,
-    TokensIssued,
-    Update,
-    refused,
-)
+from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Arrival, Instant, later, whole_seconds
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import (
@@ -45,6 +32,7 @@ from ostiary_core.model.records import (
     SessionKind,
     revised,
 )
+from ostiary_core.model.reply import Done, Refused, Reply, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import inherited_ending

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
 from ostiary_core.model.records import Client, Role, SessionKind, User

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.model.records import Key, Session, SessionKind, Table
 

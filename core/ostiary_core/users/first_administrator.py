@@ -4,23 +4,14 @@ from ostiary_core.clients.client import built_in_client
 from ostiary_core.events import FirstAdministratorCreated
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    Change,
-    Decision,
-    Fact,
-    FactKind,
-    FieldFault,
-    FieldRule,
-    Insert,
-    Refused,
-    Update,
-    UserKnown,
-    refused,
-)
+from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_username, names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, User, revised
+from ostiary_core.model.reply import Refused, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
 

@@ -16,27 +16,15 @@ from typing import Any
 from ostiary_core import events as e
 from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    AccountKnown,
-    Change,
-    Decision,
-    Done,
-    Fact,
-    FactKind,
-    FieldFault,
-    FieldRule,
-    LoginIssued,
-    PasswordOnFile,
-    Refused,
-    TokensIssued,
-    Update,
-    refused,
-)
+from ostiary_core.model.decision import Change, Decision, Update, refused
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import username_key
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import SessionKind, User, revised
+from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Refused, TokensIssued
 from ostiary_core.model.secret import digest_of
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session

@@ -17,25 +17,14 @@ from typing import Final
 from ostiary_core import events as e
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    Decision,
-    Delete,
-    Done,
-    Fact,
-    FactKind,
-    FieldFault,
-    FieldRule,
-    Insert,
-    Refused,
-    RoleKnown,
-    Update,
-    refused,
-)
-from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.decision import Decision, Delete, Insert, Update, refused
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, revised
+from ostiary_core.model.reply import Done, Refused, RoleKnown
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission, exceeds
 

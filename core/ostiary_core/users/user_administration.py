@@ -16,25 +16,14 @@ from dataclasses import replace
 from ostiary_core import events as e
 from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import (
-    Change,
-    Decision,
-    Delete,
-    Done,
-    Fact,
-    FactKind,
-    FieldFault,
-    FieldRule,
-    Insert,
-    Refused,
-    Update,
-    UserKnown,
-    refused,
-)
+from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, SessionKind, User, revised
+from ostiary_core.model.reply import Done, Refused, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session

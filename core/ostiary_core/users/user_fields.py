@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from ostiary_core.model.decision import FieldFault, FieldRule
-from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.identifiers import is_phone, is_username
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy

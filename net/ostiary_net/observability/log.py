@@ -11,7 +11,9 @@ from typing import Any, Final, ParamSpec
 import structlog
 
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import BatchRefused, Decision, Fact, Refused
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact
+from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
 
 __all__ = [

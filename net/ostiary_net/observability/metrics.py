@@ -14,8 +14,10 @@ from importlib.metadata import version
 from typing import Final
 
 from ostiary_core.events import Event
-from ostiary_core.model.decision import BatchRefused, Decision, Fact, FactKind, Refused
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 

@@ -12,8 +12,9 @@ import trio
 
 from ostiary_core.events import ClientSecretUsed, ProfileRequested, WrongSecretsCounted
 from ostiary_core.http.token_service import TokenServiceEvent
-from ostiary_core.model.decision import Decision, Refused
+from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import is_authenticated

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from ostiary_core import Decision, Instant, LostRace, take_turn
 from ostiary_core.events import Event, IntrospectionRequested, Operator, UserForcedOut
-from ostiary_core.model.decision import TokenActive, UserKnown
 from ostiary_core.model.records import Table, User
+from ostiary_core.model.reply import TokenActive, UserKnown
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.access import fetch
 from tests.core import asks

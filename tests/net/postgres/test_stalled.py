@@ -10,9 +10,10 @@ import pytest
 
 from ostiary_core import Instant, Policy, Why
 from ostiary_core.events import Event
-from ostiary_core.model.decision import Insert, Refused, TokensIssued, UserKnown
+from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Arrival, arrival_at
 from ostiary_core.model.records import RECORD_TABLES, Table
+from ostiary_core.model.reply import Refused, TokensIssued, UserKnown
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.connections import DatabaseStalled
 from ostiary_net.turns.ports import CommitUnknown

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import AUDIT, Listing, Range, Sort
 from ostiary_net.sql import paging

@@ -12,16 +12,9 @@ import apsw
 import pytest
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import (
-    CodeIssued,
-    Insert,
-    LoginIssued,
-    SecretIssued,
-    TextCodeDrawn,
-    TokensIssued,
-    Update,
-)
+from ostiary_core.model.decision import Insert, Update
 from ostiary_core.model.records import Role, Table
+from ostiary_core.model.reply import CodeIssued, LoginIssued, SecretIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.model.secret import digest_of
 from ostiary_net.sql.columns import TABLES, row_codec
 from ostiary_net.sqlite import SchemaError, SQLiteStore

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ostiary_core.events import PasswordHashRequested
-from ostiary_core.model.decision import PasswordOnFile
 from ostiary_core.model.records import Table, User
+from ostiary_core.model.reply import PasswordOnFile
 from ostiary_core.storage.listing import USERS, Listing
 from ostiary_net.sqlite import SQLiteStore
 from tests.core import asks
@@ -59,7 +59,7 @@ def test_many_threads_may_read_and_write_at_once(tmp_path: Path) -> None:
 NEIGHBOUR = """
 import os, sys, time
 from dataclasses import replace
-from ostiary_core.model.decision import UserKnown
+from ostiary_core.model.reply import UserKnown
 from ostiary_core.storage.store import LostRace
 from ostiary_net.sqlite import SQLiteStore
 from tests.core import asks

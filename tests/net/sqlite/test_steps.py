@@ -12,8 +12,8 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from ostiary_core.events import Event, PasswordHashRequested
-from ostiary_core.model.decision import PasswordOnFile, UserKnown
 from ostiary_core.model.records import Table, User
+from ostiary_core.model.reply import PasswordOnFile, UserKnown
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.sqlite import SQLiteStore, StoreClosed
 from ostiary_net.sqlite.turn import BegunTurn, OpenTurn

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from ostiary_core import Instant, Why
 from ostiary_core.events import ClientDisabled, ClientEnabled, GraceLapsed, Operator, UserForcedOut
 from ostiary_core.model.audit import NOT_KEPT, AuditEntry, Origin
-from ostiary_core.model.decision import FactKind, TokensIssued
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import SECOND_MS
+from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
 from tests.core.story import START
 from tests.net.store.lives import a_life, live, origin_of, world_on

@@ -3,7 +3,7 @@
 import pytest
 
 from ostiary_core.events import ClientDisabled, Operator
-from ostiary_core.model.decision import TokensIssued
+from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
 from tests.core.story import World, client
 from tests.net.store.lives import world_on

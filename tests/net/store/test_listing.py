@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ostiary_core import Instant, MemoryStore
 from ostiary_core.events import Operator, UserDeleted
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import MINUTE_MS
 from ostiary_core.model.records import SessionKind, Table
 from ostiary_core.storage.listing import (

@@ -8,8 +8,8 @@ import pytest
 from ostiary_core import Why
 from ostiary_core.events import Event, IntrospectionRequested, PasswordHashRequested, SignInAttempted
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import Refused, TokensIssued
 from ostiary_core.model.records import RECORD_TABLES, Table
+from ostiary_core.model.reply import Refused, TokensIssued
 from tests.core import asks, story
 from tests.core.story import START
 from tests.net.store.lives import world_on

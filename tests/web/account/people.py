@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ostiary_core.events import Operator, UserRegistered
-from ostiary_core.model.decision import UserKnown
+from ostiary_core.model.reply import UserKnown
 from tests.web.envelopes import refused, succeeded
 from tests.web.served import Api, Registered, Served, exchange_of
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ostiary_core.model.audit import NOT_KEPT
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
 from tests.web.envelopes import fields_of, refused, succeeded

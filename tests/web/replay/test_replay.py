@@ -21,8 +21,9 @@ from ostiary_core.events import (
 from ostiary_core.history.backtest import Backtest, Verdict, backtest
 from ostiary_core.history.backtest_run import RECORDED, Rules
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import Done, FactKind, LoginIssued, Refused, TokensIssued
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import Table
+from ostiary_core.model.reply import Done, LoginIssued, Refused, TokensIssued
 from ostiary_core.model.why import Why
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_web.command_line import main

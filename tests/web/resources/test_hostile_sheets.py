@@ -12,7 +12,7 @@ import httpx
 import pytest
 import trio
 
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.permissions import Permission
 from ostiary_web.resources import sheet_child
 from ostiary_web.resources.sheet_reader import SheetReader, read_sheet_in_place

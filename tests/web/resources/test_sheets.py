@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import Instant
 from ostiary_web.resources.declaration import Column, Field, Kind, Words
 from ostiary_web.resources.sheet_reading import MOST_ROWS, Row, read_sheet

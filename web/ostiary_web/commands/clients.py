@@ -13,8 +13,8 @@ from ostiary_core.events import (
     Event,
     OldSecretEnded,
 )
-from ostiary_core.model.decision import ClientKnown, Reply, SecretIssued
 from ostiary_core.model.records import Client, GrantType
+from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, Listing
 from ostiary_web.commands.asked import Duration

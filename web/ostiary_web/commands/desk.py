@@ -13,9 +13,10 @@ import trio
 from ostiary_core.events import Event, Operator
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
-from ostiary_core.model.decision import FieldFault, Refused, Reply
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.identifiers import username_key
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore

@@ -5,7 +5,7 @@ import msgspec
 
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.history.history_texts import near_misses_text, step_text, time_text
-from ostiary_core.model.decision import Refused
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.commands.desk import Desk, run
 from ostiary_web.commands.printing import Printer, asking

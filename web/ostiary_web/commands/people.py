@@ -12,8 +12,8 @@ from ostiary_core.events import (
     UserRegistered,
     UserRequested,
 )
-from ostiary_core.model.decision import Reply, UserKnown
 from ostiary_core.model.records import User
+from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.secret import draw_token
 from ostiary_core.storage.listing import USERS, Listing
 from ostiary_core.users.user_fields import LOCALES, new_password_faults

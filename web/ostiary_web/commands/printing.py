@@ -13,7 +13,7 @@ import click
 from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.model.decision import Refused
+from ostiary_core.model.reply import Refused
 from ostiary_web.commands.desk import PageOfRecords
 from ostiary_web.http.context import RequestRefused
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, Sort

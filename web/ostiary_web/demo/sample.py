@@ -11,7 +11,7 @@ from ostiary_core.events import (
     UserDisabled,
     UserRegistered,
 )
-from ostiary_core.model.decision import SecretIssued, UserKnown
+from ostiary_core.model.reply import SecretIssued, UserKnown
 from ostiary_core.model.secret import Secret
 from ostiary_web.app import Backing
 

@@ -17,9 +17,11 @@ from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import language_of
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.decision import AccountKnown, Decision, FieldFault, Refused, Reply
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.records import User
+from ostiary_core.model.reply import AccountKnown, Refused, Reply
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final
 from quart import Blueprint, Response
 
 from ostiary_core.events import AccountRequested
-from ostiary_core.model.decision import AccountKnown
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import AccountKnown
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.browser import require_caller

@@ -6,7 +6,7 @@ from quart import Response, request
 
 from ostiary_core.events import LocaleChosen, OwnSessionEnded, TimezoneChosen
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import Refused
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
 from ostiary_web.avatars import remove_picture, take_picture

@@ -6,7 +6,7 @@ from quart import Response, request
 
 from ostiary_core.events import ConsentDenied, ConsentGiven, ConsentRecalled, Event
 from ostiary_core.http.authorization import read_query, scope_text
-from ostiary_core.model.decision import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
+from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE
 from ostiary_web.pages.addresses import (

@@ -18,10 +18,10 @@ from ostiary_core.events import AccountRequested, SignedIn
 from ostiary_core.http.envelope import field_text, text_of
 from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.model.decision import AccountKnown, LoginIssued, Refused
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
+from ostiary_core.model.reply import AccountKnown, LoginIssued, Refused
 from ostiary_core.model.why import Why
 from ostiary_web.auth import renew_login
 from ostiary_web.browser import (

@@ -2,8 +2,9 @@
 
 from quart import Response, request
 
-from ostiary_core.model.decision import FieldFault, FieldRule, Refused
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_phone
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.user_fields import new_password_faults

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from quart import Response, request
 
-from ostiary_core.model.decision import Refused
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import Gate, GatedRoutes, Handler

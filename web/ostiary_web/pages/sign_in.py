@@ -3,8 +3,8 @@
 from quart import Response, request
 
 from ostiary_core.events import SignedOut
-from ostiary_core.model.decision import Refused
 from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.user_fields import LONGEST_PASSWORD

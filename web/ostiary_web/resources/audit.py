@@ -6,7 +6,7 @@ from quart import Response
 
 from ostiary_core.history.explain import explain, is_of_a_spent_token
 from ostiary_core.model.audit import NOT_KEPT, AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind

@@ -19,10 +19,10 @@ from ostiary_core.events import (
     ClientSecretReset,
     OldSecretEnded,
 )
-from ostiary_core.model.decision import ClientKnown, Reply, SecretIssued
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
+from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.answer_data import AnswerData

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
 from ostiary_core.events import AdministrationEvent, Event, SignedIn
-from ostiary_core.model.decision import Reply
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import Reply
 from ostiary_web.http.context import RequestContext
 from ostiary_web.resources.declaration import Field, Listed, Words
 

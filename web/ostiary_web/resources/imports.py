@@ -18,7 +18,8 @@ from msgspec import UNSET, UnsetType
 from quart import current_app, request
 
 from ostiary_core.events import AllOrNothing
-from ostiary_core.model.decision import BatchDone, BatchRefused, FieldFault, FieldRule, SecretIssued
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.reply import BatchDone, BatchRefused, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.answer_data import AnswerData, Count
 from ostiary_web.http.context import RequestContext

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, Generic, TypeVar
 
-from ostiary_core.model.decision import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import FilterValue, Listing, Match, Range, Sort
 from ostiary_web.resources.declaration import Field, Listed

@@ -5,8 +5,8 @@ from typing import Final, TypeVar
 
 from quart import Response, request
 
-from ostiary_core.model.decision import BatchRefused, FieldFault, FieldRule, Refused, Reply, SecretIssued
-from ostiary_core.model.fields import FieldReader
+from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
+from ostiary_core.model.reply import BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_net.turns.turns import TurnFailed
 from ostiary_web.http.context import JSON_MEDIA_TYPE, RequestContext, RequestRefused

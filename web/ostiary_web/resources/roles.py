@@ -6,9 +6,9 @@ from msgspec import field
 from quart import Response
 
 from ostiary_core.events import RoleChanged, RoleDeleted, RoleImported, RoleRegistered, RoleRequested
-from ostiary_core.model.decision import Reply, RoleKnown
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
+from ostiary_core.model.reply import Reply, RoleKnown
 from ostiary_core.storage.listing import ROLES
 from ostiary_core.users.role import permissions_in
 from ostiary_web.answer_data import AnswerData, one_of

@@ -20,8 +20,8 @@ from quart import Response, current_app, request
 from werkzeug.routing import BaseConverter
 
 from ostiary_core.events import AllOrNothing
-from ostiary_core.model.decision import BatchRefused
 from ostiary_core.model.identifiers import RESERVED
+from ostiary_core.model.reply import BatchRefused
 from ostiary_core.model.why import Why
 from ostiary_web.answer_data import AnswerData
 from ostiary_web.http.context import RequestContext

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 from ostiary_web.resources.sheet_reading import read_sheet
 
 __all__ = ["MOST_MEMORY_BYTES", "answer_to", "main"]

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 import trio
 
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 from ostiary_web.resources import sheet_child
 from ostiary_web.resources.sheet_reading import Row, Sheet
 

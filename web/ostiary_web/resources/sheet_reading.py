@@ -17,7 +17,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from python_calamine import CalamineError, CalamineWorkbook
 
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 from ostiary_web.resources.sheet_scanning import MOST_CHARACTERS, Scan, UnreadableSheet
 
 __all__ = ["MOST_ROWS", "Cell", "Row", "Sheet", "read_sheet"]

@@ -10,7 +10,7 @@ from array import array
 from typing import Final
 from xml.parsers import expat
 
-from ostiary_core.model.decision import FieldRule
+from ostiary_core.model.fields import FieldRule
 
 __all__ = ["LONGEST_TEXT", "MOST_CHARACTERS", "Scan", "UnreadableSheet"]
 

@@ -20,10 +20,11 @@ from ostiary_core.events import (
     UserRegistered,
     UserRequested,
 )
-from ostiary_core.model.decision import FieldFault, FieldRule, Reply, UserKnown
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
+from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.user_fields import LOCALES, new_password_faults

@@ -10,7 +10,7 @@ from ostiary_core.history.history_texts import near_misses_text, step_text
 from ostiary_core.http.envelope import text_of
 from ostiary_core.http.language import Language
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission

@@ -13,7 +13,8 @@ from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from ostiary_core.http.envelope import field_text
-from ostiary_core.model.decision import FieldFault, Refused, Reply, SecretIssued
+from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission

@@ -5,7 +5,7 @@ from typing import Any
 from quart import Response
 
 from ostiary_core.http.envelope import field_text
-from ostiary_core.model.decision import Refused
+from ostiary_core.model.reply import Refused
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.context import PageContext, render

@@ -11,7 +11,7 @@ from quart import Response
 
 from ostiary_core.http.envelope import field_text
 from ostiary_core.http.language import Language
-from ostiary_core.model.decision import FieldFault
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from ostiary_core.model.decision import FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.why import Why
 
 __all__ = ["ENDING_TEXTS", "FACT_TEXTS"]

@@ -1,0 +1,67 @@
+"""The facts of an event: what is worth telling the audit trail and the metrics."""
+
+from enum import StrEnum
+
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.making import immutable
+from ostiary_core.model.why import Why
+
+
+class FactKind(StrEnum):
+    """The kinds of facts that go to the audit trail and the metrics."""
+
+    CODE_ISSUED = "code-issued"
+    CODE_USED = "code-used"
+    CODE_VOIDED = "code-voided"
+    SESSION_STARTED = "session-started"
+    PAIR_ROTATED = "pair-rotated"
+    PAIR_REPEATED = "pair-repeated"
+    SESSION_ENDED = "session-ended"
+    SALT_ERASED = "salt-erased"
+    CONSENT_REMEMBERED = "consent-remembered"
+    CONSENT_DENIED = "consent-denied"
+    CONSENT_WITHDRAWN = "consent-withdrawn"
+    SIGN_IN_FAILED = "sign-in-failed"
+    CURRENT_PASSWORD_WRONG = "current-password-wrong"
+    PASSWORD_SET = "password-set"
+    PHONE_SET = "phone-set"
+    PREFERENCES_SET = "preferences-set"
+    TEXT_CODE_SENT = "text-code-sent"
+    TEXT_CODE_WRONG = "text-code-wrong"
+    USER_SESSIONS_ENDED = "user-sessions-ended"
+    USER_REGISTERED = "user-registered"
+    USER_CHANGED = "user-changed"
+    USER_ENABLED = "user-enabled"
+    USER_DISABLED = "user-disabled"
+    USER_DELETED = "user-deleted"
+    ROLE_REGISTERED = "role-registered"
+    ROLE_CHANGED = "role-changed"
+    ROLE_DELETED = "role-deleted"
+    CLIENT_REGISTERED = "client-registered"
+    CLIENT_CHANGED = "client-changed"
+    CLIENT_ENABLED = "client-enabled"
+    CLIENT_DISABLED = "client-disabled"
+    CLIENT_DELETED = "client-deleted"
+    CLIENT_SECRET_RESET = "client-secret-reset"
+    CLIENT_SECRET_ADDED = "client-secret-added"
+    CLIENT_OLD_SECRET_ENDED = "client-old-secret-ended"
+    REFUSED = "refused"
+
+
+@immutable()
+class Fact:
+    """One thing that happened, in the words of the audit trail. It never holds a secret."""
+
+    kind: FactKind
+    actor_id: str | None = None
+    """The user who did it, where that is not the user it happened to."""
+    user_id: str | None = None
+    client_id: str | None = None
+    session_id: str | None = None
+    why: Why | None = None
+    user_agent: str | None = None
+    earlier_at: Instant | None = None
+    """When the token was first used, for a retry or a replay."""
+    earlier_user_agent: str | None = None
+    role_id: str | None = None
+    scopes: tuple[str, ...] = ()
