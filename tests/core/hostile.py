@@ -21,7 +21,7 @@ from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
 from tests.core.story import START
 
-__all__ = ["EVENTS", "RECORDS", "Pool", "any_store", "copy_of", "events", "instants"]
+__all__ = ["EVENTS", "RECORDS", "Pool", "any_store", "copy_of", "events", "instants", "records_of"]
 
 EVENTS: tuple[type, ...] = tuple(
     item
@@ -45,10 +45,15 @@ class Pool:
     secrets: tuple[str, ...]
     by_name: Mapping[str, tuple[str, ...]]
     """Words that mean something in a field of this name."""
+    is_storable: bool = False
+    """Whether no text has a NUL or lacks UTF-8, as of those that the rules let through."""
 
 
 @cache
 def _texts(pool: Pool) -> st.SearchStrategy[str]:
+    if pool.is_storable:
+        written = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
+        return st.one_of(st.sampled_from(pool.words), written)
     anything = st.text(st.characters(codec=None, exclude_categories=()), max_size=20)
     return st.one_of(st.sampled_from(pool.words), st.sampled_from(_EDGES), anything)
 
@@ -141,7 +146,7 @@ def _of(hint: Any, pool: Pool, name: str) -> st.SearchStrategy[Any]:
     plain: dict[Any, st.SearchStrategy[Any]] = {
         str: _named(pool, name),
         bool: st.booleans(),
-        int: st.integers(0, 40),
+        int: st.integers(0, 2**53 if pool.is_storable else 40),
         bytes: st.binary(max_size=33),
         type(None): st.none(),
         Secret: _secrets(pool),
@@ -183,6 +188,18 @@ def events(kind: type, pool: Pool) -> st.SearchStrategy[Any]:
             if field.init
         },
     )
+
+
+_AWKWARD = (
+    *("", " ", "'; DROP TABLE users; --", '"quoted"', "%_\\", "\u202eright to left", "名字", "\U0001f510"),
+    *("e\u0301 and é", "line\nbreak\ttab", "\x7f\x01", "x" * 300),
+)
+_STORABLE = Pool(_AWKWARD, tuple(f"secret {number}" for number in range(50)), {}, is_storable=True)
+
+
+def records_of(kind: type) -> st.SearchStrategy[Any]:
+    """Any record of one class as a store may be given it, with texts that are awkward to write down."""
+    return events(kind, _STORABLE)
 
 
 def copy_of(store: MemoryStore) -> MemoryStore:

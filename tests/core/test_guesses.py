@@ -1,6 +1,5 @@
 """SignInThrottle: what waits, how long, what is forgotten, and that nobody can lock anybody out for good."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,30 +61,12 @@ def test_the_wait_is_told_in_whole_seconds_that_suffice() -> None:
     assert guesses.seconds_to_wait(HERE, "anna", Monotonic(START + 1_000)) == 0
 
 
-def test_many_at_once_get_no_further_than_many_in_a_row() -> None:
-    assert fail(SignInThrottle(), 500).count(0) == FREE
-
-
 def test_another_address_does_not_wait() -> None:
     guesses = SignInThrottle()
     fail(guesses, FREE + 5)
     assert fail(guesses, FREE, source=ELSEWHERE) == [0] * FREE
-
-
-@pytest.mark.parametrize(
-    "one, other, same",
-    [
-        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2:bbbb::2", True),
-        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
-        ("::ffff:203.0.113.7", "203.0.113.7", True),
-        ("local", "local", True),
-        ("", "203.0.113.7", False),
-    ],
-)
-def test_an_address_is_one_subscribers(one: str, other: str, same: bool) -> None:
-    guesses = SignInThrottle()
-    fail(guesses, FREE, source=one)
-    assert (guesses.seconds_to_wait(other, "anna", START) > 0) is same
+    fail(guesses, FREE, source="2001:db8:1:2:aaaa::1")
+    assert fail(guesses, 1, source="2001:db8:1:2:bbbb::2") == [1], "what is one address: test_rate.py"
 
 
 def test_a_success_is_no_failure() -> None:
@@ -138,12 +119,6 @@ def test_being_known_at_one_address_is_nothing_at_another() -> None:
     guesses.forgive(ELSEWHERE, "anna", START)
     fail(guesses, FREE)
     assert guesses.seconds_to_wait(HERE, "anna", START) == 1
-
-
-def test_when_the_guessing_stops_the_waits_are_over_in_minutes() -> None:
-    guesses = SignInThrottle()
-    now = failed_out(guesses)
-    assert fail(guesses, 3, after(now, 30 * 60)) == [0, 0, 0]
 
 
 def test_however_long_the_guessing_lasts_a_stranger_is_let_in_within_a_minute_of_the_last_guess() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ostiary_core.model.records import Table
 from ostiary_net.sql.columns import TABLES, row_codec
-from tests.net.store.hostile import records_of
+from tests.core.hostile import records_of
 
 
 @pytest.mark.parametrize("table", TABLES)

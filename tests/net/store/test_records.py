@@ -21,7 +21,7 @@ from ostiary_core.model.records import (
     revised,
 )
 from ostiary_net.sql.columns import TABLES
-from tests.net.store.hostile import any_record, records_of
+from tests.core.hostile import RECORDS, records_of
 from tests.net.store.stores import KINDS, ContractStore, opened
 
 
@@ -64,12 +64,21 @@ def _access_token(record: Record) -> object:
     return record.access_digest if isinstance(record, Session) else record.key
 
 
+any_record = st.one_of([records_of(kind) for kind in RECORDS])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_records_at_once_are_kept_apart(kind: str) -> None:
     with TemporaryDirectory() as folder, opened(kind, Path(folder)) as open_store, open_store() as store:
 
         @settings(max_examples=10)
-        @given(st.lists(any_record(), max_size=12, unique_by=(lambda record: record.key, _access_token)))
+        @given(
+            st.lists(
+                st.one_of([records_of(kind) for kind in RECORDS]),
+                max_size=12,
+                unique_by=(lambda record: record.key, _access_token),
+            )
+        )
         def many(records: list[Record]) -> None:
             store.write([Insert(record) for record in records])
             for table in RECORD_TABLES:
