@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 
 from tests.core.asks import VERIFIER, challenge_of
+from tests.web.described import hold_to_document
 
 __all__ = [
     "ADMIN_PASSWORD",
@@ -53,6 +54,13 @@ class Api(httpx.AsyncClient):
     """A program that calls the interface from one address."""
 
     token: str | None = None
+
+    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        """Every answer is as the API document has it."""
+        response = await super().send(request, **options)
+        if not options.get("stream"):
+            hold_to_document(response)
+        return response
 
     async def service(self, operation: str, client: Registered, /, **form: str) -> httpx.Response:
         """`token`, `introspect` or `revoke`, authenticated by Basic."""

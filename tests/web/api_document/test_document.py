@@ -4,19 +4,16 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_web.api_document.document import api_document
 from ostiary_web.api_document.operations import described_path
-from ostiary_web.app import create_app
 from ostiary_web.http.gate import permission_of
-from ostiary_web.settings import Settings
+from tests.web.described import APP, DOCUMENT
 
-APP = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
-DOCUMENT = api_document(APP, "1.2.3")
 Operation = tuple[str, str]
 
 
@@ -61,7 +58,7 @@ def test_every_route_is_described_and_nothing_else() -> None:
 def test_the_document_is_json_and_names_its_version() -> None:
     assert json.loads(json.dumps(DOCUMENT)) == DOCUMENT
     assert DOCUMENT["openapi"].startswith("3.1")
-    assert DOCUMENT["info"]["version"] == "1.2.3"
+    assert DOCUMENT["info"]["version"] == version("ostiary")
 
 
 def test_every_reference_leads_somewhere_and_every_schema_is_used() -> None:
