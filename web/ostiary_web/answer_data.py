@@ -12,8 +12,6 @@ from msgspec import Meta, Struct
 from ostiary_core.model.secret import TOKEN_LENGTH
 from ostiary_core.users.user_fields import LOCALES
 
-__all__ = ["PHONE_PATTERN", "AnswerData", "Count", "Locale", "Phone", "Time", "Token", "one_of"]
-
 
 def one_of(values: Iterable[str]) -> Meta:
     """The annotation of a string that is one of these."""

@@ -126,6 +126,8 @@ async def change_password(context: RequestContext, old: str, new: str) -> None:
 
 
 class Login(AnswerData):
+    """The next pair of tokens of a login session; a browser has it in its cookies as well."""
+
     access_token: Token
     refresh_token: Token
     expires_in: Count
@@ -133,6 +135,8 @@ class Login(AnswerData):
 
 
 class Account(AnswerData):
+    """Who is signed in, and what they may do."""
+
     id: str
     username: str
     name: str

@@ -16,8 +16,6 @@ from ostiary_core.model.reply import UserKnown
 from ostiary_core.oauth.session import SessionState
 from ostiary_web.answer_data import AnswerData, Count, Time, one_of
 
-__all__ = ["SessionHistoryRecord", "life_record", "names_of"]
-
 Names = Mapping[str, str]
 
 

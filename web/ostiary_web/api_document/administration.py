@@ -12,6 +12,7 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.users.user_fields import LOCALES
+from ostiary_web.answer_data import PHONE_PATTERN
 from ostiary_web.api_document.lists import page_parameters
 from ostiary_web.api_document.operations import Body, Operation
 from ostiary_web.api_document.resources import convention
@@ -30,8 +31,6 @@ from ostiary_web.resources.audit import AUDIT_EVENTS
 from ostiary_web.resources.clients import ClientSecret, NewSecret
 from ostiary_web.resources.roles import DescribedPermission
 from ostiary_web.resources.running import RUNNING
-
-__all__ = ["AUDIT", "CLIENTS", "ONLINE_USERS", "ROLES", "USERS"]
 
 _PRINTABLE: Final = "[^\\u0000-\\u001f\\u007f-\\u00a0]"
 _NAME: Final = Annotated[
@@ -91,6 +90,7 @@ def _some_or(name: str, other: Json) -> Json:
     return {"anyOf": [{"properties": {name: {"minItems": 1}}, "required": [name]}, {"properties": other}]}
 
 
+_GRANTS_WITHOUT_REDIRECT: Final = [grant for grant in GrantType if grant is not GrantType.AUTHORIZATION_CODE]
 _NEW_CLIENT: Final = Body(
     {
         "clientId": Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
@@ -100,10 +100,7 @@ _NEW_CLIENT: Final = Body(
     rule={
         "description": "With the grant authorization_code there is at least one redirect address.",
         "allOf": [
-            _some_or(
-                "redirectUris",
-                {"grantTypes": {"items": {"enum": ["refresh_token", "client_credentials"]}}},
-            ),
+            _some_or("redirectUris", {"grantTypes": {"items": {"enum": _GRANTS_WITHOUT_REDIRECT}}}),
             _some_or("scopes", {"autoApproveScopes": {"maxItems": 0}}),
         ],
     },
@@ -121,21 +118,21 @@ CLIENTS: Final[Mapping[str, Operation]] = {
         made=record_type("ClientWithSecret", clients.DECLARED.fields, secret=ClientSecret),
     ),
     f"POST {_CLIENT_PATH}/secret": Operation(
-        name="resetClientSecret",
-        summary="Another secret, shown this once; the old one ends now, or when it is said",
+        "resetClientSecret",
+        "Another secret, shown this once; the old one ends now, or when it is said",
         body=Body({KEEP_OLD_FOR: optional(_OVERLAP)}, is_required=False),
         data=NewSecret,
         refusals=(Why.BUILT_IN_PROTECTED,),
     ),
     f"DELETE {_CLIENT_PATH}/old-secret": Operation(
-        name="endOldClientSecret",
-        summary="The old secret that was to work on stops working now",
+        "endOldClientSecret",
+        "The old secret that was to work on stops working now",
         data=_CLIENT,
         refusals=(Why.BUILT_IN_PROTECTED, Why.MEDIA_TYPE_UNSUPPORTED),
     ),
     f"GET {_CLIENT_PATH}/sessions": Operation(
-        name="listClientSessions",
-        summary="The running sessions of a client",
+        "listClientSessions",
+        "The running sessions of a client",
         parameters=tuple(page_parameters(RUNNING)),
         data=page_of(_ONLINE_SESSION),
     ),
@@ -149,7 +146,7 @@ _USER_FIELDS: Final[Mapping[str, Any]] = {
         Meta(min_length=1, max_length=64, pattern="^[^\\s\\u0000-\\u0020\\u007f-\\u00a0<>\"'\\\\/:]+$"),
     ],
     "name": _NAME,
-    "phone": optional(Annotated[str, Meta(pattern="^(?:\\+?[0-9]{5,20})?$")] | None),
+    "phone": optional(Annotated[str, Meta(pattern=f"^(?:{PHONE_PATTERN})?$")] | None),
     "mustChangePassword": optional(bool),
     "roleIds": optional(set_of(str, most=100)),
     "locale": optional(Literal[(*LOCALES, "")] | None),
@@ -167,13 +164,13 @@ USERS: Final[Mapping[str, Operation]] = {
         change=_all_optional(_USER_FIELDS),
     ),
     f"PUT {_USER_PATH}/password": Operation(
-        name="resetUserPassword",
-        summary="Another password, to be changed at the next sign-in; ends all that is open",
+        "resetUserPassword",
+        "Another password, to be changed at the next sign-in; ends all that is open",
         body=Body({"password": NEW_PASSWORD}),
     ),
     f"POST {_USER_PATH}/force-logout": Operation(
-        name="forceUserOut",
-        summary="End all sessions and unredeemed codes of a user",
+        "forceUserOut",
+        "End all sessions and unredeemed codes of a user",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
 }
@@ -189,7 +186,7 @@ ROLES: Final[Mapping[str, Operation]] = {
         change=_all_optional(_ROLE_FIELDS),
     ),
     "GET /api/iam/permissions": Operation(
-        name="listPermissions", summary="What a role can allow", data=list[DescribedPermission]
+        "listPermissions", "What a role can allow", data=list[DescribedPermission]
     ),
 }
 
@@ -197,26 +194,22 @@ ROLES: Final[Mapping[str, Operation]] = {
 
 ONLINE_USERS: Final[Mapping[str, Operation]] = {
     "GET /api/monitor/online-users": Operation(
-        name="listOnlineUsers",
-        summary="Who is signed in, and which sessions run",
+        "listOnlineUsers",
+        "Who is signed in, and which sessions run",
         description="Sessions of client credentials are listed for a super administrator only.",
         parameters=tuple(page_parameters(RUNNING)),
         data=page_of(_ONLINE_SESSION),
     ),
-    "DELETE /api/monitor/online-users/{session_id}": Operation(
-        name="forceSessionOut", summary="End one session"
-    ),
+    "DELETE /api/monitor/online-users/{session_id}": Operation("forceSessionOut", "End one session"),
 }
 AUDIT: Final[Mapping[str, Operation]] = {
     "GET /api/audit/events": Operation(
-        name="listAuditEvents",
-        summary="What happened, the latest first",
+        "listAuditEvents",
+        "What happened, the latest first",
         parameters=tuple(page_parameters(AUDIT_EVENTS)),
         data=page_of(record_type("AuditEvent", AUDIT_EVENTS.fields)),
     ),
     "GET /api/audit/sessions/{session_id}/explain": Operation(
-        name="explainSession",
-        summary="A session's life in order, and how and why it ended",
-        data=SessionHistoryRecord,
+        "explainSession", "A session's life in order, and how and why it ended", data=SessionHistoryRecord
     ),
 }

@@ -1,7 +1,7 @@
 """The whole document, put together for the routes that an application has."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from quart import Quart
 
@@ -10,8 +10,6 @@ from ostiary_web.api_document.operations import Operation, describe, described_p
 from ostiary_web.api_document.schemas import Json, Schemas
 from ostiary_web.browser import FORM_HEADER
 from ostiary_web.http.gate import permission_of
-
-__all__ = ["api_document"]
 
 _ABOUT: Final = """\
 Ordinary operations answer in the envelope `{code, msg, data}`: `code` is the number 0 for a success and a
@@ -24,49 +22,19 @@ A program sends `Authorization: Bearer` with the access token of `POST /api/auth
 on its cookies, and proves every change with its form token.
 """
 
-
-class _Section(NamedTuple):
-    """Operations under one heading, by method and path."""
-
-    tag: str
-    about: str
-    operations: Mapping[str, Operation]
-
-
-_SECTIONS: Final = (
-    _Section(
-        "OAuth 2.0",
-        "What third parties call, and what the consent page calls for them.",
-        token_service.OPERATIONS,
-    ),
-    _Section(
-        "Own account",
-        "Signing in, and what people do with their own account.",
-        own_account.OPERATIONS,
-    ),
-    _Section(
-        "Clients",
-        "The third parties: registered, changed, disabled, their secrets and sessions.",
-        administration.CLIENTS,
-    ),
-    _Section("Users", "The accounts of the backend.", administration.USERS),
-    _Section("Roles", "What people may do.", administration.ROLES),
-    _Section("Online users", "Which sessions run, and the end of one of them.", administration.ONLINE_USERS),
-    _Section("Audit", "What happened, and why a session ended.", administration.AUDIT),
-    _Section(
-        "Health",
-        "Whether the process answers and takes changes; for supervisors and load balancers.",
-        pages.HEALTH,
-    ),
-    _Section(
-        "This document",
-        "There only where the setting `API_DOCS_ENABLED` allows it.",
-        pages.THIS_DOCUMENT,
-    ),
-)
-_PAGES: Final = _Section(
-    "Pages", "What is sent to people's browsers; no interface, and listed so that nothing is left out.", {}
-)
+_SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Operation]]]] = {
+    "OAuth 2.0": ("What third parties call, and the consent page for them.", token_service.OPERATIONS),
+    "Own account": ("Signing in, and what people do with their own account.", own_account.OPERATIONS),
+    "Clients": ("The third parties, their secrets and their sessions.", administration.CLIENTS),
+    "Users": ("The accounts of the backend.", administration.USERS),
+    "Roles": ("What people may do.", administration.ROLES),
+    "Online users": ("Which sessions run, and the end of one of them.", administration.ONLINE_USERS),
+    "Audit": ("What happened, and why a session ended.", administration.AUDIT),
+    "Health": ("Whether the process answers and takes changes; for load balancers.", pages.HEALTH),
+    "This document": ("There only where `API_DOCS_ENABLED` allows it.", pages.THIS_DOCUMENT),
+    pages.TAG: ("What is sent to people's browsers; no interface, but nothing is left out.", {}),
+}
+"""What each heading is about, and the operations under it by method and path."""
 
 _SECURITY: Final[Json] = {
     "login": {
@@ -98,17 +66,16 @@ def api_document(app: Quart, version: str) -> Json:
         for rule in app.url_map.iter_rules()
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
     }
-    for section in _SECTIONS:
-        for address, operation in section.operations.items():
-            method, _, path = address.partition(" ")
+    for tag, (_, operations) in _SECTIONS.items():
+        for address, operation in operations.items():
+            method, path = address.split()
             permission = permission_of(routes.pop(address))
-            described = describe(operation, section.tag, method, path, permission, schemas)
+            described = describe(operation, tag, method, path, permission, schemas)
             paths.setdefault(path, {})[method.lower()] = described
     for address in routes:
-        method, _, path = address.partition(" ")
+        method, path = address.split()
         if not path.startswith("/api/"):
-            described = pages.describe_page(method, path, _PAGES.tag, schemas)
-            paths.setdefault(path, {})[method.lower()] = described
+            paths.setdefault(path, {})[method.lower()] = pages.describe_page(method, path, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -118,7 +85,7 @@ def api_document(app: Quart, version: str) -> Json:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": section.tag, "description": section.about} for section in (*_SECTIONS, _PAGES)],
+        "tags": [{"name": tag, "description": about} for tag, (about, _) in _SECTIONS.items()],
         "paths": paths,
         "components": {
             "schemas": dict(sorted(schemas.components.items())),

@@ -10,8 +10,6 @@ from ostiary_web.api_document.schemas import Json, as_sent, list_of, text
 from ostiary_web.resources.declaration import Field, Listed
 from ostiary_web.resources.queries import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE, MOST_VALUES
 
-__all__ = ["narrowing_parameters", "page_parameters"]
-
 _LONGEST: Final = 256
 _BOUND: Final = as_sent(
     {

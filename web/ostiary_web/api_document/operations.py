@@ -6,33 +6,16 @@ from them: who may call, and what they may be refused for.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Final
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, Final, get_origin
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_web.answer_data import AnswerData
 from ostiary_web.api_document.schemas import Json, Schemas, object_type
-
-__all__ = [
-    "ANYBODY",
-    "CHALLENGE",
-    "FORM",
-    "JSON",
-    "MULTIPART",
-    "PASSWORD_MAY_BE_OVERDUE",
-    "SIGNED_IN",
-    "Body",
-    "Operation",
-    "Overrun",
-    "Reply",
-    "describe",
-    "describe_parameters",
-    "described_path",
-]
 
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -107,13 +90,14 @@ class Body:
     """What there is between the members, as a schema."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Operation:
     """What a route does, for those who call it."""
 
     name: str
     """Its identifier in generated clients."""
     summary: str
+    _: KW_ONLY
     description: str = ""
     caller: tuple[Why, ...] = SIGNED_IN
     """Who may call; not looked at where the route takes a permission."""
@@ -124,7 +108,6 @@ class Operation:
     body: Body | None = None
     data: Any = None
     """The type of what a success has in the envelope."""
-    outcome: str = "Done."
     status: int = 200
     refusals: tuple[Why, ...] = ()
     """Those that do not follow from anything above, nor from the route."""
@@ -203,7 +186,7 @@ def _responses(operation: Operation, whys: Iterable[Why], schemas: Schemas) -> d
             "required": ["code", "msg", "data"],
             "additionalProperties": False,
         }
-        replies[operation.status] = _reply(Reply(operation.outcome, envelope), schemas)
+        replies[operation.status] = _reply(Reply(_outcome(operation.data), envelope), schemas)
     else:
         replies |= {status: _reply(reply, schemas) for status, reply in operation.replies.items()}
     by_status: dict[int, list[Why]] = {}
@@ -212,6 +195,13 @@ def _responses(operation: Operation, whys: Iterable[Why], schemas: Schemas) -> d
     for status, several in by_status.items():
         replies.setdefault(status, _refusal(status, several, schemas))
     return {str(status): replies[status] for status in sorted(replies)}
+
+
+def _outcome(data: Any) -> str:
+    """What an answer tells by itself."""
+    kind = get_origin(data) or data
+    is_described = isinstance(kind, type) and issubclass(kind, Struct) and kind.__doc__
+    return kind.__doc__ if is_described else "Done."
 
 
 def _reply(reply: Reply, schemas: Schemas) -> Json:

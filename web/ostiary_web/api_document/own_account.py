@@ -23,8 +23,6 @@ from ostiary_web.avatars import Picture
 from ostiary_web.grants import Grant
 from ostiary_web.pictures import MEDIA_TYPES
 
-__all__ = ["OPERATIONS"]
-
 TimeZone = Enum("TimeZone", {zone: zone for zone in sorted(available_timezones())})  # type: ignore[misc]
 
 _CODE: Final = text(1, 64)
@@ -36,57 +34,50 @@ _PASSWORD_REFUSALS: Final = (
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
     "POST /api/auth/login": Operation(
-        name="signIn",
-        summary="Sign in",
+        "signIn",
+        "Sign in",
         caller=ANYBODY,
         body=Body({"username": text(1, LONGEST_USERNAME), "password": CURRENT_PASSWORD}),
         data=Login,
-        outcome="The pair of a new login session, in cookies as well.",
         refusals=(Why.SIGN_IN_WRONG, Why.SIGN_INS_TOO_FREQUENT, Why.TOO_MANY_REQUESTS),
     ),
     "POST /api/auth/refresh": Operation(
-        name="renewLogin",
-        summary="The next pair of a login session",
+        "renewLogin",
+        "The next pair of a login session",
         caller=ANYBODY,
         body=Body({"refreshToken": text(1, 1_024)}),
         data=Login,
-        outcome="The next pair, in cookies as well.",
         refusals=PASSWORD_MAY_BE_OVERDUE,
     ),
-    "POST /api/auth/logout": Operation(
-        name="signOut", summary="End this login session", caller=PASSWORD_MAY_BE_OVERDUE
-    ),
+    "POST /api/auth/logout": Operation("signOut", "End this login session", caller=PASSWORD_MAY_BE_OVERDUE),
     "GET /api/auth/me": Operation(
-        name="showOwnAccount",
-        summary="Who is signed in, and what they may do",
+        "showOwnAccount",
+        "Who is signed in, and what they may do",
         caller=PASSWORD_MAY_BE_OVERDUE,
         data=Account,
-        outcome="The account.",
     ),
     "PUT /api/auth/password": Operation(
-        name="changePassword",
-        summary="Choose another password; ends every other session",
+        "changePassword",
+        "Choose another password; ends every other session",
         caller=PASSWORD_MAY_BE_OVERDUE,
         body=Body({"oldPassword": CURRENT_PASSWORD, "newPassword": NEW_PASSWORD}),
         refusals=_PASSWORD_REFUSALS,
     ),
     "PUT /api/auth/phone": Operation(
-        name="changePhone",
-        summary="Take another telephone number; ends every other session",
+        "changePhone",
+        "Take another telephone number; ends every other session",
         body=Body({"phone": Phone, "code": _CODE, "password": CURRENT_PASSWORD}),
         refusals=(*_PASSWORD_REFUSALS, Why.TEXT_CODE_WRONG, Why.ALREADY_TAKEN),
     ),
     "PUT /api/auth/locale": Operation(
-        name="chooseLocale", summary="The language to be addressed in", body=Body({"locale": Locale})
+        "chooseLocale", "The language to be addressed in", body=Body({"locale": Locale})
     ),
     "PUT /api/auth/timezone": Operation(
-        name="chooseTimezone",
-        summary="The zone that times are given in",
-        body=Body({"timezone": TimeZone}),
+        "chooseTimezone", "The zone that times are given in", body=Body({"timezone": TimeZone})
     ),
     "POST /api/auth/sms-code": Operation(
-        name="sendTextCode",
-        summary="A code by text message, to change a number or recover a password",
+        "sendTextCode",
+        "A code by text message, to change a number or recover a password",
         description="The answer is the same whether the number is known or not. To change a number an "
         f"account asks at most {SPECIFICATION.text_codes_asked_a_day} times a day.",
         security=[{"login": []}, {}],
@@ -94,23 +85,22 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         refusals=(Why.TOO_MANY_REQUESTS, Why.TEXT_CODES_TOO_FREQUENT),
     ),
     "POST /api/auth/reset-password": Operation(
-        name="recoverPassword",
-        summary="Another password for whoever holds the telephone; ends everything",
+        "recoverPassword",
+        "Another password for whoever holds the telephone; ends everything",
         caller=ANYBODY,
         body=Body({"phone": Phone, "code": _CODE, "newPassword": NEW_PASSWORD}),
         refusals=(Why.TEXT_CODE_WRONG, Why.TOO_MANY_REQUESTS),
     ),
     "PUT /api/auth/avatar": Operation(
-        name="chooseAvatar",
-        summary="A picture: PNG, JPEG or WebP, at most 2 MiB",
+        "chooseAvatar",
+        "A picture: PNG, JPEG or WebP, at most 2 MiB",
         body=Body({"file": FILE}, MULTIPART),
         data=Picture,
-        outcome="Where it is from now on.",
     ),
-    "DELETE /api/auth/avatar": Operation(name="removeAvatar", summary="No picture any more"),
+    "DELETE /api/auth/avatar": Operation("removeAvatar", "No picture any more"),
     "GET /files/{name}": Operation(
-        name="showFile",
-        summary="A picture by its name, as in `avatarUrl`",
+        "showFile",
+        "A picture by its name, as in `avatarUrl`",
         caller=ANYBODY,
         replies={
             200: Reply("The picture.", FILE, tuple(MEDIA_TYPES.values())),
@@ -119,12 +109,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         },
     ),
     "GET /api/auth/grants": Operation(
-        name="listGrants",
-        summary="What other systems may do for the user, and their running sessions",
+        "listGrants",
+        "What other systems may do for the user, by client, and their running sessions",
         data=list[Grant],
-        outcome="By client.",
     ),
     "DELETE /api/auth/grants/{client_id}": Operation(
-        name="withdrawGrant", summary="Withdraw what a client may do, and end its sessions of this user"
+        "withdrawGrant", "Withdraw what a client may do, and end its sessions of this user"
     ),
 }

@@ -16,8 +16,6 @@ from ostiary_web.resources.routes import MOST_OPTIONS, Deleted, Option
 from ostiary_web.resources.sheets import SHEET_MEDIA_TYPE
 from ostiary_web.zones import ZONE_HEADER
 
-__all__ = ["convention"]
-
 _CHANGING: Final = (
     Why.ALREADY_TAKEN,
     Why.STILL_REFERENCED,
@@ -45,42 +43,39 @@ def convention(
     """Its operations. `record` is the record as it is shown, `new` and `change` are what is sent to make and
     to change one, and `made` is what the answer for a new one has, where that is more than the record."""
     one, path, listed = record.__name__, declared.path, declared.listed
-    as_it_stands = "The record as it now stands."
     operations = {
         f"GET {path}": Operation(
-            name=f"list{one}s",
-            summary="A page of the list",
+            f"list{one}s",
+            "A page of the list",
             parameters=tuple(page_parameters(listed)),
             data=page_of(record),
-            outcome="The page.",
         ),
         f"POST {path}": Operation(
-            name=f"create{one}",
-            summary="A new record",
+            f"create{one}",
+            "A new record",
             body=new,
             status=201,
             data=made or record,
-            outcome=as_it_stands,
             refusals=(Why.ALREADY_TAKEN, Why.SUBMITTED_TWICE),
         ),
         f"GET {path}/options": Operation(
-            name=f"list{one}Options",
-            summary=f"What to choose from, at most {MOST_OPTIONS}",
+            f"list{one}Options",
+            f"What to choose from, at most {MOST_OPTIONS}",
             parameters=tuple(narrowing_parameters(listed)),
             data=list_of(Option, most=MOST_OPTIONS),
         ),
         f"GET {path}/export": Operation(
-            name=f"export{one}s",
-            summary="The list as a sheet",
+            f"export{one}s",
+            "The list as a sheet",
             parameters=(*narrowing_parameters(listed), _ZONE),
             replies=_SHEET,
         ),
         f"GET {path}/import-template": Operation(
-            name=f"show{one}ImportTemplate", summary="An empty sheet to fill in", replies=_SHEET
+            f"show{one}ImportTemplate", "An empty sheet to fill in", replies=_SHEET
         ),
         f"POST {path}/import": Operation(
-            name=f"import{one}s",
-            summary="A sheet of records, all of it or nothing",
+            f"import{one}s",
+            "A sheet of records, all of it or nothing",
             description="A row that changes a record takes the permission "
             f"`{declared.permissions.update.value}` as well.",
             body=Body({"file": FILE, "mode": Literal["insert", "upsert"]}, MULTIPART),
@@ -88,34 +83,30 @@ def convention(
             refusals=_CHANGING,
         ),
         f"POST {path}/batch-delete": Operation(
-            name=f"delete{one}s",
-            summary="Delete several records, all of them or none",
+            f"delete{one}s",
+            "Delete several records, all of them or none",
             body=Body({"ids": set_of(text(), least=1, most=MOST_AT_ONCE)}),
             data=Deleted,
             refusals=(*_CHANGING, Why.NOT_FOUND),
         ),
-        f"GET {path}/{{record_id}}": Operation(name=f"show{one}", summary="One record", data=record),
+        f"GET {path}/{{record_id}}": Operation(f"show{one}", "One record", data=record),
         f"PUT {path}/{{record_id}}": Operation(
-            name=f"change{one}",
-            summary="Other values for some fields of a record; what is not sent stays",
+            f"change{one}",
+            "Other values for some fields of a record; what is not sent stays",
             body=change,
             data=record,
-            outcome=as_it_stands,
             refusals=_CHANGING,
         ),
         f"DELETE {path}/{{record_id}}": Operation(
-            name=f"delete{one}",
-            summary="Delete a record",
-            refusals=(*_CHANGING, Why.MEDIA_TYPE_UNSUPPORTED),
+            f"delete{one}", "Delete a record", refusals=(*_CHANGING, Why.MEDIA_TYPE_UNSUPPORTED)
         ),
     }
     if declared.switch is not None:
         operations[f"PUT {path}/{{record_id}}/enabled"] = Operation(
-            name=f"enable{one}",
-            summary="Enable a record, or disable it and end all that it has open",
+            f"enable{one}",
+            "Enable a record, or disable it and end all that it has open",
             body=Body({"enabled": bool}),
             data=record,
-            outcome=as_it_stands,
             refusals=(Why.BUILT_IN_PROTECTED, Why.LAST_ADMINISTRATOR),
         )
     return operations

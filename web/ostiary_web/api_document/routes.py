@@ -19,8 +19,6 @@ from ostiary_web.api_document.document import api_document
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 
-__all__ = ["FILES", "docs"]
-
 docs = GatedRoutes("docs", __name__)
 
 FILES: Final[Mapping[str, str]] = MappingProxyType(

@@ -12,22 +12,6 @@ from ostiary_web.answer_data import Time
 from ostiary_web.resources.declaration import Column, Field, Kind
 from ostiary_web.resources.lists import Page
 
-__all__ = [
-    "CURRENT_PASSWORD",
-    "FILE",
-    "NEW_PASSWORD",
-    "Json",
-    "Schemas",
-    "as_sent",
-    "list_of",
-    "object_type",
-    "optional",
-    "page_of",
-    "record_type",
-    "set_of",
-    "text",
-]
-
 Json = dict[str, Any]
 
 _KINDS: Final[Mapping[Kind, Any]] = {
@@ -60,10 +44,13 @@ class Schemas:
 # --- types made here
 
 
-def object_type(name: str, members: Mapping[str, Any], *, strict: bool = True) -> type[Struct]:
+def object_type(
+    name: str, members: Mapping[str, Any], *, strict: bool = True, about: str | None = None
+) -> type[Struct]:
     """An object with these members: types, or pairs of a type and its default. A strict one has no others."""
     fields = [(member, *(of if isinstance(of, tuple) else (of,))) for member, of in members.items()]
-    return defstruct(name, fields, kw_only=True, forbid_unknown_fields=strict)
+    namespace = {"__doc__": about}
+    return defstruct(name, fields, kw_only=True, forbid_unknown_fields=strict, namespace=namespace)
 
 
 def record_type(name: str, fields: Iterable[Field[Any]], **more: Any) -> type[Struct]:
@@ -76,7 +63,7 @@ def record_type(name: str, fields: Iterable[Field[Any]], **more: Any) -> type[St
         for field in fields
         if field.column is not Column.BROUGHT
     }
-    return object_type(name, {**shown, **more})
+    return object_type(name, {**shown, **more}, about="The record as it stands.")
 
 
 def optional(kind: Any) -> tuple[Any, UnsetType]:

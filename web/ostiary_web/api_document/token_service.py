@@ -16,8 +16,6 @@ from ostiary_web.answer_data import AnswerData, Locale, Token, one_of
 from ostiary_web.api_document.operations import CHALLENGE, FORM, Body, Operation, Overrun, Reply
 from ostiary_web.api_document.schemas import Json, optional, text
 
-__all__ = ["AUTHORIZATION_QUERY", "OPERATIONS"]
-
 Scope = Annotated[str, Meta(description="Scopes, separated by single blanks.")]
 
 
@@ -125,8 +123,8 @@ def _token_operation(
     name: str, summary: str, members: Mapping[str, Any], done: Reply, about: str = ""
 ) -> Operation:
     return Operation(
-        name=name,
-        summary=summary,
+        name,
+        summary,
         description=about,
         security=_CLIENT,
         body=Body({**members, **_CREDENTIALS}, FORM),
@@ -198,23 +196,22 @@ AUTHORIZATION_QUERY: Final[tuple[Json, ...]] = tuple(
 OPERATIONS: Final[Mapping[str, Operation]] = {
     **_TOKEN_OPERATIONS,
     "GET /api/oauth2/userinfo": Operation(
-        name="showUserInfo",
-        summary="The profile of the user a token stands for",
+        "showUserInfo",
+        "The profile of the user a token stands for",
         caller=(Why.NOT_SIGNED_IN, Why.USER_READ_MISSING, Why.REPRESENTS_NO_USER),
         security=[{"accessToken": ["user.read"]}, {"login": []}],
         data=Profile,
-        outcome="The profile.",
     ),
     "GET /api/oauth2/authorize": Operation(
-        name="checkAuthorization",
-        summary="Whether an authorization request is in order, and what to ask the user",
+        "checkAuthorization",
+        "Whether an authorization request is in order, and what to ask the user",
         parameters=AUTHORIZATION_QUERY,
         data=AuthorizationOffer,
         refusals=_CONSENT_REFUSALS,
     ),
     "POST /api/oauth2/authorize": Operation(
-        name="decideAuthorization",
-        summary="The user's yes or no, and where to send the browser",
+        "decideAuthorization",
+        "The user's yes or no, and where to send the browser",
         body=Body(
             {
                 **_REQUIRED,
