@@ -8,7 +8,7 @@ import structlog
 import trio
 
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.protocol import GuardedProtocol, guard_of, open_protocol
+from ostiary_net.front_door.protocol import guard_of, open_protocol
 from ostiary_net.front_door.seam import (
     MAX_RECV,
     AppWrapper,
@@ -37,7 +37,7 @@ def install_seam() -> bool:
     Applications without a guard are served as before. Doing it twice does no more. False where Hypercorn is
     not as expected, which the log then says.
     """
-    return replace_classes(open_connection, open_protocol, GuardedProtocol)
+    return replace_classes(open_connection, open_protocol)
 
 
 def open_connection(

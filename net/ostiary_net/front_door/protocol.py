@@ -81,17 +81,16 @@ class _Connection(h11.Connection):
 
 
 class GuardedProtocol(H11Protocol):
-    """Hypercorn's HTTP/1.1 with the front door's repairs; unchanged for applications without a guard."""
+    """Hypercorn's HTTP/1.1 with the front door's repairs, for an application behind a guard."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self._guard = guard_of(self.app)
+    def __init__(self, guard: Guard, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._guard = guard
         self._head = b""
-        if self._guard is not None:
-            most_bytes = self.config.h11_max_incomplete_size
-            self.connection = _Connection(h11.SERVER, max_incomplete_event_size=most_bytes)
-            self._send = self.send
-            self.send = self._send_noting_the_end
+        most_bytes = self.config.h11_max_incomplete_size
+        self.connection = _Connection(h11.SERVER, max_incomplete_event_size=most_bytes)
+        self._send = self.send
+        self.send = self._send_noting_the_end
 
     async def _send_noting_the_end(self, event: Event) -> None:
         if isinstance(event, Closed) and isinstance(self.connection, _Connection):
@@ -103,8 +102,6 @@ class GuardedProtocol(H11Protocol):
 
         Nor HTTP/2 by prior knowledge: the guard refuses `PRI * HTTP/2.0`.
         """
-        if self._guard is None:
-            await super()._check_protocol(event)
 
     async def _handle_events(self) -> None:
         await super()._handle_events()
@@ -117,9 +114,6 @@ class GuardedProtocol(H11Protocol):
 
         One write in place of two, and none for an end that has no bytes.
         """
-        if self._guard is None:
-            await super()._send_h11_event(event)
-            return
         try:
             data = self._head + self.connection.send(event)
         except h11.LocalProtocolError:
@@ -134,9 +128,6 @@ class GuardedProtocol(H11Protocol):
 
     async def _send_error_response(self, status_code: int) -> None:
         """Refuse, in the documented form, what h11 could not read."""
-        if self._guard is None:
-            await super()._send_error_response(status_code)
-            return
         nothing_read: Scope = {"type": "http", "path": "", "headers": []}
         scope: Scope = getattr(self.stream, "scope", nothing_read)
         trace_id = scope.get("ostiary.trace_id") or self._guard.draw_trace_id()
@@ -156,9 +147,12 @@ class LazyProtocol(ProtocolWrapper):
     around it: measured, 1.8 of 14 KiB.
     """
 
-    def __init__(self, *arguments: Any) -> None:
+    protocol: GuardedProtocol
+
+    def __init__(self, guard: Guard, *arguments: Any, client: tuple[str, int] | None) -> None:
+        self._guard = guard
         self._arguments: tuple[Any, ...] | None = arguments
-        self.ssl, self.client = arguments[5], arguments[6]
+        self.client = client
         self._requests_before = 0
 
     @property
@@ -171,8 +165,7 @@ class LazyProtocol(ProtocolWrapper):
         """How many requests the connection has brought."""
         if self._arguments is not None:
             return self._requests_before
-        brought: int = getattr(self.protocol, "keep_alive_requests", 0)
-        return brought
+        return self.protocol.keep_alive_requests
 
     def count_request(self) -> int:
         """Count a request that Hypercorn did not see; return how many the connection has brought."""
@@ -190,10 +183,10 @@ class LazyProtocol(ProtocolWrapper):
         if self._arguments is not None:
             if isinstance(event, Closed) or (isinstance(event, RawData) and not event.data):
                 return
-            super().__init__(*self._arguments)
-            self._arguments = None
+            self.protocol = GuardedProtocol(self._guard, *self._arguments)
             self.protocol.keep_alive_requests = self._requests_before
-        await super().handle(event)
+            self._arguments = None
+        await self.protocol.handle(event)
 
 
 def open_protocol(
@@ -209,6 +202,8 @@ def open_protocol(
     alpn_protocol: str | None = None,
 ) -> ProtocolWrapper:
     """Make the protocol for a connection of Hypercorn's server."""
-    is_http_2 = alpn_protocol == "h2"  # where the server speaks first
-    wanted = ProtocolWrapper if guard_of(app) is None or is_http_2 else LazyProtocol
-    return wanted(app, config, context, task_group, state, ssl, client, server, send, alpn_protocol)
+    guard = guard_of(app)
+    arguments = (app, config, context, task_group, state, ssl, client, server, send)
+    if guard is None or alpn_protocol == "h2":  # in HTTP/2 the server speaks first
+        return ProtocolWrapper(*arguments, alpn_protocol)
+    return LazyProtocol(guard, *arguments, client=client)

@@ -1,10 +1,10 @@
 """The seam to Hypercorn: all that is taken from below its ASGI face, and what is relied on there.
 
 Hypercorn offers no other way to turn HTTP/2 off on a plain port, to bound a write, or to count connections
-when it was started by its own command. So three of its names are replaced by subclasses. Nothing else of this
-project imports Hypercorn. What the subclasses rely on is listed here and looked at before anything is
-replaced; where it is not as listed, the guard alone does what can be done above the server, and one line in
-the log says so.
+when it was started by its own command. So two of its names are replaced, and what they make are objects of
+our subclasses. Nothing else of this project imports Hypercorn. What the subclasses rely on is listed here and
+looked at before anything is replaced; where it is not as listed, the guard alone does what can be done above
+the server, and one line in the log says so.
 """
 
 import inspect
@@ -57,11 +57,6 @@ _log = structlog.get_logger("ostiary")
 HYPERCORN: Final = "0.18."
 """The version whose source was read."""
 
-_OF_A_PROTOCOL: Final = (
-    *("app", "config", "context", "task_group", "state"),
-    *("ssl", "client", "server", "send", "alpn_protocol"),
-)
-
 PARAMETERS: Final = {
     "hypercorn.trio.tcp_server:TCPServer.__init__": ("self", "app", "config", "context", "state", "stream"),
     "hypercorn.trio.tcp_server:TCPServer.run": ("self",),
@@ -72,14 +67,17 @@ PARAMETERS: Final = {
     "hypercorn.trio.worker_context:TrioSingleTask.stop": ("self",),
     "hypercorn.trio.run:TCPServer": ("app", "config", "context", "state", "stream"),
     "hypercorn.trio.run:worker_serve": ("app", "config", "sockets", "shutdown_trigger", "task_status"),
-    "hypercorn.protocol:H11Protocol.handle": ("self", "event"),
-    "hypercorn.protocol:ProtocolWrapper.__init__": ("self", *_OF_A_PROTOCOL),
+    "hypercorn.trio.tcp_server:ProtocolWrapper": (
+        *("app", "config", "context", "task_group", "state"),
+        *("ssl", "client", "server", "send", "alpn_protocol"),
+    ),
+    "hypercorn.protocol:ProtocolWrapper.initiate": ("self",),
     "hypercorn.protocol:ProtocolWrapper.handle": ("self", "event"),
-    "hypercorn.trio.tcp_server:ProtocolWrapper": _OF_A_PROTOCOL,
     "hypercorn.protocol.h11:H11Protocol.__init__": (
         *("self", "app", "config", "context", "task_group", "connection_state"),
         *("ssl", "client", "server", "send"),
     ),
+    "hypercorn.protocol.h11:H11Protocol.handle": ("self", "event"),
     "hypercorn.protocol.h11:H11Protocol._check_protocol": ("self", "event"),
     "hypercorn.protocol.h11:H11Protocol._handle_events": ("self",),
     "hypercorn.protocol.h11:H11Protocol._send_h11_event": ("self", "event"),
@@ -91,7 +89,6 @@ ATTRIBUTES: Final = {
     "hypercorn.trio.tcp_server:TCPServer": (
         *("app", "config", "context", "idle_task", "send_lock", "state", "stream"),
     ),
-    "hypercorn.protocol:ProtocolWrapper": ("protocol", "ssl", "client"),
     "hypercorn.protocol.h11:H11Protocol": (
         *("app", "client", "config", "connection", "keep_alive_requests", "send", "stream"),
     ),
@@ -103,7 +100,6 @@ ATTRIBUTES: Final = {
 def replace_classes(
     open_connection: Callable[..., TCPServer],
     open_protocol: Callable[..., ProtocolWrapper],
-    protocol: type[H11Protocol],
 ) -> bool:
     """Have every Hypercorn server of this process make its objects by these; doing it twice does no more.
 
@@ -115,7 +111,6 @@ def replace_classes(
         return False
     vars(import_module("hypercorn.trio.run"))["TCPServer"] = open_connection
     vars(import_module("hypercorn.trio.tcp_server"))["ProtocolWrapper"] = open_protocol
-    vars(import_module("hypercorn.protocol"))["H11Protocol"] = protocol
     return True
 
 

@@ -26,7 +26,6 @@ from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.protocol import LazyProtocol
 from ostiary_net.front_door.seam import (
     Closed,
-    H11Protocol,
     RawData,
 )
 from ostiary_net.lane.deadline import SharedDeadline
@@ -132,10 +131,9 @@ class LaneConnection(GuardedConnection):
             self._parser = RequestParser(self._lane.heads, self._lazy_protocol.client)
             self._is_handed_over = False
             return True
-        protocol = self._lazy_protocol.protocol
-        if not isinstance(protocol, H11Protocol) or not isinstance(protocol.connection, h11.Connection):
-            return False
-        connection = protocol.connection
+        connection = self._lazy_protocol.protocol.connection
+        if not isinstance(connection, h11.Connection):
+            return False  # WebSocket
         self._is_handed_over = (
             connection.our_state is not h11.IDLE
             or connection.their_state is not h11.IDLE

@@ -17,18 +17,15 @@ from ostiary_net.front_door.serving import ServerFailed, serve_until
 from tests.net.front_door.conftest import OpenDoor, Peer, Way, bare_app
 
 GET = b"GET / HTTP/1.1\r\nHost: door\r\n\r\n"
-SERVER, PROTOCOL = "hypercorn.trio.run", "hypercorn.protocol"
+SERVER, MAKER, PROTOCOL = "hypercorn.trio.run", "hypercorn.trio.tcp_server", "hypercorn.protocol"
 
 
 @pytest.fixture
 def stock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hypercorn as it is without the seam."""
     server = import_module("hypercorn.trio.tcp_server").TCPServer
-    protocol = import_module("hypercorn.protocol.h11").H11Protocol
     monkeypatch.setattr(import_module(SERVER), "TCPServer", server)
-    monkeypatch.setattr(import_module(PROTOCOL), "H11Protocol", protocol)
-    wrapper = import_module(PROTOCOL).ProtocolWrapper
-    monkeypatch.setattr(import_module("hypercorn.trio.tcp_server"), "ProtocolWrapper", wrapper)
+    monkeypatch.setattr(import_module(MAKER), "ProtocolWrapper", import_module(PROTOCOL).ProtocolWrapper)
 
 
 def test_the_hypercorn_installed_is_the_one_that_was_read() -> None:
@@ -40,10 +37,10 @@ def test_the_hypercorn_installed_is_the_one_that_was_read() -> None:
 def test_whatever_hypercorn_changes_is_noticed_and_then_nothing_is_replaced(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = import_module(SERVER).TCPServer, import_module(PROTOCOL).H11Protocol
+    before = import_module(SERVER).TCPServer, import_module(MAKER).ProtocolWrapper
     monkeypatch.setitem(PARAMETERS, name, ("something", "else"))
     assert not install_seam()
-    assert (import_module(SERVER).TCPServer, import_module(PROTOCOL).H11Protocol) == before
+    assert (import_module(SERVER).TCPServer, import_module(MAKER).ProtocolWrapper) == before
     lines = capsys.readouterr()
     assert (lines.out + lines.err).count("\n") == 1
     assert name in lines.out + lines.err

@@ -4,7 +4,6 @@ import ipaddress
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from trio.testing import wait_all_tasks_blocked
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
-from ostiary_net.front_door import seam
+from ostiary_net.front_door import protocol, seam
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.lane import open_lane
 from ostiary_net.turns.turn_queue import QueuedEvent, Resolve
@@ -357,8 +356,7 @@ async def test_a_connection_makes_h11_when_there_is_something_for_it(
     opened: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
-    spoken = import_module("hypercorn.protocol")
-    original = spoken.H11Protocol
+    original = protocol.GuardedProtocol
 
     def counted(*arguments: Any) -> Any:
         made.append(len(made))
@@ -368,7 +366,7 @@ async def test_a_connection_makes_h11_when_there_is_something_for_it(
         await counting([], scope, send)
 
     async with opened(lane=True, app=app) as door:
-        monkeypatch.setattr(spoken, "H11Protocol", counted)
+        monkeypatch.setattr(protocol, "GuardedProtocol", counted)
         line = door.connect()
         await line.say(ACTIVE, ACTIVE)
         before = len(made)
