@@ -19,7 +19,7 @@ from ostiary_web import app, entrance
 from ostiary_web.command_line import main as command_line
 from ostiary_web.pages.texts.facts import FACT_TEXTS
 from ostiary_web.settings import SettingError, Settings
-from tests.advisories.published import PUBLISHED, address_of, proofs_of
+from tests.advisories.published import PUBLISHED, address_of, proofs_of, rows_of
 
 __all__ = ["reference_pages", "setting_names"]
 
@@ -253,7 +253,11 @@ def _advisories() -> Iterator[str]:
     rows = []
     for identifier, fault in PUBLISHED.items():
         shown = (
-            f"[`{name.removeprefix('test_')}`](../../tests/{file})" for file, name in proofs_of(identifier)
+            *(
+                f"[`{name.removeprefix('test_')}`](../../tests/{file})"
+                for file, name in proofs_of(identifier)
+            ),
+            *(f"[{table}: {name}](../rows.md)" for table, name in rows_of(identifier)),
         )
         rows.append(
             (f"[{identifier}]({address_of(identifier)})", fault.product, fault.fault, "<br>".join(shown))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-__all__ = ["PUBLISHED", "SHOWN_BY", "Fault", "address_of", "proofs_of"]
+__all__ = ["BY_ROW", "BY_TEST", "PUBLISHED", "Fault", "address_of", "proofs_of", "rows_of"]
 
 
 class Fault(NamedTuple):
@@ -70,93 +70,78 @@ PUBLISHED: Final[Mapping[str, Fault]] = MappingProxyType(
     }
 )
 
-SHOWN_BY: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+BY_ROW: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
     {
-        "advisories/test_faults.py": {
-            "test_of_many_exchanges_at_once_one_succeeds": "CVE-2026-47386",
-            "test_however_many_refresh_at_once_there_is_one_pair": "CVE-2026-1035",
-            "test_a_rotated_token_stays_spent_over_a_restart": "CVE-2026-9802",
-            "test_a_refresh_that_was_not_kept_was_no_use": "keycloak/keycloak#49213",
-            "test_every_ending_counts_whatever_others_there_are": "GHSA-83c4-ffjp-mxp9",
-            "test_nearly_a_token_is_no_token": "GHSA-gv94-wp4h-vv8p",
-            "test_no_header_of_a_stranger_opens_a_door": "CVE-2026-40575",
-            "test_no_answer_repeats_what_was_sent": "RFC 6749 §5.2",
-        },
-        "core/test_authorization_request.py": {
-            "test_a_repeated_parameter_is_malformed": "CVE-2026-9689",
-            "test_a_parameter_that_is_missing_or_wrong_is_refused": (
-                "CVE-2025-4143, CVE-2026-7571, CVE-2024-22258, RFC 9700 §4.8"
-            ),
-        },
-        "core/test_client_fields.py": {
-            "test_a_redirect_uri_may_not_be_registered": (
-                "CVE-2026-7504, CVE-2024-8883, CVE-2026-18211, CVE-2026-9086, CVE-2026-22752"
-            ),
-            "test_a_secret_has_only_letters_and_digits": "panva/oauth4webapi#54",
-        },
-        "core/test_code.py": {
-            "test_a_code_presented_by_another_client_is_void": "CVE-2023-2585",
-            "test_a_wrong_verifier_voids_the_code": "CVE-2024-22258, CVE-2023-48228, CVE-2025-4144",
-        },
-        "core/test_http_answers.py": {
-            "test_a_machine_token_can_be_revoked": "CVE-2023-0091",
-            "test_what_is_none_of_the_callers_business_is_only_inactive": "RFC 7662 §4",
-            "test_tokens_are_answered_with_every_field_and_no_other_and_stored_by_nobody_between": (
-                "CVE-2022-31690"
-            ),
-        },
-        "core/test_http_requests.py": {
-            "test_a_repeated_field_is_refused": "CVE-2026-9689",
-            "test_basic_is_split_at_the_first_colon_and_not_form_decoded": "RFC 6749 §2.3.1",
-        },
-        "core/test_http_totality.py": {
-            "test_bearer_tokens_keep_to_their_grammar": "GHSA-gv94-wp4h-vv8p",
-        },
-        "core/test_session_endings.py": {
-            "test_another_client_never_touches_a_session": "RFC 9700 §4.14.2, CVE-2016-6582",
-            "test_revoking_the_access_token_ends_the_whole_session": "CVE-2016-6582",
-            "test_a_stranger_learns_and_changes_nothing": "RFC 6749 §2.3.1",
-        },
-        "net/front_door/test_source.py": {
-            "test_without_the_setting_the_field_is_ignored": "CVE-2026-40575",
-        },
-        "web/attacks/test_addresses.py": {
-            "test_another_spelling_of_an_address_is_not_there": "CVE-2026-0976",
-        },
-        "web/attacks/test_enumeration.py": {
-            "test_a_failed_sign_in_is_the_same_for_whoever_is_not_there": "CVE-2026-22746",
-        },
-        "web/attacks/test_markup.py": {
-            "test_no_page_makes_an_element_of_what_an_address_says": "CVE-2016-4977, CVE-2019-8400",
-        },
-        "web/attacks/test_redirects.py": {
-            "test_nothing_but_a_registered_address_gets_a_code": (
-                "CVE-2020-15234, CVE-2026-3872, CVE-2026-7504, GHSA-mpwq-j3xf-7m5w, "
-                "CVE-2024-8883, CVE-2026-18211, CVE-2025-4143"
-            ),
-        },
-        "web/attacks/test_seclusion.py": {
-            "test_every_answer_is_secluded": "RFC 9700 §4.2, RFC 9700 §4.16",
-        },
-        "web/test_browser_session.py": {
-            "test_a_sign_in_leads_only_to_a_path_of_this_server": "CVE-2024-39694",
-        },
-        "web/test_consent_page.py": {
-            "test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page": "RFC 9700 §4.12",
-        },
+        ("Client", "redirectUris"): (
+            "CVE-2026-7504, CVE-2024-8883, CVE-2026-18211, CVE-2026-9086, CVE-2026-22752"
+        ),
+        ("Client", "client secret"): "panva/oauth4webapi#54",
+        ("/sso parameters", "response_type"): "CVE-2026-7571",
+        ("Consent endpoint errors", "B4001: redirect_uri not registered"): "CVE-2025-4143",
+        ("Consent endpoint errors", "A0401: code_challenge missing"): "RFC 9700 §4.8",
+        ("Consent endpoint errors", "A0401: code_challenge_method not S256"): "CVE-2024-22258",
+        ("Token-service errors", "invalid_grant: code_verifier missing"): (
+            "CVE-2024-22258, CVE-2023-48228, CVE-2025-4144"
+        ),
+        ("Token-service errors", "invalid_grant: code of another client"): "CVE-2023-2585",
+        ("Token response", "scope"): "CVE-2022-31690",
+        ("Token request", "authentication by Basic, not form-decoded"): "RFC 6749 §2.3.1",
+        ("Authentication rules", "1 no secret"): "RFC 6749 §2.3.1",
+        ("Authentication rules", "3 client_credentials token: revoked"): "CVE-2023-0091",
+        ("Introspection response", "only active: false"): "RFC 7662 §4",
+        ("Session and tokens", "refresh token used by another client"): "RFC 9700 §4.14.2",
+        ("Session and tokens", "revoke with an access token"): "CVE-2016-6582",
+        ("Revoke request", "a token of another client"): "CVE-2016-6582",
+        ("User-info", "token invalid"): "GHSA-gv94-wp4h-vv8p",
+        ("Limits rules", "2 per source IP, TRUST_PROXY"): "CVE-2026-40575",
     }
 )
-"""The tests that show faults to be absent here, by their files below `tests`."""
+"""Which faults a row of the specification rules out, and so the tests that prove it."""
+
+BY_TEST: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "advisories/test_faults.py::test_a_refresh_that_was_not_kept_was_no_use": "keycloak/keycloak#49213",
+        "advisories/test_faults.py::test_a_rotated_token_stays_spent_over_a_restart": "CVE-2026-9802",
+        "advisories/test_faults.py::test_every_ending_counts_whatever_others_there_are": (
+            "GHSA-83c4-ffjp-mxp9"
+        ),
+        "advisories/test_faults.py::test_however_many_refresh_at_once_there_is_one_pair": "CVE-2026-1035",
+        "advisories/test_faults.py::test_nearly_a_token_is_no_token": "GHSA-gv94-wp4h-vv8p",
+        "advisories/test_faults.py::test_no_answer_repeats_what_was_sent": "RFC 6749 §5.2",
+        "advisories/test_faults.py::test_no_header_of_a_stranger_opens_a_door": "CVE-2026-40575",
+        "advisories/test_faults.py::test_of_many_exchanges_at_once_one_succeeds": "CVE-2026-47386",
+        "examples/suite.py::a_request_that_is_no_form_is_refused": "CVE-2026-9689",
+        "web/attacks/test_addresses.py::test_another_spelling_of_an_address_is_not_there": "CVE-2026-0976",
+        "web/attacks/test_enumeration.py::test_a_failed_sign_in_is_the_same_for_whoever_is_not_there": (
+            "CVE-2026-22746"
+        ),
+        "web/attacks/test_markup.py::test_no_page_makes_an_element_of_what_an_address_says": (
+            "CVE-2016-4977, CVE-2019-8400"
+        ),
+        "web/attacks/test_redirects.py::test_nothing_but_a_registered_address_gets_a_code": (
+            "CVE-2020-15234, CVE-2026-3872, CVE-2026-7504, GHSA-mpwq-j3xf-7m5w, "
+            "CVE-2024-8883, CVE-2026-18211, CVE-2025-4143"
+        ),
+        "web/attacks/test_seclusion.py::test_every_answer_is_secluded": "RFC 9700 §4.2, RFC 9700 §4.16",
+        "web/test_browser_session.py::test_a_sign_in_leads_only_to_a_path_of_this_server": "CVE-2024-39694",
+        "web/test_consent_page.py::test_an_invalid_request_stays_with_its_reason": "CVE-2026-9689",
+        "web/test_consent_page.py::test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page": (
+            "RFC 9700 §4.12"
+        ),
+    }
+)
+"""Which faults a test shows to be absent, by its file below `tests` and its name."""
+
+
+def rows_of(identifier: str) -> list[tuple[str, str]]:
+    """The rows, by table and name, that rule a fault out."""
+    return [row for row, faults in BY_ROW.items() if identifier in faults.split(", ")]
 
 
 def proofs_of(identifier: str) -> list[tuple[str, str]]:
     """File and name of each test that shows a fault to be absent."""
-    return [
-        (file, name)
-        for file, tests in SHOWN_BY.items()
-        for name, shown in tests.items()
-        if identifier in shown.split(", ")
-    ]
+    found = [test for test, faults in BY_TEST.items() if identifier in faults.split(", ")]
+    return [(file, name) for file, _, name in (test.partition("::") for test in found)]
 
 
 def address_of(identifier: str) -> str:
