@@ -111,7 +111,7 @@ FAULTS: Final = (
     Fault(
         "roles-handed-out-freely",
         "whoever may change accounts hands out any role",
-        wrapped("authentication", "exceeds", never),
+        wrapped("authentication", "is_above", never),
     ),
     Fault(
         "holders-uncounted",

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from fuzz.faults.planting import Fault, Plant, Wrap, wrapped
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import check_permission, exceeds, roles_of
+from ostiary_core.oauth.authentication import check_permission, is_above, roles_of
 from ostiary_core.users import role
 from ostiary_core.users import user_administration as people
 
@@ -28,7 +28,7 @@ def find_within_reach(caller: Any, permission: Any, user_id: str, snapshot: Any,
     if isinstance(found, Why):
         return found
     who, user = found
-    return Why.PERMISSION_MISSING if exceeds(roles_of(user, snapshot), who, snapshot) else found
+    return Why.PERMISSION_MISSING if is_above(roles_of(user, snapshot), who, snapshot) else found
 
 
 def never(*asked: Any) -> bool:
@@ -87,22 +87,24 @@ FAULTS: Final = (
         "gives-role-above",
         "a role that allows more than the giver may is given to an account, or taken from one",
         wrapped(
-            "user_administration", "change", unguarded(people, exceeds=never, _find_account=find_within_reach)
+            "user_administration",
+            "change",
+            unguarded(people, is_above=never, _find_account=find_within_reach),
         ),
     ),
     Fault(
         "registers-above",
         "an account is registered with a role that allows more than the giver may",
-        wrapped("user_administration", "register", unguarded(people, exceeds=never)),
+        wrapped("user_administration", "register", unguarded(people, is_above=never)),
     ),
     Fault(
         "role-registered-above",
         "a role is registered that allows more than whoever registers it may",
-        wrapped("role", "register", unguarded(role, exceeds=never)),
+        wrapped("role", "register", unguarded(role, is_above=never)),
     ),
     Fault(
         "role-changed-above",
         "a role is changed that allows more than whoever changes it may",
-        wrapped("role", "change", unguarded(role, exceeds=never)),
+        wrapped("role", "change", unguarded(role, is_above=never)),
     ),
 )

@@ -1,1 +1,2 @@
-"""The rules of clients: their fields, their secrets, and how administrators handle them."""
+"""The rules of clients: their fields, their secrets, and how administrators handle them. How a client
+authenticates is not here."""

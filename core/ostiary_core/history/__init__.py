@@ -1,1 +1,2 @@
-"""What became of sessions: explained in words, and decided again under another policy. It changes nothing."""
+"""What became of sessions: explained in words, and decided again under another policy. Nothing here changes
+a record."""

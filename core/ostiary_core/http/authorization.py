@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from ostiary_core.events import AuthorizationParameters
@@ -46,8 +46,8 @@ def read_query(query: bytes) -> AuthorizationParameters:
     except ValueError:
         return AuthorizationParameters(undecodable=True)
     known = [(name, value) for name, value in pairs if name in _NAMES]
-    fields = dict(known)
-    return _parameters(fields, repeated=len(fields) != len(known))
+    fields: dict[str, Any] = dict(known)
+    return AuthorizationParameters(**fields, repeated=len(fields) != len(known))
 
 
 class ConsentBody(NamedTuple):
@@ -60,7 +60,7 @@ class ConsentBody(NamedTuple):
 def read_body(content: Mapping[str, object]) -> ConsentBody | list[FieldFault]:
     """Read the body of `POST /api/oauth2/authorize`; else return every bad field."""
     faults = []
-    fields: dict[str, str] = {}
+    fields: dict[str, Any] = {}
     for name in _NAMES:
         value = content.get(name)
         if isinstance(value, str):
@@ -72,20 +72,7 @@ def read_body(content: Mapping[str, object]) -> ConsentBody | list[FieldFault]:
         faults.append(FieldFault("approve", FieldRule.BOOLEAN))
     if faults or not isinstance(approve, bool):
         return faults
-    return ConsentBody(_parameters(fields), approve)
-
-
-def _parameters(fields: Mapping[str, str], *, repeated: bool = False) -> AuthorizationParameters:
-    return AuthorizationParameters(
-        response_type=fields.get("response_type"),
-        client_id=fields.get("client_id"),
-        redirect_uri=fields.get("redirect_uri"),
-        code_challenge=fields.get("code_challenge"),
-        code_challenge_method=fields.get("code_challenge_method"),
-        scope=fields.get("scope"),
-        state=fields.get("state"),
-        repeated=repeated,
-    )
+    return ConsentBody(AuthorizationParameters(**fields), approve)
 
 
 def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:

@@ -31,7 +31,7 @@ class Sender:
         """Return a copy with only the digest of the client's secret, fit to be kept in memory."""
         if not isinstance(self.basic, ClientCredentials):
             return self
-        return replace(self, basic=replace(self.basic, secret=self.basic.secret.digest_alone()))
+        return replace(self, basic=replace(self.basic, secret=self.basic.secret.without_text()))
 
 
 def sender_of(headers: Fields) -> Sender:

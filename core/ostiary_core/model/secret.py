@@ -44,8 +44,8 @@ class Secret:
             raise ValueError("the text of this secret was not kept")
         return self._text
 
-    def digest_alone(self) -> "Secret":
-        """The same without its text: for what is only compared."""
+    def without_text(self) -> "Secret":
+        """A copy without the text, for what is only compared."""
         kept = object.__new__(Secret)
         kept._text, kept.digest = None, self.digest
         return kept

@@ -21,10 +21,10 @@ __all__ = [
     "authenticate_client",
     "authenticate_for_grant",
     "check_permission",
-    "exceeds",
     "find_person",
     "find_person_free_to_act",
     "find_roles",
+    "is_above",
     "is_authenticated",
     "is_super_administrator",
     "permissions_of",
@@ -140,7 +140,7 @@ def actor_id_of(who: Person | Operator) -> str | None:
     return None if isinstance(who, Operator) else who.user.user_id
 
 
-def exceeds(roles: tuple[Role, ...], who: Person | Operator, snapshot: Snapshot) -> bool:
+def is_above(roles: tuple[Role, ...], who: Person | Operator, snapshot: Snapshot) -> bool:
     """Whether any of `roles` allows what `who` may not do: nobody hands out more than they hold."""
     if is_super_administrator(who) or isinstance(who, Operator):
         return False

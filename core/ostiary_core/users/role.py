@@ -26,7 +26,7 @@ from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, revised
 from ostiary_core.model.reply import Done, Refused, RoleKnown
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission, exceeds
+from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission, is_above
 
 _CODE: Final = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _LONGEST_NAME: Final = 100
@@ -62,7 +62,7 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
     role = _read(event.fields)
     if isinstance(role, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, role))
-    if exceeds((role,), who, snapshot):
+    if is_above((role,), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if snapshot.role(role.role_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
@@ -81,7 +81,7 @@ def change(event: e.RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
     read = _read(asked, role)
     if isinstance(read, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, read))
-    if exceeds((role, read), who, snapshot):
+    if is_above((role, read), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if read == role:
         return Decision(RoleKnown(role))

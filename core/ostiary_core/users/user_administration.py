@@ -31,8 +31,8 @@ from ostiary_core.oauth.authentication import (
     Person,
     actor_id_of,
     check_permission,
-    exceeds,
     find_roles,
+    is_above,
     is_super_administrator,
     roles_of,
 )
@@ -59,7 +59,7 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant) -> Decis
     read = _read(event.fields, NEW_USER, event.faults, snapshot)
     if isinstance(read, Refused):
         return Decision(read)
-    if exceeds(find_roles(read.role_ids, snapshot), who, snapshot):
+    if is_above(find_roles(read.role_ids, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     user = replace(
         read,
@@ -99,7 +99,7 @@ def change(event: e.UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
     if read == user:
         return Decision(UserKnown(user))
     moved = set(user.role_ids) ^ set(read.role_ids)
-    if exceeds(find_roles(moved, snapshot), who, snapshot):
+    if is_above(find_roles(moved, snapshot), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
     if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
@@ -279,7 +279,7 @@ def _find_account(
     if user is None or user.deleted_at is not None:
         return Why.NOT_FOUND
     # Whoever sets a password or a telephone number of an account can sign in as it.
-    return Why.PERMISSION_MISSING if exceeds(roles_of(user, snapshot), who, snapshot) else (who, user)
+    return Why.PERMISSION_MISSING if is_above(roles_of(user, snapshot), who, snapshot) else (who, user)
 
 
 def _find_taken_names(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
