@@ -58,7 +58,7 @@ test: $(STAMP)  ## every test, a process for each core
 check: $(STAMP)  ## lint, format, types, and the tests of what was touched
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict core net web fuzz tests bench
+	$(BIN)/mypy --strict core net web fuzz tests
 	@touched=$$(git diff --name-only HEAD 2>/dev/null && git ls-files --others --exclude-standard) \
 		|| touched=pyproject.toml; \
 	if echo "$$touched" | grep -Eq '^(pyproject\.toml|requirements(-server)?\.lock|Makefile|tests/[^/]*)$$'; then \
@@ -89,10 +89,10 @@ fuzz: $(STAMP)  ## sequences (STEPS, SEED), exploration, simulation (SEEDS), pla
 	$(BIN)/python -m fuzz parsers --seed $(SEED) --seconds 120
 
 bench: $(STAMP)  ## measure this server beside others, in under 10 minutes (docs/performance.md)
-	$(BIN)/python -m bench
+	$(BIN)/python -m tests.bench
 
 bench-full: $(STAMP)  ## the same with five million sessions and more rounds
-	$(BIN)/python -m bench --full
+	$(BIN)/python -m tests.bench --full
 
 docs: $(STAMP)  ## write the generated pages in docs/ again, and build the book into build/docs
 	$(BIN)/python -m tests.generate_docs
@@ -118,4 +118,4 @@ lock: $(STAMP)  ## write both lock files from pyproject.toml (Python 3.11 only)
 
 clean:  ## remove caches and build output; .venv and data stay
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov
-	find core net web fuzz tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find core net web fuzz tests -name __pycache__ -type d -prune -exec rm -rf {} +

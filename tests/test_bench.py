@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from bench.bars import judge, room_for_two
-from bench.cells import LANE, ROOT
-from bench.driver import Address, WrongAnswer, ask_once, drive
-from bench.findings import Findings, Idle, Machine, Measured, Stored, read_findings
-from bench.names import CHALLENGE, client_id, machine_id, secret_of, token
-from bench.peers.installing import Unavailable, node_programs
-from bench.report import REPORT, measured_section, write_into_page, write_report
-from bench.running import running
-from bench.working_set import Leaves, hit_share
-from bench.workloads import OPERATIONS, Introspection, Paths, Refresh
+from tests.bench.bars import judge, room_for_two
+from tests.bench.cells import LANE, ROOT
+from tests.bench.driver import Address, WrongAnswer, ask_once, drive
+from tests.bench.findings import Findings, Idle, Machine, Measured, Stored, read_findings
+from tests.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
+from tests.bench.peers.installing import Unavailable, node_programs
+from tests.bench.report import REPORT, measured_section, write_into_page, write_report
+from tests.bench.running import running
+from tests.bench.working_set import Leaves, hit_share
+from tests.bench.workloads import OPERATIONS, Introspection, Paths, Refresh
 
 PATHS = Paths("/token", "/introspect", "/userinfo")
 ACTIVE = b'{"active": true, "client_id": "client-1"}'
@@ -256,7 +256,7 @@ def test_a_page_without_the_marks_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_figures_of_the_book_are_those_that_were_measured() -> None:
-    """Between the marks stands what the JSON beside the page says: `python -m bench --only-write`."""
+    """Between the marks stands what the JSON beside the page says: `python -m tests.bench --only-write`."""
     page = ROOT / "docs/performance.md"
     assert measured_section(read_findings(page.with_suffix("") / REPORT)) in page.read_text()
 

@@ -1,9 +1,9 @@
 """How fast this server is beside others, in one run on one machine.
 
-    python -m bench                # under 10 minutes
-    python -m bench --full         # more rounds, and five million sessions in the store
-    python -m bench --write        # and put it into docs/performance.md
-    python -m bench --only-write   # the last run, without measuring again
+    python -m tests.bench                # under 10 minutes
+    python -m tests.bench --full         # more rounds, and five million sessions in the store
+    python -m tests.bench --write        # and put it into docs/performance.md
+    python -m tests.bench --only-write   # the last run, without measuring again
 
 Server and driver are pinned to a core each where there are two. Every answer is checked.
 """
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.cells import LANE, PLAIN, ROOT, TWO_WORKERS, WORKERS_ASKED_BY, Cell, floors, peers
-from bench.findings import Findings, Stored, read_findings, this_machine
-from bench.idle import measure_idle
-from bench.measure import measure
-from bench.report import REPORT, bars_table, beside_table, write_into_page, write_report
-from bench.running import Running, running
-from bench.workloads import OPERATIONS
+from tests.bench.cells import LANE, PLAIN, ROOT, TWO_WORKERS, WORKERS_ASKED_BY, Cell, floors, peers
+from tests.bench.findings import Findings, Stored, read_findings, this_machine
+from tests.bench.idle import measure_idle
+from tests.bench.measure import measure
+from tests.bench.report import REPORT, bars_table, beside_table, write_into_page, write_report
+from tests.bench.running import Running, running
+from tests.bench.workloads import OPERATIONS
 
 __all__ = ["main"]
 

@@ -7,15 +7,15 @@ from statistics import median
 from textwrap import fill
 from typing import Final
 
-from bench.bars import judge, room_for_two
-from bench.cells import BARE_ASGI, LANE, TWO_WORKERS, WORKERS_ASKED_BY
-from bench.findings import Findings, Measured, found
-from bench.plots import cost_by_sessions, latency_by_connections, ratios
+from tests.bench.bars import judge, room_for_two
+from tests.bench.cells import BARE_ASGI, LANE, TWO_WORKERS, WORKERS_ASKED_BY
+from tests.bench.findings import Findings, Measured, found
+from tests.bench.plots import cost_by_sessions, latency_by_connections, ratios
 
 __all__ = ["REPORT", "bars_table", "beside_table", "measured_section", "write_into_page", "write_report"]
 
 REPORT: Final = "measured.json"
-_BEGIN: Final = "<!-- written by `python -m bench --write` -->\n"
+_BEGIN: Final = "<!-- written by `python -m tests.bench --write` -->\n"
 _END: Final = "<!-- end of what is written -->\n"
 _CONNECTIONS: Final = 32
 _PLOTS: Final[dict[str, Callable[[Findings], str | None]]] = {

@@ -1,6 +1,6 @@
 """What a request costs in CPU, server and database apart, on SQLite and on PostgreSQL.
 
-    python -m bench.databases postgresql://... --processes POSTMASTER_PID
+    python -m tests.bench.databases postgresql://... --processes POSTMASTER_PID
 
 A real server by `ostiary serve`, 16 callers on a connection each. Time on the processor is read from the
 kernel, so whoever else works on the machine shows in it only by what they do to caches and to the size of

@@ -12,16 +12,6 @@ from typing import Final
 
 import apsw
 
-from bench.names import (
-    CHALLENGE,
-    CLIENTS,
-    REDIRECT_URI,
-    USERS,
-    client_id,
-    machine_id,
-    secret_of,
-    token,
-)
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import (
@@ -41,6 +31,16 @@ from ostiary_core.model.secret import Entropy, digest_of, draw_session_id
 from ostiary_net.sql.columns import SQLValue
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.rows import LAYOUTS
+from tests.bench.names import (
+    CHALLENGE,
+    CLIENTS,
+    REDIRECT_URI,
+    USERS,
+    client_id,
+    machine_id,
+    secret_of,
+    token,
+)
 
 __all__ = ["clients_and_users", "fill", "lay_out_codes"]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bench import population
-from bench.driver import Address, WrongAnswer, ask_once
-from bench.peers import stores
-from bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
-from bench.workloads import OPERATIONS, Paths
+from tests.bench import population
+from tests.bench.driver import Address, WrongAnswer, ask_once
+from tests.bench.peers import stores
+from tests.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
+from tests.bench.workloads import OPERATIONS, Paths
 
 __all__ = [
     "BARE_ASGI",
@@ -31,7 +31,7 @@ __all__ = [
     "peers",
 ]
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = Path(__file__).parents[2]
 STORE: Final = "store.db"
 """The file in a cell's folder that holds its sessions."""
 
@@ -102,7 +102,7 @@ PLAIN: Final = _own("plain", *_HYPERCORN, "ostiary_web.asgi:app")
 
 # --- floors: they answer everything with the same bytes
 
-BARE_ASGI: Final = Cell("bare ASGI", (sys.executable, "-m", *_HYPERCORN, "bench.servers.bare_asgi:app"))
+BARE_ASGI: Final = Cell("bare ASGI", (sys.executable, "-m", *_HYPERCORN, "tests.bench.servers.bare_asgi:app"))
 
 
 def floors() -> tuple[list[Cell], dict[str, str]]:
@@ -147,7 +147,7 @@ def _authlib(name: str) -> Cell:
 
     return Cell(
         name,
-        _gunicorn(python, "bench.peers.authlib_flask:app"),
+        _gunicorn(python, "tests.bench.peers.authlib_flask:app"),
         OPERATIONS,
         Paths("/oauth/token", "/oauth/introspect", "/api/me"),
         fill,
@@ -167,7 +167,7 @@ def _django_toolkit(name: str) -> Cell:
 
     return Cell(
         name,
-        _gunicorn(python, "bench.peers.django_toolkit:application"),
+        _gunicorn(python, "tests.bench.peers.django_toolkit:application"),
         OPERATIONS,
         Paths("/o/token/", "/o/introspect/", "/o/userinfo/"),
         fill,

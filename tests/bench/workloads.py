@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlencode
 
-from bench.driver import WrongAnswer
-from bench.names import CHAINS, REDIRECT_URI, VERIFIER, client_id, machine_id, secret_of, token
+from tests.bench.driver import WrongAnswer
+from tests.bench.names import CHAINS, REDIRECT_URI, VERIFIER, client_id, machine_id, secret_of, token
 
 __all__ = [
     "OPERATIONS",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from bench.cells import BARE_ASGI, LANE, PLAIN, TWO_WORKERS, WORKERS_ASKED_BY
-from bench.findings import Findings, Measured, found
+from tests.bench.cells import BARE_ASGI, LANE, PLAIN, TWO_WORKERS, WORKERS_ASKED_BY
+from tests.bench.findings import Findings, Measured, found
 
 __all__ = ["Bar", "judge", "room_for_two"]
 

@@ -6,9 +6,9 @@ from statistics import median
 from typing import Final
 from xml.sax.saxutils import escape
 
-from bench.cells import BARE_ASGI, LANE, PLAIN
-from bench.findings import Findings, Measured
-from bench.workloads import OPERATIONS
+from tests.bench.cells import BARE_ASGI, LANE, PLAIN
+from tests.bench.findings import Findings, Measured
+from tests.bench.workloads import OPERATIONS
 
 __all__ = ["cost_by_sessions", "latency_by_connections", "ratios"]
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.driver import drive
-from bench.findings import Measured
-from bench.running import Running
+from tests.bench.driver import drive
+from tests.bench.findings import Measured
+from tests.bench.running import Running
 
 __all__ = ["measure"]
 

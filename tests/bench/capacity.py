@@ -1,6 +1,6 @@
 """How much room sessions and audit entries take, measured, and worked out for a number nobody can fill here.
 
-    python -m bench.capacity --sessions 1000000 [--postgres postgresql://...] [--target 100000000]
+    python -m tests.bench.capacity --sessions 1000000 [--postgres postgresql://...] [--target 100000000]
 
 Fills an empty store three times over, a quarter, a half and all of `--sessions`, each with the tokens and
 audit entries that a session of two rotations leaves, in the order of real identifiers. After each it

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bench.names import (
+from tests.bench.names import (
     CHAINS,
     CHALLENGE,
     CLIENTS,

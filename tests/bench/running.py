@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bench.cells import ROOT, STORE, Cell
-from bench.driver import Address, Conversation, WrongAnswer, ask_once
-from bench.names import token
-from bench.workloads import (
+from tests.bench.cells import ROOT, STORE, Cell
+from tests.bench.driver import Address, Conversation, WrongAnswer, ask_once
+from tests.bench.names import token
+from tests.bench.workloads import (
     ClientCredentials,
     CodeExchange,
     Fixed,

@@ -1,7 +1,7 @@
 """What a request costs in PostgreSQL with five thousand sessions and with five million, and what turns notice
 of a million dead sessions being cleared away.
 
-    python -m bench.growth postgresql://... --sessions 5000 50000 500000 5000000 --dead 1000000
+    python -m tests.bench.growth postgresql://... --sessions 5000 50000 500000 5000000 --dead 1000000
 
 Makes a schema, fills it step by step, and after each step asks the store for introspections and refreshes of
 sessions drawn at random, one a turn. Pages that a request touches, as the database counts them, do not depend
@@ -21,8 +21,6 @@ from urllib.parse import quote
 import psycopg
 import trio
 
-from bench.names import CLIENTS, USERS, client_id, secret_of, token
-from bench.population import clients_and_users
 from ostiary_core.events import (
     AuthenticationMethod,
     ClientCredentials,
@@ -39,6 +37,8 @@ from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.runtime.system import SystemClock
 from ostiary_net.turns.turns import Turns, open_turns
 from ostiary_net.upkeep.sweeping import Purge
+from tests.bench.names import CLIENTS, USERS, client_id, secret_of, token
+from tests.bench.population import clients_and_users
 
 __all__ = ["main"]
 

@@ -1,6 +1,6 @@
 """How long a page takes from a short list and from a very long one.
 
-    python -m bench.lists --rows 1000 1000000
+    python -m tests.bench.lists --rows 1000 1000000
 
 Fills a store with as many clients, users, sessions and audit entries, and prints the median milliseconds of
 each question: asked for the first time (which surveys a long list) and asked again.

@@ -1,6 +1,6 @@
 """What ten thousand idle kept-alive connections cost a process, and whether the others still are answered.
 
-    python -m bench.idle --connections 10000
+    python -m tests.bench.idle --connections 10000
 
 Every connection is answered once through the token lane and then left alone. The slowest of a hundred
 introspections beside them is told, with and without a client that stops in the middle of its request.
@@ -14,12 +14,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.cells import LANE
-from bench.driver import Address, WrongAnswer, ask_once
-from bench.findings import Idle
-from bench.names import CHAINS, client_id, token
-from bench.running import running
-from bench.workloads import post
+from tests.bench.cells import LANE
+from tests.bench.driver import Address, WrongAnswer, ask_once
+from tests.bench.findings import Idle
+from tests.bench.names import CHAINS, client_id, token
+from tests.bench.running import running
+from tests.bench.workloads import post
 
 __all__ = ["main", "measure_idle"]
 

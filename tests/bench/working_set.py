@@ -1,12 +1,12 @@
 """A store of a hundred million sessions, simulated: how large its indexes grow, and what a cache of it holds.
 
-    python -m bench.working_set [--sessions 100000000]
+    python -m tests.bench.working_set [--sessions 100000000]
 
 Two simulations on a sample drawn by key, as keys are spread evenly and any range of them is like any other.
 
 *Leaves*: every insertion and deletion of access tokens in a narrow range of digests, into leaves that are
 balanced as SQLite does it (an overflowing leaf shares with both neighbours, and all three make room for a
-fourth). What a token takes then is set beside what `bench.capacity` measures in a real file.
+fourth). What a token takes then is set beside what `tests.bench.capacity` measures in a real file.
 
 *Cache*: introspections drawn by a pattern, each touching the leaf of its token and of the session's row;
 one page in so many is followed through a cache that forgets what was not used for longest.
@@ -23,7 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.capacity import ROTATIONS, SQLiteFile
+from tests.bench.capacity import ROTATIONS, SQLiteFile
 
 __all__ = ["Leaves", "hit_share", "main"]
 
