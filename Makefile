@@ -95,7 +95,7 @@ bench-full: $(STAMP)  ## the same with five million sessions and more rounds
 	$(BIN)/python -m tests.bench --full
 
 docs: $(STAMP)  ## write the generated pages in docs/ again, and build the book into build/docs
-	$(BIN)/python -m tests.generate_docs
+	$(BIN)/python -m docs.generate
 	$(BIN)/python -m sphinx -W --keep-going -q -E -b dirhtml docs build/docs
 
 screenshots: $(STAMP)  ## look at every page again (needs chromium): docs/pages.md

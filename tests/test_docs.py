@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.generate_docs import rows_page, states_page
+from docs.generate import rows_page, states_page
 from tests.rows import row
 from tests.rows.proofs import Proof, unproved
 from tests.rows.specification import TABLES
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_every_row_has_a_test_and_every_page_is_current() -> None:
     """In a process of its own: pytest collects the tests once more there."""
     result = subprocess.run(
-        [sys.executable, "-m", "tests.generate_docs", "--check"],
+        [sys.executable, "-m", "docs.generate", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -1,7 +1,7 @@
 """Writes the pages of docs/ that are made from code: rows.md, states.md, permissions.md, invariants.md and
 reference/ (`make docs`).
 
-`python -m tests.generate_docs --check` writes nothing and fails where a page is not current or a row of the
+`python -m docs.generate --check` writes nothing and fails where a page is not current or a row of the
 specification has no test.
 """
 
@@ -12,15 +12,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from docs.reference_pages import reference_pages
 from fuzz.shared.state_tables import STATE_TABLES, Transition
-from tests.reference_pages import reference_pages
 from tests.rows.proofs import Proof, collected_proofs, unproved
 from tests.rows.specification import TABLES
 from tests.web.permissions_page import permissions_page
 
 __all__ = ["main", "rows_page", "states_page"]
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+DOCS = Path(__file__).resolve().parent
 
 _GENERATED = "<!-- Written by `make docs` from {source}. Changes made here are lost. -->"
 
@@ -102,7 +102,7 @@ def pages(proofs: Mapping[tuple[str, str], tuple[Proof, ...]]) -> dict[str, str]
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the pages, or with `--check` say what is not as it should be."""
-    parser = argparse.ArgumentParser(prog="python -m tests.generate_docs", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m docs.generate", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, fail where something is amiss")
     check = parser.parse_args(arguments).check
     proofs = collected_proofs()
