@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from types import SimpleNamespace
 from typing import Final, NamedTuple
 
 import trio
@@ -72,7 +73,8 @@ def _read(scheme: str, fields: list[str]) -> Read:
 @cache
 def _application(scheme: str) -> QuartTrio:
     app = QuartTrio("ostiary")
-    app.extensions["ostiary.settings"] = Settings.from_environment({"PUBLIC_URL": f"{scheme}://id.example"})
+    settings = Settings.from_environment({"PUBLIC_URL": f"{scheme}://id.example"})
+    app.extensions["ostiary"] = SimpleNamespace(settings=settings)
     return app
 
 

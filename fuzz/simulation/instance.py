@@ -1,10 +1,9 @@
 """One instance of the server: the real application behind the real front door, crashed and started again."""
 
-import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -22,24 +21,20 @@ from fuzz.simulation.connections import Connection, Wire, connect
 from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.witness import Witness, WitnessedService
-from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Decision
-from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard, install_seam
 from ostiary_net.front_door.connection import open_connection
 from ostiary_net.lane import open_lane
-from ostiary_net.runtime.files import Files
-from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
-from ostiary_net.runtime.text_messages import TextMessage, open_text_messages
+from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_net.turns.service import Service
-from ostiary_net.turns.turns import open_turns
-from ostiary_net.upkeep.sweeping import sweep, sweep_once
-from ostiary_web.app import Application, Backing, OpenBacking
+from ostiary_net.upkeep.sweeping import sweep_once
+from ostiary_web.app import Application
 from ostiary_web.entrance import door_rules
 from ostiary_web.resources.sheet_reader import read_sheet_in_place
 from ostiary_web.settings import Settings
+from ostiary_web.wiring import NO_UPKEEP, Surroundings
 
 __all__ = ["CHEAP", "MOST_WRONG_SECONDS", "Habits", "Instance"]
 
@@ -54,7 +49,7 @@ MOST_WRONG_SECONDS: Final = 60
 """How far a clock may be wrong: the sweeper of one instance may hurt another if theirs are further apart than
 `Policy.salt_margin_seconds`, which is twice that."""
 PROXY: Final = "10.0.0.9"
-_ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": "http://id.example"}
+_ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": "http://id.example", "RATE_LIMIT_SCALE": "100"}
 
 
 class _Kept:
@@ -70,25 +65,11 @@ class _Kept:
         self.messages.append(message)
 
 
-class _Slot:
-    """An application whose backing is changed between runs: making one costs more than a run does."""
-
-    def __init__(self) -> None:
-        self.settings = Settings.from_environment(_ENVIRONMENT)
-        self.opener: OpenBacking | None = None
-        self.application = Application(self.settings, open_backing=self._open)
-
-    @asynccontextmanager
-    async def _open(self, settings: Settings) -> AsyncIterator[Backing]:
-        assert self.opener is not None
-        async with self.opener(settings) as backing:
-            yield backing
-
-
 @cache
-def _slot(number: int) -> _Slot:
+def _application(number: int) -> Application:
+    """An application whose surroundings are changed between runs: making one costs more than a run does."""
     install_seam()
-    return _Slot()
+    return Application(Settings.from_environment(_ENVIRONMENT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +177,14 @@ class Instance:
             await trio.sleep(self.random.choice((0.0, 0.05, 1.0)))
 
     async def _serve(self, task_status: trio.TaskStatus[None]) -> None:
-        slot = _slot(self.number)
-        slot.opener = self._open_backing
+        application = _application(self.number)
+        application.settings = replace(application.settings, data_dir=self.folder)
+        application.around = self._surroundings()
+        self._down = trio.Event()
         self._config.include_date_header = False
-        async with slot.application.backed() as backing:
+        async with application.backed() as backing:
             self.service = backing.service
-            self._guard = Guard(slot.application, door_rules(slot.settings))
+            self._guard = Guard(application, door_rules(application.settings))
             self._guard.draw_trace_id = backing.service.trace_id
             self._config.keep_alive_timeout = self._guard.rules.idle_seconds
             self._config.keep_alive_max_requests = 1_000_000
@@ -213,45 +196,34 @@ class Instance:
                 task_status.started()
                 await trio.sleep_forever()
 
-    @asynccontextmanager
-    async def _open_backing(self, settings: Settings) -> AsyncIterator[Backing]:
-        entropy = SeededEntropy(f"{self.name} instance {self.number} life {self.incarnation}")
+    def _surroundings(self) -> Surroundings:
         self.clock = SystemClock(self._nanoseconds, self._monotonic_nanoseconds)
-        passwords = Passwords(CHEAP, entropy_source=entropy, run_sync=run_inline)
+        return Surroundings(
+            clock=self.clock,
+            entropy_source=SeededEntropy(f"{self.name} instance {self.number} life {self.incarnation}"),
+            open_store=self._open_store,
+            hasher=CHEAP,
+            run_sync=run_inline,
+            run_turns=self._stalling(self.shared.run_sync(self.random, self.witness)),
+            open_delivery=lambda *of: nullcontext(self.delivered),
+            read_sheet=read_sheet_in_place,
+            upkeep=replace(NO_UPKEEP, sweep_seconds=self.habits.sweep_seconds),
+            has_administrator=True,
+            change_service=self._watched,
+        )
+
+    @asynccontextmanager
+    async def _open_store(self, settings: Settings) -> AsyncIterator[Any]:
         with self.shared.opened() as inner:
             self.store = FaultyStore(
                 inner, self.witness, crash=self.crash, committed=self.committed, secret=self.secret
             )
             self.store.met = self.faults_met
-            async with (
-                open_turns(
-                    self.store,
-                    self.clock,
-                    self._stalling(self.shared.run_sync(self.random, self.witness)),
-                ) as turns,
-                open_text_messages(self.delivered) as text_messages,
-                trio.open_nursery() as nursery,
-            ):
-                every = self.habits.sweep_seconds
-                if every < math.inf:
-                    nursery.start_soon(sweep, turns, self.store, self.clock, every, run_inline)
-                service = Service(
-                    turns=turns,
-                    clock=self.clock,
-                    entropy_source=entropy,
-                    endpoint=TokenEndpoint(RateWindows(scale=100)),
-                    sign_in_throttle=SignInThrottle(scale=self.habits.free_guesses / FREE_GUESSES),
-                )
-                yield Backing(
-                    service=WitnessedService.watching(self.witness, service),
-                    passwords=passwords,
-                    text_messages=text_messages,
-                    files=Files(self.folder, entropy_source=entropy, run_sync=run_inline),
-                    read_sheet=read_sheet_in_place,
-                    new_administrator=None,
-                    check_ready=lambda: None,
-                )
-                nursery.cancel_scope.cancel()
+            yield self.store
+
+    def _watched(self, service: Service) -> Service:
+        throttle = SignInThrottle(scale=self.habits.free_guesses / FREE_GUESSES)
+        return WitnessedService.watching(self.witness, replace(service, sign_in_throttle=throttle))
 
     def crash(self) -> None:
         """Lose everything that is not stored, in the middle of whatever is going on."""

@@ -104,6 +104,9 @@ class PlainStore(MemoryStore):
         ]
         return [session_id for _, session_id in sorted(due)[:limit]]
 
+    def check_ready(self) -> None:
+        """It is always ready."""
+
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
         """One process has nobody to share with."""
         return True

@@ -14,28 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from ostiary_core.events import Event, Operator, UserRegistered
-from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.records import RECORD_TABLES, Record, Table
 from ostiary_core.model.reply import UserKnown
-from ostiary_core.throttling.rate_windows import RateWindows
-from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard
-from ostiary_net.runtime.files import Files
-from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import run_inline
-from ostiary_net.runtime.text_messages import Outbox, open_text_messages
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.turns.service import Service
-from ostiary_net.turns.turns import open_turns
-from ostiary_web.app import Application, Backing, OpenBacking
+from ostiary_web.app import Application
+from ostiary_web.backing import Backing
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import door_rules
-from ostiary_web.first_administrator import ensure_administrator
 from ostiary_web.resources.sheet_reader import ReadSheet, read_sheet_in_place
 from ostiary_web.settings import Settings
 from ostiary_web.storage import policy_of
+from ostiary_web.wiring import NO_UPKEEP, Surroundings
 from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
 from tests.web.callers import (
     ADMIN_PASSWORD,
@@ -182,25 +176,20 @@ class Served:
 class _Applications:
     """One application for each environment: to compile its routes and pages takes longer than most tests.
 
-    An application holds nothing but its settings and what its backing is opened by.
+    An application holds nothing but its settings and what is around it.
     """
 
     def __init__(self) -> None:
         self._made: dict[frozenset[tuple[str, str]], Application] = {}
-        self._open: dict[Settings, OpenBacking] = {}
 
     def __call__(
-        self, settings: Settings, environment: Mapping[str, str], open_backing: OpenBacking
+        self, settings: Settings, environment: Mapping[str, str], around: Surroundings
     ) -> Application:
-        self._open = {settings: open_backing}
         kind = frozenset(environment.items())
         if kind not in self._made:
-            self._made[kind] = Application(
-                settings, open_backing=lambda settings: self._open[settings](settings)
-            )
+            self._made[kind] = Application(settings)
         application = self._made[kind]
-        application.settings = settings
-        application.quart.extensions["ostiary.settings"] = settings
+        application.settings, application.around = settings, around
         return application
 
 
@@ -231,40 +220,22 @@ async def serving(
     opened: list[ReadingStore] = []
 
     @asynccontextmanager
-    async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
+    async def open_own_store(settings: Settings) -> AsyncIterator[Any]:
         with open_store(settings) as store:
             opened.append(store)
-            passwords = Passwords(CHEAP, entropy_source=entropy_source, run_sync=run_inline)
-            async with (
-                open_turns(store, set_by_hand, run_inline) as turns,
-                open_text_messages(Outbox(settings.sms_outbox, run_inline)) as text_messages,
-            ):
-                new_administrator = await ensure_administrator(
-                    turns,
-                    passwords,
-                    entropy_source,
-                    username=settings.admin_username,
-                    password=settings.admin_password,
-                )
-                service = Service(
-                    turns=turns,
-                    clock=set_by_hand,
-                    entropy_source=entropy_source,
-                    endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale)),
-                    sign_in_throttle=SignInThrottle(scale=settings.rate_limit_scale),
-                )
-                files = Files(folder / "files", entropy_source=entropy_source, run_sync=run_inline)
-                yield Backing(
-                    service=service,
-                    passwords=passwords,
-                    text_messages=text_messages,
-                    files=files,
-                    read_sheet=read_sheet,
-                    new_administrator=new_administrator,
-                    check_ready=getattr(store, "check_ready", lambda: None),
-                )
+            yield store
 
-    application = _application(settings, environment, open_backing)
+    around = Surroundings(
+        clock=set_by_hand,
+        entropy_source=entropy_source,
+        open_store=open_own_store,
+        hasher=CHEAP,
+        run_sync=run_inline,
+        run_turns=run_inline,
+        read_sheet=read_sheet,
+        upkeep=NO_UPKEEP,
+    )
+    application = _application(settings, environment, around)
     # No time is lost with the rest of a body that is refused.
     guarded = Guard(application, replace(door_rules(settings), linger_seconds=0.0))
     async with (
@@ -273,10 +244,10 @@ async def serving(
         beside_a_twin(
             open_transport,
             door=door,
-            service=backing.service,
+            backing=backing,
             store=opened[0],
             rules=guarded.rules,
-            application=partial(_application_of_a_twin, settings, environment, open_backing),
+            application=partial(_application_of_a_twin, settings, environment, around),
         ) as open_transport,
     ):
         guarded.draw_trace_id = backing.service.trace_id

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import httpx
 import pytest
 
-from ostiary_web import app
-from ostiary_web.app import Backing
+from ostiary_web.backing import Backing
 from ostiary_web.entrance import entrance
 from ostiary_web.settings import Settings
+from ostiary_web.wiring import Surroundings
 from tests.net.rooms import SeededEntropy
 from tests.web.account.pictures import png
 from tests.web.callers import ADMIN_PASSWORD, BASE, SOURCE, Api, Registered
@@ -27,7 +27,6 @@ async def test_a_server_draws_nothing_past_its_source(
         raise AssertionError(f"{count} bytes are drawn past the source of entropy")
 
     source = SeededEntropy("the one source")
-    monkeypatch.setattr(app, "SystemEntropy", lambda: source)
     monkeypatch.setattr(os, "urandom", refuse)
     monkeypatch.setattr(random, "_urandom", refuse)  # what `secrets` draws with
     settings = Settings.from_environment(
@@ -38,7 +37,7 @@ async def test_a_server_draws_nothing_past_its_source(
         }
     )
     backings: list[Backing] = []
-    guarded: Any = entrance(settings, backings.append)
+    guarded: Any = entrance(settings, backings.append, Surroundings(entropy_source=source))
     async with guarded.app.backed():
         api = Api(transport=httpx.ASGITransport(guarded, client=(SOURCE, 4711)), base_url=BASE)
         await api.sign_in()

@@ -26,6 +26,7 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
 from ostiary_web.app import Application
+from ostiary_web.backing import Backing, put_behind
 from tests.net.rooms import PlainStore
 from tests.web.doors import Door, OpenTransport, opened_door
 
@@ -43,7 +44,7 @@ async def beside_a_twin(
     open_transport: OpenTransport,
     *,
     door: Door,
-    service: Service,
+    backing: Backing,
     store: Any,
     rules: DoorRules,
     application: Callable[[], Application],
@@ -53,7 +54,7 @@ async def beside_a_twin(
     `application` gives one that nobody else uses.
     """
     async with trio.open_nursery() as nursery:
-        twin = _Twin(nursery, _OTHER[door], service, store, rules, application)
+        twin = _Twin(nursery, _OTHER[door], backing, store, rules, application)
         yield lambda source: _Compared(open_transport(source), twin, source)
         nursery.cancel_scope.cancel()
 
@@ -95,14 +96,15 @@ class _Twin:
         self,
         nursery: trio.Nursery,
         door: Door,
-        service: Service,
+        backing: Backing,
         store: Any,
         rules: DoorRules,
         application: Callable[[], Application],
     ) -> None:
         self._nursery = nursery
         self._door: Door = door
-        self._service = service
+        self._backing = backing
+        self._service = backing.service
         self._store = store
         self._rules = rules
         self._application = application
@@ -141,7 +143,7 @@ class _Twin:
             taken_over = {name: deepcopy(part) for name, part in self._parts(self._service)}
             service = replace(self._service, turns=turns, metrics=Metrics(), **taken_over)
             application = self._application()
-            application.quart.extensions["ostiary"] = service
+            put_behind(application.quart, replace(self._backing, service=service))
             guarded: Any = Guard(application, self._rules)
             guarded.draw_trace_id = service.trace_id
             self._own_service = service

@@ -1,44 +1,28 @@
-"""The web application: the routes, what errors look like, and the life of what stands behind them."""
+"""The web application: the routes, what errors look like, and what stands behind them while it runs."""
 
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import structlog
-import trio
 from quart import Response, has_request_context, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, NotFound
 
-from ostiary_core.http import TokenEndpoint, token_service
+from ostiary_core.http import token_service
 from ostiary_core.http.envelope import service_failure
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_core.throttling.rate_windows import RateWindows
-from ostiary_core.throttling.sign_in_throttle import SignInThrottle
-from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.rules import Receive, Scope, Send
-from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.log import where_raised
-from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.arrivals import Pauses
-from ostiary_net.runtime.files import Files
-from ostiary_net.runtime.passwords import Passwords
-from ostiary_net.runtime.system import Clock, EntropySource, SystemClock, SystemEntropy
-from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
-from ostiary_net.turns.authentications import Authentications, keep_uses
-from ostiary_net.turns.service import Service
-from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
-from ostiary_net.upkeep.sweeping import Purge, sweep
+from ostiary_net.turns.turns import TurnFailed
 from ostiary_web.account import account
 from ostiary_web.api_document.routes import docs
 from ostiary_web.auth import auth
 from ostiary_web.avatars import avatars
-from ostiary_web.first_administrator import NewAdministrator, ensure_administrator
-from ostiary_web.health import Readiness, health
+from ostiary_web.backing import Backing, put_behind
+from ostiary_web.health import health
 from ostiary_web.http.context import RequestRefused, request_context, respond
 from ostiary_web.http.gate import gate_of
 from ostiary_web.oauth2 import oauth2
@@ -51,145 +35,14 @@ from ostiary_web.resources.clients import clients
 from ostiary_web.resources.online import online_users
 from ostiary_web.resources.roles import roles
 from ostiary_web.resources.routes import RecordId
-from ostiary_web.resources.sheet_reader import ReadSheet, SheetReader
-from ostiary_web.resources.submissions import Submissions
 from ostiary_web.resources.users import users
 from ostiary_web.seclusion import secluded
-from ostiary_web.settings import SettingError, Settings
-from ostiary_web.storage import DAY_SECONDS, open_store
-from ostiary_web.traces import open_tracing
+from ostiary_web.settings import Settings
+from ostiary_web.wiring import Surroundings, open_backing
 
-__all__ = ["Application", "Backing", "create_app", "open_backing"]
+__all__ = ["Application", "create_app"]
 
 _log = structlog.get_logger("ostiary")
-
-_SWEEP_SECONDS: Final = 30.0
-_USES_SECONDS: Final = 60.0
-"""How often it is written down which client secrets were used."""
-_CLEAR_SECONDS: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backing:
-    """What stands behind the application while it runs."""
-
-    service: Service
-    passwords: Passwords
-    text_messages: TextMessages
-    files: Files
-    read_sheet: ReadSheet
-    new_administrator: NewAdministrator | None
-    check_ready: Callable[[], None]
-    """Raises unless a change would be kept now; it may block for a while."""
-
-
-OpenBacking = Callable[[Settings], AbstractAsyncContextManager[Backing]]
-
-
-@asynccontextmanager
-async def open_delivery(settings: Settings, entropy_source: EntropySource) -> AsyncIterator[Delivery]:
-    """Where text messages go: to the gateway, or to the outbox while none is named (READINGS 28)."""
-    if settings.sms_gateway_url is None:
-        yield Outbox(settings.sms_outbox)
-        return
-    async with open_gateway(settings.sms_gateway_url, settings.sms_gateway_token, entropy_source) as gateway:
-        yield gateway
-
-
-@asynccontextmanager
-async def open_backing(settings: Settings) -> AsyncIterator[Backing]:
-    """The store, the queue of turns, the sweeper, the way out for text messages; the first
-    administrator if there is none."""
-    clock: Clock = SystemClock()
-    entropy_source: EntropySource = SystemEntropy()
-    passwords, metrics = Passwords(entropy_source=entropy_source), Metrics()
-    async with (
-        open_store(settings) as store,
-        _measured(settings, metrics),
-        open_tracing(settings) as tracing,
-        open_turns(store, clock, metrics=metrics, tracing=tracing) as turns,
-        open_delivery(settings, entropy_source) as delivery,
-        open_text_messages(delivery) as text_messages,
-        trio.open_nursery() as nursery,
-    ):
-        new_administrator = await ensure_administrator(
-            turns,
-            passwords,
-            entropy_source,
-            username=settings.admin_username,
-            password=settings.admin_password,
-        )
-        _watch(metrics, turns, passwords, text_messages)
-        authentications = Authentications()
-        pauses = Pauses(clock)
-        nursery.start_soon(pauses.watch)
-        nursery.start_soon(keep_uses, authentications, turns, _USES_SECONDS)
-        nursery.start_soon(sweep, turns, store, clock, _SWEEP_SECONDS)
-        clearing = Purge(
-            turns,
-            store,
-            clock,
-            audit_seconds=settings.retention_audit_days * DAY_SECONDS,
-            metrics=metrics,
-        )
-        nursery.start_soon(clearing.run, entropy_source.draw()[:16].hex(), _CLEAR_SECONDS)
-        yield Backing(
-            service=Service(
-                turns=turns,
-                clock=clock,
-                entropy_source=entropy_source,
-                endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale)),
-                sign_in_throttle=SignInThrottle(scale=settings.rate_limit_scale),
-                authentications=authentications,
-                metrics=metrics,
-                tracing=tracing,
-                pauses=pauses,
-            ),
-            passwords=passwords,
-            text_messages=text_messages,
-            files=Files(settings.data_dir / "files", entropy_source=entropy_source),
-            read_sheet=SheetReader().read,
-            new_administrator=new_administrator,
-            check_ready=store.check_ready,
-        )
-        nursery.cancel_scope.cancel()
-
-
-@asynccontextmanager
-async def _measured(settings: Settings, metrics: Metrics) -> AsyncIterator[None]:
-    """`/metrics` on its own address, where the settings name one."""
-    with ExitStack() as stack:
-        try:
-            listeners = stack.enter_context(metrics_listeners(settings.metrics_bind))
-        except AddressError as error:
-            allowed = "an address that is free, as 127.0.0.1:9464"
-            raise SettingError("METRICS_BIND", str(error), allowed) from error
-        if not listeners:
-            yield
-            return
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(serve_metrics, listeners, metrics)
-            yield
-            nursery.cancel_scope.cancel()
-
-
-def _watch(metrics: Metrics, turns: Turns, passwords: Passwords, text_messages: TextMessages) -> None:
-    """What is looked at whenever the metrics are asked for."""
-    metrics.add_gauge(
-        "ostiary_turns_waiting",
-        "Events that wait for their turn.",
-        lambda: [({"queue": name}, number) for name, number in turns.count_waiting().items()],
-    )
-    metrics.add_gauge(
-        "ostiary_hashes_waiting",
-        "Password checks that wait for a place.",
-        lambda: [({}, passwords.count_waiting())],
-    )
-    metrics.add_gauge(
-        "ostiary_text_messages_unfinished",
-        "Text messages on their way to the gateway.",
-        lambda: [({}, text_messages.count_unfinished())],
-    )
 
 
 class Application:
@@ -199,13 +52,13 @@ class Application:
     def __init__(
         self,
         settings: Settings,
+        around: Surroundings | None = None,
         *,
-        open_backing: OpenBacking = open_backing,
         ready: Callable[[Backing], None] = lambda backing: None,
     ) -> None:
         self.settings = settings
+        self.around = around
         self.quart = create_app(settings)
-        self._open_backing = open_backing
         self._ready = ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -219,18 +72,11 @@ class Application:
     @asynccontextmanager
     async def backed(self) -> AsyncIterator[Backing]:
         """The application with its backing; `lifespan` does this, and so do tests without a server."""
-        async with self._open_backing(self.settings) as backing:
+        async with open_backing(self.settings, self.around) as backing:
             if self.settings.sms_gateway_url is None:
                 outbox = str(self.settings.sms_outbox)
                 _log.warning("text messages go to a file, as SMS_GATEWAY_URL is not set", file=outbox)
-            self.quart.extensions["ostiary"] = backing.service
-            self.quart.extensions["ostiary.passwords"] = backing.passwords
-            self.quart.extensions["ostiary.text_messages"] = backing.text_messages
-            self.quart.extensions["ostiary.files"] = backing.files
-            self.quart.extensions["ostiary.read_sheet"] = backing.read_sheet
-            self.quart.extensions["ostiary.submissions"] = Submissions(backing.service.clock)
-            look = partial(trio.to_thread.run_sync, backing.check_ready, abandon_on_cancel=True)
-            self.quart.extensions["ostiary.readiness"] = Readiness(look)
+            put_behind(self.quart, backing)
             self._ready(backing)
             yield backing
 
@@ -263,7 +109,6 @@ def create_app(settings: Settings) -> QuartTrio:
     app.url_map.converters["record"] = RecordId
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
-    app.extensions["ostiary.settings"] = settings
     accounts = (auth, account, recovery, avatars)
     resources = (clients, users, roles, online_users, audit)
     described = (docs,) if settings.api_docs_enabled else ()

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from quart import Response, current_app, request
+from quart import Response, request
 
 from ostiary_core.events import (
     LoginRefreshed,
@@ -21,7 +21,6 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.user_fields import LONGEST_PASSWORD, new_password_faults
-from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.turns import TurnFailed
 from ostiary_web.answer_data import AnswerData, Count, Locale, Phone, Token, one_of
 from ostiary_web.browser import (
@@ -42,11 +41,6 @@ auth = GatedRoutes("auth", __name__)
 LONGEST_USERNAME = 256
 
 
-def _passwords() -> Passwords:
-    found: Passwords = current_app.extensions["ostiary.passwords"]
-    return found
-
-
 # --- what the pages do too
 
 
@@ -63,7 +57,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
     while True:
         on_file = (await context.submit(PasswordHashRequested(of=username))).reply
         password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
-        matches = await _passwords().verify(password_hash, password)
+        matches = await context.backing.passwords.verify(password_hash, password)
         if password_hash is None:
             wait = service.unknown_name_throttle.seconds_to_wait(account, service.clock.monotonic())
             if wait:
@@ -117,7 +111,7 @@ async def change_password(context: RequestContext, old: str, new: str) -> None:
             caller=context.caller,
             verified_against=check.verified_against,
             password_matches=check.matches,
-            new_password_hash=await _passwords().hash(new),
+            new_password_hash=await context.backing.passwords.hash(new),
         )
     )
 

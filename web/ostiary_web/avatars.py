@@ -9,12 +9,11 @@ from contextlib import closing
 from typing import Final
 
 import trio
-from quart import Response, current_app, request
+from quart import Response, request
 
 from ostiary_core.events import AvatarChosen
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.why import Why
-from ostiary_net.runtime.files import Files
 from ostiary_web.answer_data import AnswerData
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
@@ -77,11 +76,11 @@ async def take_picture(context: RequestContext) -> str:
         context.refuse(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.PICTURE),))
     # Once begun it is finished, or a client that goes away leaves a file that no account refers to.
     with trio.CancelScope(shield=True):
-        name = await _files().keep(stripped, picture.type.value)
+        name = await context.backing.files.keep(stripped, picture.type.value)
         try:
             await context.decide(AvatarChosen(caller=context.caller, avatar_url=FILES_PREFIX + name))
         except BaseException:
-            await _files().remove(name)
+            await context.backing.files.remove(name)
             raise
     return FILES_PREFIX + name
 
@@ -113,7 +112,7 @@ _HEADERS: Final = {
 @avatars.get(f"{FILES_PREFIX}<name>", gate=OPEN_TO_ALL)
 async def show_file(context: RequestContext, name: str) -> Response:
     """A picture by its name. It never changes: another picture has another name."""
-    content = await _files().read(name)
+    content = await context.backing.files.read(name)
     _, _, ending = name.rpartition(".")
     if content is None or ending not in MEDIA_TYPES:
         context.refuse(Why.NOT_FOUND)
@@ -125,8 +124,3 @@ async def show_file(context: RequestContext, name: str) -> Response:
     response.headers.update(_HEADERS)
     await response.add_etag()
     return await response.make_conditional(request)
-
-
-def _files() -> Files:
-    found: Files = current_app.extensions["ostiary.files"]
-    return found

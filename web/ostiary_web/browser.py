@@ -10,7 +10,7 @@ import hmac
 from base64 import urlsafe_b64encode
 from typing import Final
 
-from quart import Response, current_app, g, request
+from quart import Response, g, request
 
 from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import SignedIn
@@ -18,8 +18,8 @@ from ostiary_core.http.userinfo import bearer_token
 from ostiary_core.model.reply import LoginIssued
 from ostiary_core.model.secret import Secret, draw_token
 from ostiary_core.model.why import Why
+from ostiary_web.backing import backing
 from ostiary_web.http.context import RequestContext
-from ostiary_web.settings import Settings
 
 __all__ = [
     "FORM_FIELD",
@@ -49,8 +49,7 @@ _FORM: Final = "ostiary_form"
 
 def own_origin() -> str:
     """The address users see, as scheme and host: `PUBLIC_URL`, else what the request says."""
-    settings: Settings = current_app.extensions["ostiary.settings"]
-    return settings.public_url or f"{request.scheme}://{request.host}"
+    return backing().settings.public_url or f"{request.scheme}://{request.host}"
 
 
 def require_caller(context: RequestContext) -> SignedIn:

@@ -19,7 +19,7 @@ from ostiary_net.front_door import serve as serve_http
 from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.scraping import metrics_listeners
 from ostiary_net.lane import open_lane
-from ostiary_web.app import Backing, open_backing
+from ostiary_web.backing import Backing
 from ostiary_web.commands import (
     audit,
     backup,
@@ -38,6 +38,7 @@ from ostiary_web.first_administrator import NewAdministrator
 from ostiary_web.logs import configure_logs
 from ostiary_web.settings import SettingError, Settings
 from ostiary_web.storage import unwritable
+from ostiary_web.wiring import open_backing
 
 __all__ = ["main"]
 

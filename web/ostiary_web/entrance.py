@@ -17,12 +17,14 @@ from ostiary_core.model.why import Why
 from ostiary_net.front_door import DoorRules, Guard, install_seam
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.lane.shortcut import shortcut
-from ostiary_web.app import Application, Backing
+from ostiary_web.app import Application
 from ostiary_web.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
+from ostiary_web.backing import Backing
 from ostiary_web.first_administrator import NewAdministrator
 from ostiary_web.logs import configure_logs
 from ostiary_web.resources.imports import LONGEST_IMPORT
 from ostiary_web.settings import SettingError, Settings
+from ostiary_web.wiring import Surroundings
 
 __all__ = ["door_rules", "entrance", "entrance_from_environment", "first_password_line", "settings_or_exit"]
 
@@ -52,7 +54,9 @@ def door_rules(settings: Settings) -> DoorRules:
     )
 
 
-def entrance(settings: Settings, ready: Callable[[Backing], None]) -> Guard:
+def entrance(
+    settings: Settings, ready: Callable[[Backing], None], around: Surroundings | None = None
+) -> Guard:
     """The whole product as one ASGI application."""
 
     def opened(backing: Backing) -> None:
@@ -66,7 +70,7 @@ def entrance(settings: Settings, ready: Callable[[Backing], None]) -> Guard:
         guarded.shortcut = shortcut(backing.service)
         ready(backing)
 
-    application: Any = Application(settings, ready=opened)
+    application: Any = Application(settings, around, ready=opened)
     if settings.otel_exporter_otlp_endpoint is not None:
         application.quart.before_request(_tell_route)
     guarded = Guard(application, door_rules(settings))

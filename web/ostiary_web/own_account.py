@@ -3,15 +3,12 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from quart import current_app
-
 from ostiary_core.events import PasswordHashRequested
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_phone
 from ostiary_core.model.reply import PasswordOnFile
 from ostiary_core.model.why import Why
 from ostiary_core.users.user_fields import LONGEST_PASSWORD, new_password_faults
-from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.http.context import RequestContext
 
 __all__ = [
@@ -39,7 +36,7 @@ async def verify_current_password(context: RequestContext, password: str) -> Pas
     """What the caller entered as the current password; one that is too long to be any is wrong unhashed."""
     on_file = await context.decide(PasswordHashRequested(of=context.caller))
     assert isinstance(on_file, PasswordOnFile)
-    passwords: Passwords = current_app.extensions["ostiary.passwords"]
+    passwords = context.backing.passwords
     matches = len(password) <= LONGEST_PASSWORD and await passwords.verify(on_file.password_hash, password)
     return PasswordCheck(on_file.password_hash, matches)
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from quart import Response, current_app, request
+from quart import Response, request
 
 from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
 from ostiary_core.http.language import Language
@@ -22,8 +22,7 @@ from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.telephone import seconds_to_text_code
-from ostiary_net.runtime.passwords import Passwords
-from ostiary_net.runtime.text_messages import TextMessage, TextMessages
+from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
 from ostiary_web.own_account import longest, new_password, phone, read_texts
@@ -67,14 +66,14 @@ async def _send_text_code(
     context: RequestContext, purpose: TextCodePurpose, phone: str, who: SignedIn | None
 ) -> None:
     event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=context.entropy())
-    messages: TextMessages = current_app.extensions["ostiary.text_messages"]
-    await messages.send(partial(_written, context, event, request.headers.get(ZONE_HEADER)), context.trace_id)
+    await context.backing.text_messages.send(
+        partial(_written, context, event, request.headers.get(ZONE_HEADER)), context.trace_id
+    )
 
 
 async def recover_password(context: RequestContext, phone: str, code: str, new: str) -> None:
     """A new password for whoever holds the telephone; raises `RequestRefused`."""
-    passwords: Passwords = current_app.extensions["ostiary.passwords"]
-    new_password_hash = await passwords.hash(new)
+    new_password_hash = await context.backing.passwords.hash(new)
     await context.decide(
         PasswordResetByTextMessage(phone=phone, code=Secret(code), new_password_hash=new_password_hash)
     )

@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any, Final
 
 import trio
@@ -173,7 +174,7 @@ async def opened(
                 await send({"type": "http.response.start", "status": 404, "headers": []})
                 await send({"type": "http.response.body", "body": b"no page", "more_body": False})
                 return
-            _QUART.extensions["ostiary"] = service
+            _QUART.extensions["ostiary"] = SimpleNamespace(service=service, settings=SETTINGS)
             quart: Any = _QUART
             await quart(scope, receive, send)
 

@@ -19,7 +19,7 @@ import trio
 from ostiary_net.front_door import AddressError, Guard
 from ostiary_net.front_door.listeners import address_of, open_listeners
 from ostiary_net.front_door.serving import heed_signals, serve_on
-from ostiary_web.app import Backing
+from ostiary_web.backing import Backing
 from ostiary_web.database import SQLiteFile
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.sample import DEMO_CLIENT, PASSWORD, fill

@@ -7,7 +7,7 @@ from typing import NoReturn, TypeVar
 
 import msgspec
 import trio
-from quart import Response, current_app, g, request
+from quart import Response, g, request
 
 from ostiary_core.events import Event, SignedIn
 from ostiary_core.http.answer import NO_STORE, Answer, retry_after
@@ -26,9 +26,9 @@ from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.observability.log import log_refusal
-from ostiary_net.runtime.files import Files
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Question
+from ostiary_web.backing import Backing, backing
 from ostiary_web.uploads import left_behind
 
 __all__ = [
@@ -60,7 +60,7 @@ class RequestRefused(Exception):
 class RequestContext:
     """What every handler of one request needs; who calls is known once the route's gate has asked."""
 
-    service: Service
+    backing: Backing
     headers: Sequence[tuple[bytes, bytes]]
     language: Language
     origin: Origin
@@ -78,6 +78,11 @@ class RequestContext:
     def source(self) -> str:
         """The address the request came from."""
         return self.origin.source
+
+    @property
+    def service(self) -> Service:
+        """One service for all doors."""
+        return self.backing.service
 
     # --- who calls, behind a gate
 
@@ -118,8 +123,7 @@ class RequestContext:
         decision = await self.service.decide(event, self.origin)
         with trio.CancelScope(shield=True):
             for name in left_behind(decision.changes):
-                files: Files = current_app.extensions["ostiary.files"]
-                await files.remove(name)
+                await self.backing.files.remove(name)
         return decision
 
     async def decide(self, event: Event) -> Reply:
@@ -202,16 +206,16 @@ class RequestContext:
 def request_context() -> RequestContext:
     """The context of the request being handled; one a request."""
     if "request_context" not in g:
-        service: Service = current_app.extensions["ostiary"]
+        behind = backing()
         headers = tuple(request.scope["headers"])
         client = request.scope.get("client")
         source = str(request.scope.get("ostiary.source") or (client[0] if client else ""))
-        trace_id = str(request.scope.get("ostiary.trace_id") or service.trace_id())
+        trace_id = str(request.scope.get("ostiary.trace_id") or behind.service.trace_id())
         g.request_context = RequestContext(
-            service=service,
+            backing=behind,
             headers=headers,
             language=language_of(headers),
-            origin=service.origin(headers, source, trace_id),
+            origin=behind.service.origin(headers, source, trace_id),
         )
     found: RequestContext = g.request_context
     return found

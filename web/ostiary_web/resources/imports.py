@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import UNSET, UnsetType
-from quart import current_app, request
+from quart import request
 
 from ostiary_core.events import AllOrNothing
 from ostiary_core.model.fields import FieldFault, FieldRule
@@ -26,7 +26,6 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.resources.declaration import Column, Field, Kind
 from ostiary_web.resources.declared import Declared, Fields
 from ostiary_web.resources.records import batch_refusal
-from ostiary_web.resources.sheet_reader import ReadSheet
 from ostiary_web.resources.sheet_reading import Cell, Row
 
 __all__ = ["LONGEST_IMPORT", "Imported", "take_sheet"]
@@ -76,8 +75,7 @@ async def take_sheet(context: RequestContext, declared: Declared[T, V]) -> Impor
     ]
     if content is None or faults:
         context.refuse(Why.FIELDS_INVALID, faults)
-    read_sheet: ReadSheet = current_app.extensions["ostiary.read_sheet"]
-    sheet = await read_sheet(content)
+    sheet = await context.backing.read_sheet(content)
     if isinstance(sheet, FieldRule):
         context.refuse(Why.FIELDS_INVALID, (FieldFault("file", sheet),))
     columns, unknown = _columns(declared.fields, sheet[0])

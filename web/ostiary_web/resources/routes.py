@@ -16,7 +16,7 @@ PUT    /x/:id/enabled      enabled, or disabled        update; where records hav
 from typing import Annotated, Final, TypeVar
 
 from msgspec import Meta
-from quart import Response, current_app, request
+from quart import Response, request
 from werkzeug.routing import BaseConverter
 
 from ostiary_core.events import AllOrNothing
@@ -39,7 +39,6 @@ from ostiary_web.resources.records import (
     sent_ids,
     sent_truth,
 )
-from ostiary_web.resources.submissions import Submissions
 
 __all__ = ["MOST_OPTIONS", "Deleted", "Option", "RecordId", "blueprint_of"]
 
@@ -139,7 +138,7 @@ def _add_writing(routes: GatedRoutes, declared: Declared[T, V]) -> None:
     @routes.post(declared.path, gate=require_permission(may.create))
     async def create(context: RequestContext) -> Response:
         content = await context.json_object()
-        submissions: Submissions = current_app.extensions["ostiary.submissions"]
+        submissions = context.backing.submissions
         with submissions.single(context.caller.access_token.digest, request.path, content) as submission:
             if submission is None:
                 context.refuse(Why.SUBMITTED_TWICE)

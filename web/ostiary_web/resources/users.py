@@ -6,7 +6,7 @@ in the event.
 
 from typing import Final
 
-from quart import Response, current_app
+from quart import Response
 
 from ostiary_core.events import (
     PasswordResetByAdministrator,
@@ -28,7 +28,6 @@ from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.user_fields import LOCALES, new_password_faults
-from ostiary_net.runtime.passwords import Passwords
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.resources.declaration import Column, Field, Kind, Listed, Words, as_they_are
@@ -158,7 +157,7 @@ _FIELDS: Final[tuple[Field[User], ...]] = (
 
 
 async def _registered(context: RequestContext, fields: Fields) -> UserRegistered:
-    password_hash, faults = await _hashed(fields)
+    password_hash, faults = await _hashed(context, fields)
     return UserRegistered(
         caller=context.caller,
         fields=_without_password(fields),
@@ -174,7 +173,7 @@ def _changed(who: SignedIn, user_id: str, fields: Fields, shown: Fields | None) 
 
 
 async def _imported(context: RequestContext, fields: Fields, replace: bool) -> UserImported:
-    password_hash, faults = await _hashed(fields)
+    password_hash, faults = await _hashed(context, fields)
     return UserImported(
         caller=context.caller,
         fields=_without_password(fields),
@@ -189,7 +188,7 @@ def _without_password(fields: Fields) -> Fields:
     return {name: value for name, value in fields.items() if name != _PASSWORD}
 
 
-async def _hashed(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
+async def _hashed(context: RequestContext, fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
     """The hash of the password among the fields, where there is one; what is wrong with it."""
     password = fields.get(_PASSWORD)
     if password is None or password == "":
@@ -199,8 +198,7 @@ async def _hashed(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
     faults = new_password_faults(_PASSWORD, password)
     if faults:
         return None, faults
-    passwords: Passwords = current_app.extensions["ostiary.passwords"]
-    return await passwords.hash(password), ()
+    return await context.backing.passwords.hash(password), ()
 
 
 def _unless_given(password_hash: str | None, faults: tuple[FieldFault, ...]) -> tuple[FieldFault, ...]:
@@ -272,7 +270,7 @@ async def password_reset(
     context: RequestContext, user_id: str, fields: Fields
 ) -> PasswordResetByAdministrator:
     """The event that `{password}` stands for; raises `RequestRefused` with what is wrong with it."""
-    password_hash, faults = await _hashed(fields)
+    password_hash, faults = await _hashed(context, fields)
     unknown = tuple(FieldFault(name, FieldRule.UNKNOWN) for name in fields if name != _PASSWORD)
     if password_hash is None or unknown:
         context.refuse(Why.FIELDS_INVALID, (*_unless_given(password_hash, faults), *unknown))
