@@ -1,32 +1,27 @@
 """What is said of an operation: some of it declared, the rest taken from its route.
 
-From the route come method, path and the variable parts of it, the permission it takes, and what follows
-from them: who may call, and what they may be refused for.
+From the route come method, path and the variable parts of it, its gate and its limit, and what follows from
+them: who may call, and what a request may be refused for.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, Final, get_origin
 
 from msgspec import Meta, Struct
 
 from ostiary_core.http.meanings import MEANINGS
-from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_web.answer_data import AnswerData
 from ostiary_web.api_document.schemas import Json, Schemas, object_type
+from ostiary_web.http.gate import gate_of, is_limited
 
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
 
 CHALLENGE: Final = {"WWW-Authenticate": "How to authenticate."}
-
-ANYBODY: Final[tuple[Why, ...]] = ()
-PASSWORD_MAY_BE_OVERDUE: Final = (Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN)
-SIGNED_IN: Final = (*PASSWORD_MAY_BE_OVERDUE, Why.PASSWORD_MUST_CHANGE)
-"""Who may call, as what others are refused for."""
 
 _BODY_REFUSALS: Final[Mapping[str, tuple[Why, ...]]] = {
     JSON: (Why.MEDIA_TYPE_UNSUPPORTED, Why.BODY_NOT_JSON, Why.FIELDS_INVALID, Why.BODY_TOO_LARGE),
@@ -99,10 +94,8 @@ class Operation:
     summary: str
     _: KW_ONLY
     description: str = ""
-    caller: tuple[Why, ...] = SIGNED_IN
-    """Who may call; not looked at where the route takes a permission."""
     security: list[Json] | None = None
-    """None where it follows from who may call."""
+    """None where it follows from the gate of the route."""
     parameters: Iterable[Json] = ()
     """Those of query and header, each with a type for its schema."""
     body: Body | None = None
@@ -128,34 +121,36 @@ def described_path(rule: str) -> str:
 
 
 def describe(
-    operation: Operation, tag: str, method: str, path: str, permission: Permission | None, schemas: Schemas
+    operation: Operation, tag: str, method: str, path: str, view: Callable[..., Any], schemas: Schemas
 ) -> Json:
     """The operation as OpenAPI has it."""
-    caller = operation.caller if permission is None else (*SIGNED_IN, Why.PERMISSION_MISSING)
-    takes = "" if permission is None else f"Takes the permission `{permission.value}`."
+    gate = gate_of(view)
+    assert gate is not None
+    takes = "" if gate.permission is None else f"Takes the permission `{gate.permission.value}`."
+    follows: list[Json] = [] if gate.is_open else [{"login": []}]
     described: Json = {
         "operationId": operation.name,
         "summary": operation.summary,
         "description": " ".join(filter(None, (takes, operation.description))),
         "tags": [tag],
-        "security": operation.security
-        if operation.security is not None
-        else ([{"login": []}] if caller else []),
+        "security": follows if operation.security is None else operation.security,
         "parameters": describe_parameters(path, operation.parameters, schemas),
     }
     if operation.body is not None:
         name = f"{operation.name[0].upper()}{operation.name[1:]}Body"
-        sent = object_type(name, operation.body.members, strict=permission is not None)
+        sent = object_type(name, operation.body.members, strict=gate.permission is not None)
         schema = schemas.of(sent) | operation.body.rule
         described["requestBody"] = {
             "required": operation.body.is_required,
             "content": {operation.body.media_type: {"schema": schema}},
         }
-    whys = [why for why in caller if method != "GET" or why is not Why.ORIGIN_UNPROVEN]
+    whys = [why for why in gate.refusals if method != "GET" or why is not Why.ORIGIN_UNPROVEN]
     if operation.body is not None:
         whys += _BODY_REFUSALS[operation.body.media_type]
-    if permission is not None and operation.parameters:
+    if gate.permission is not None and operation.parameters:
         whys.append(Why.FIELDS_INVALID)
+    if is_limited(view):
+        whys.append(Why.TOO_MANY_REQUESTS)
     if "{" in path:
         whys.append(Why.NOT_FOUND)
     described["responses"] = _responses(operation, [*whys, *operation.refusals], schemas)

@@ -10,9 +10,7 @@ from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.why import Why
 from ostiary_web.answer_data import Locale, Phone
 from ostiary_web.api_document.operations import (
-    ANYBODY,
     MULTIPART,
-    PASSWORD_MAY_BE_OVERDUE,
     Body,
     Operation,
     Reply,
@@ -21,6 +19,7 @@ from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWOR
 from ostiary_web.auth import LONGEST_USERNAME, Account, Login
 from ostiary_web.avatars import Picture
 from ostiary_web.grants import Grant
+from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pictures import MEDIA_TYPES
 
 TimeZone = Enum("TimeZone", {zone: zone for zone in sorted(available_timezones())})  # type: ignore[misc]
@@ -36,30 +35,26 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "POST /api/auth/login": Operation(
         "signIn",
         "Sign in",
-        caller=ANYBODY,
         body=Body({"username": text(1, LONGEST_USERNAME), "password": CURRENT_PASSWORD}),
         data=Login,
-        refusals=(Why.SIGN_IN_WRONG, Why.SIGN_INS_TOO_FREQUENT, Why.TOO_MANY_REQUESTS),
+        refusals=(Why.SIGN_IN_WRONG, Why.SIGN_INS_TOO_FREQUENT),
     ),
     "POST /api/auth/refresh": Operation(
         "renewLogin",
         "The next pair of a login session",
-        caller=ANYBODY,
         body=Body({"refreshToken": text(1, 1_024)}),
         data=Login,
-        refusals=PASSWORD_MAY_BE_OVERDUE,
+        refusals=(Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN),
     ),
-    "POST /api/auth/logout": Operation("signOut", "End this login session", caller=PASSWORD_MAY_BE_OVERDUE),
+    "POST /api/auth/logout": Operation("signOut", "End this login session"),
     "GET /api/auth/me": Operation(
         "showOwnAccount",
         "Who is signed in, and what they may do",
-        caller=PASSWORD_MAY_BE_OVERDUE,
         data=Account,
     ),
     "PUT /api/auth/password": Operation(
         "changePassword",
         "Choose another password; ends every other session",
-        caller=PASSWORD_MAY_BE_OVERDUE,
         body=Body({"oldPassword": CURRENT_PASSWORD, "newPassword": NEW_PASSWORD}),
         refusals=_PASSWORD_REFUSALS,
     ),
@@ -82,14 +77,13 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         f"account asks at most {SPECIFICATION.text_codes_asked_a_day} times a day.",
         security=[{"login": []}, {}],
         body=Body({"phone": Phone, "purpose": TextCodePurpose}),
-        refusals=(Why.TOO_MANY_REQUESTS, Why.TEXT_CODES_TOO_FREQUENT),
+        refusals=(*SIGNED_IN.refusals, Why.TEXT_CODES_TOO_FREQUENT),
     ),
     "POST /api/auth/reset-password": Operation(
         "recoverPassword",
         "Another password for whoever holds the telephone; ends everything",
-        caller=ANYBODY,
         body=Body({"phone": Phone, "code": _CODE, "newPassword": NEW_PASSWORD}),
-        refusals=(Why.TEXT_CODE_WRONG, Why.TOO_MANY_REQUESTS),
+        refusals=(Why.TEXT_CODE_WRONG,),
     ),
     "PUT /api/auth/avatar": Operation(
         "chooseAvatar",
@@ -101,7 +95,6 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "GET /files/{name}": Operation(
         "showFile",
         "A picture by its name, as in `avatarUrl`",
-        caller=ANYBODY,
         replies={
             200: Reply("The picture.", FILE, tuple(MEDIA_TYPES.values())),
             206: Reply("The part that was asked for."),

@@ -5,18 +5,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ostiary_core.model.why import Why
-from ostiary_web.api_document.operations import ANYBODY, FORM, Operation, Reply, describe_parameters
+from ostiary_web.api_document.operations import FORM, Operation, Reply, describe_parameters
 from ostiary_web.api_document.schemas import Json, Schemas
 from ostiary_web.api_document.token_service import AUTHORIZATION_QUERY
 
 TAG: Final = "Pages"
 
 HEALTH: Final[Mapping[str, Operation]] = {
-    "GET /healthz": Operation("showHealth", "The process answers", caller=ANYBODY),
+    "GET /healthz": Operation("showHealth", "The process answers"),
     "GET /readyz": Operation(
         "showReadiness",
         "The store takes changes, and its schema is the one of this release",
-        caller=ANYBODY,
         refusals=(Why.NOT_READY,),
     ),
 }
@@ -24,17 +23,15 @@ THIS_DOCUMENT: Final[Mapping[str, Operation]] = {
     "GET /api/docs": Operation(
         "showDocs",
         "This document, to be read and tried",
-        caller=ANYBODY,
         replies={200: Reply("The page.", str, ("text/html",))},
     ),
     "GET /api/docs/{name}": Operation(
         "showDocsFile",
         "What the page is made of: a style sheet, a script or a licence",
-        caller=ANYBODY,
         replies={200: Reply("The file.", str, ("text/css", "text/javascript", "text/plain"))},
     ),
     "GET /api/docs-json": Operation(
-        "showDocument", "This document", caller=ANYBODY, replies={200: Reply("OpenAPI 3.1.", dict[str, Any])}
+        "showDocument", "This document", replies={200: Reply("OpenAPI 3.1.", dict[str, Any])}
     ),
 }
 

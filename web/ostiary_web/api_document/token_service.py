@@ -177,6 +177,7 @@ _REQUIRED: Final[Mapping[str, Any]] = {
 }
 _OPTIONAL: Final[Mapping[str, Any]] = {"scope": text(1), "state": text()}
 _CONSENT_REFUSALS: Final = (
+    Why.PASSWORD_MUST_CHANGE,
     Why.QUERY_UNDECODABLE,
     Why.PARAMETER_REPEATED,
     Why.PARAMETERS_MALFORMED,
@@ -184,7 +185,6 @@ _CONSENT_REFUSALS: Final = (
     Why.REDIRECT_URI_NOT_REGISTERED,
     Why.RESPONSE_TYPE_UNSUPPORTED,
     Why.SCOPE_NOT_ALLOWED,
-    Why.TOO_MANY_REQUESTS,
 )
 
 
@@ -198,7 +198,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "GET /api/oauth2/userinfo": Operation(
         "showUserInfo",
         "The profile of the user a token stands for",
-        caller=(Why.NOT_SIGNED_IN, Why.USER_READ_MISSING, Why.REPRESENTS_NO_USER),
+        refusals=(Why.NOT_SIGNED_IN, Why.USER_READ_MISSING, Why.REPRESENTS_NO_USER),
         security=[{"accessToken": ["user.read"]}, {"login": []}],
         data=Profile,
     ),

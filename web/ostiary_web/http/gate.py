@@ -28,6 +28,7 @@ __all__ = [
     "GatedRoutes",
     "Handler",
     "gate_of",
+    "is_limited",
     "permission_of",
     "require_permission",
 ]
@@ -61,6 +62,15 @@ class Gate:
     def asks_for_account(self) -> bool:
         """Whether the rules are asked whose login session it is."""
         return self.asks >= _Asks.ACCOUNT
+
+    @property
+    def refusals(self) -> tuple[Why, ...]:
+        """Everything that it may turn a request away for; only a change has to prove its origin."""
+        if self.is_open:
+            return ()
+        password = (Why.PASSWORD_MUST_CHANGE,) if self.asks is _Asks.OWN_PASSWORD else ()
+        permission = () if self.permission is None else (Why.PERMISSION_MISSING,)
+        return (Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN, *password, *permission)
 
     def refusal(self, account: AccountKnown | None) -> Why | None:
         """Why somebody with this account, or without any, may not use the route; None where they may."""
@@ -128,7 +138,7 @@ class GatedRoutes(Blueprint):
             raise TypeError(f"the route {rule} has no gate")
         own = {name: options.pop(name) for name in self.own_options & options.keys()}
         view = self.behind(gate, view_func, **own)
-        view.__dict__["gate"] = gate
+        view.__dict__.update(gate=gate, is_limited="limit" in own)
         endpoint = endpoint or view_func.__name__
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
@@ -149,6 +159,11 @@ def gate_of(view: Callable[..., Any] | None) -> Gate | None:
     """The gate of the route of a view; None where it has none, as Quart's own for files."""
     found: Gate | None = getattr(view, "gate", None)
     return found
+
+
+def is_limited(view: Callable[..., Any]) -> bool:
+    """Whether the route of a view counts as an operation with a limit."""
+    return bool(getattr(view, "is_limited", False))
 
 
 def permission_of(view: Callable[..., Any] | None) -> Permission | None:
