@@ -133,7 +133,7 @@ def _token_event(
 
 
 def _scopes(form: Mapping[str, str]) -> tuple[str, ...] | None:
-    return parse_scope(form.get("scope", "")) or None
+    return parse_scope(form["scope"]) or None if "scope" in form else None
 
 
 def answer(event: TokenServiceEvent, decision: Decision) -> Answer:

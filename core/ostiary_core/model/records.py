@@ -265,7 +265,7 @@ class AuthorizationCode:
         )
 
 
-@immutable(kw_only=True)
+@immutable()
 class Session:
     """One authorization and the pair of tokens it holds now ("Session (grant)")."""
 
@@ -281,21 +281,21 @@ class Session:
     started_at: Instant
     expires_at: Instant
     """The maximum: no token of the session is good at this instant or later."""
-    generation: int = 0
-    """How often the pair was rotated; a token carries the generation it was made in."""
     access_digest: Digest = field(repr=False)
     """Of its one access token; no two sessions have the same."""
     access_scopes: tuple[str, ...]
     access_expires_at: Instant
+    user_agent: str | None = None
+    source: str = ""
+    """The address the session was started from."""
+    generation: int = 0
+    """How often the pair was rotated; a token carries the generation it was made in."""
     salt: bytes | None = field(default=None, repr=False)
     """What the present pair was derived with, while a safe retry may still ask for it again."""
     rotated_at: Instant | None = None
     rotated_user_agent: str | None = None
     ended_at: Instant | None = None
     ended_why: Why | None = None
-    user_agent: str | None = None
-    source: str = ""
-    """The address the session was started from."""
     revision: int = 1
 
     @property

@@ -92,19 +92,19 @@ def start(
     refresh_token = draw_token(entropy, "refresh token") if refreshable else None
     expires_at = later(now, client.refresh_token_seconds)
     session = Session(
-        session_id=draw_session_id(entropy, now),
-        kind=kind,
-        client_id=client.client_id,
-        user_id=user_id,
-        scopes=scopes,
-        epochs=epochs,
-        started_at=now,
-        expires_at=expires_at,
-        access_digest=access.digest,
-        access_scopes=scopes,
-        access_expires_at=min(later(now, client.access_token_seconds), expires_at),
-        user_agent=user_agent,
-        source=source,
+        draw_session_id(entropy, now),
+        kind,
+        client.client_id,
+        user_id,
+        scopes,
+        epochs,
+        now,
+        expires_at,
+        access.digest,
+        scopes,
+        min(later(now, client.access_token_seconds), expires_at),
+        user_agent,
+        source,
     )
     inserted = Insert(session)
     changes: tuple[Change, ...] = (inserted,)

@@ -87,8 +87,9 @@ def net_changes(decisions: Iterable[Decision]) -> list[Change]:
     touched: dict[Key, list[Change]] = {}
     for decision in decisions:
         for change in decision.changes:
-            touched.setdefault(_key(change), []).append(change)
-    nets = (changes[0] if len(changes) == 1 else _merge(changes) for changes in touched.values())
+            record = change.record if isinstance(change, Insert) else change.before
+            touched.setdefault(record.key, []).append(change)
+    nets = [changes[0] if len(changes) == 1 else _merge(changes) for changes in touched.values()]
     return [net for net in nets if net is not None]
 
 

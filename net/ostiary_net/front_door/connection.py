@@ -133,6 +133,7 @@ class _IdleWatch:
         self._connection = connection
         self._seconds = first_seconds
         self._deadline = math.inf
+        self._clock = trio.lowlevel.current_clock()
         self._timer = trio.CancelScope()
         self._is_over = False
 
@@ -146,7 +147,7 @@ class _IdleWatch:
 
     def mark_idle(self) -> None:
         """Note that the connection is idle from now on."""
-        self._deadline = deadline = trio.current_time() + self._seconds
+        self._deadline = deadline = self._clock.current_time() + self._seconds
         # A timer that goes off too early looks at the deadline and goes on; to put it off with every request
         # would cost more than the one time in half a minute.
         if deadline < self._timer.deadline:

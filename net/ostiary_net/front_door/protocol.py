@@ -162,18 +162,17 @@ class LazyProtocol(ProtocolWrapper):
 
     @property
     def requests(self) -> int:
-        """How many requests the connection has brought."""
+        """How many requests the connection has brought, those that Hypercorn did not see among them."""
         if self._arguments is not None:
             return self._requests_before
         return self.protocol.keep_alive_requests
 
-    def count_request(self) -> int:
-        """Count a request that Hypercorn did not see; return how many the connection has brought."""
+    @requests.setter
+    def requests(self, brought: int) -> None:
         if self._arguments is not None:
-            self._requests_before += 1
+            self._requests_before = brought
         else:
-            self.protocol.keep_alive_requests += 1
-        return self.requests
+            self.protocol.keep_alive_requests = brought
 
     async def initiate(self) -> None:
         """Do nothing: in HTTP/1.1 the client begins."""

@@ -80,8 +80,8 @@ class LaneConnection(GuardedConnection):
         self._unsent = b""
         """For the task to write."""
         self._unmarked_requests = 0
-        self._is_next_the_last = False
-        """Of the requests that a connection may bring."""
+        self._requests_left = 0
+        """So many may come before the last one, which is Hypercorn's: it then says `close`."""
         self._is_timed = False
         self._is_late = False
         """Whether the rest of a request did not come soon."""
@@ -126,7 +126,7 @@ class LaneConnection(GuardedConnection):
         if not isinstance(self.protocol, LazyProtocol):
             return False  # HTTP/2
         self._lazy_protocol = self.protocol
-        self._note_requests(self._lazy_protocol.requests)
+        self._requests_left = self.config.keep_alive_max_requests - 1 - self._lazy_protocol.requests
         if self._lazy_protocol.is_silent:
             self._parser = RequestParser(self._lane.heads, self._lazy_protocol.client)
             self._is_handed_over = False
@@ -140,10 +140,6 @@ class LaneConnection(GuardedConnection):
             or connection.trailing_data != (b"", False)
         )
         return not self._is_handed_over
-
-    def _note_requests(self, brought: int) -> None:
-        """Note how many requests the connection has brought."""
-        self._is_next_the_last = brought + 1 >= self.config.keep_alive_max_requests
 
     async def _answer_plain_requests(self, data: bytes) -> bytes:
         """Answer plain requests, `data` first, until other bytes come; return those, or none."""
@@ -164,13 +160,13 @@ class LaneConnection(GuardedConnection):
                 await self.context.mark_request()
             self._unmarked_requests = 0
         self._is_late = False
+        self._lazy_protocol.requests = self.config.keep_alive_max_requests - 1 - self._requests_left
         return self._parser.take_unread()
 
     def _advance(self) -> Need | None:
         """Answer the requests that are there; return what is needed next, None while one is decided."""
         while self._exchange is None and not self._unsent:
-            # The last request is Hypercorn's, which then says `close`.
-            is_last = self._is_next_the_last and self._parser.has_unread
+            is_last = self._requests_left <= 0 and self._parser.has_unread
             event = Need.HANDOVER if is_last else self._parser.next_event()
             if isinstance(event, Request):
                 self._begin(event)
@@ -199,7 +195,7 @@ class LaneConnection(GuardedConnection):
 
     def _hold(self, answer: Answer) -> None:
         """Hold an answer back, to send it with those to the requests behind it that are there already."""
-        self._note_requests(self._lazy_protocol.count_request())
+        self._requests_left -= 1
         self._unmarked_requests += self.context.max_requests is not None
         self._has_said_close = self.context.terminated.is_set()
         self._held.append(self._lane.writer.write(answer, is_last=self._has_said_close))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from time import time
 
-from ostiary_core.http.answer import Answer
+from ostiary_core.http.answer import Answer, Headers
 
 __all__ = ["AnswerWriter"]
 
@@ -11,8 +11,8 @@ __all__ = ["AnswerWriter"]
 class AnswerWriter:
     """Writes the answers of one server.
 
-    `common_fields` gives the fields that Hypercorn adds to every answer; they hold the date, so they are
-    asked for once a second. `seconds` is the time.
+    `common_fields` gives the fields that Hypercorn adds to every answer; they hold the date, so no head
+    serves for longer than a second. `seconds` is the time.
     """
 
     def __init__(
@@ -21,7 +21,8 @@ class AnswerWriter:
         self._common_fields = common_fields
         self._seconds = seconds
         self._second = -1
-        self._common = b""
+        self._heads: dict[tuple[int, Headers, bool], bytes] = {}
+        """Of this second: most answers have the head of another one."""
 
     def write(self, answer: Answer, *, is_last: bool = False) -> bytes:
         r"""The bytes of an answer: status line, its fields, the common fields, and the body.
@@ -35,8 +36,14 @@ class AnswerWriter:
         second = int(self._seconds())
         if second != self._second:
             self._second = second
-            self._common = b"".join([b"%s: %s\r\n" % field for field in self._common_fields()]) + b"\r\n"
-        fields = b"".join([b"%s: %s\r\n" % field for field in answer.headers])
-        if is_last:
-            fields += b"connection: close\r\n"
-        return b"HTTP/1.1 %d \r\n%s%s%s" % (answer.status, fields, self._common, answer.body)
+            self._heads.clear()
+        kind = answer.status, answer.headers, is_last
+        head = self._heads.get(kind)
+        if head is None:
+            head = self._heads[kind] = self._write_head(*kind)
+        return head + answer.body
+
+    def _write_head(self, status: int, headers: Headers, is_last: bool) -> bytes:
+        close = ((b"connection", b"close"),) if is_last else ()
+        fields = b"".join([b"%s: %s\r\n" % field for field in (*headers, *close, *self._common_fields())])
+        return b"HTTP/1.1 %d \r\n%s\r\n" % (status, fields)

@@ -64,10 +64,12 @@ class LogLines:
         lines: list[str] = []
         for entry in entries:
             made: Any = entry
-            with suppress(structlog.DropEvent):
+            try:
                 for process in processors:
                     made = process(self, level, made)
-                lines.append(str(made))
+            except structlog.DropEvent:
+                continue
+            lines.append(str(made))
         if lines:
             self.msg("\n".join(lines))
 
@@ -120,10 +122,10 @@ def _entries(origin: Origin, decision: Decision) -> list[dict[str, Any]]:
 
 def _entry(origin: Origin, fact: Fact) -> dict[str, Any]:
     return {
-        "event": fact.kind.value,
+        "event": fact.kind,
         "trace_id": origin.trace_id,
         "source": origin.source,
-        "why": fact.why and fact.why.value,
+        "why": fact.why,
         "session_id": fact.session_id,
         "client_id": fact.client_id,
         "user_id": fact.user_id,
