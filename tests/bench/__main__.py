@@ -26,8 +26,6 @@ from tests.bench.report import REPORT, bars_table, beside_table, write_into_page
 from tests.bench.running import Running, running
 from tests.bench.workloads import OPERATIONS
 
-__all__ = ["main"]
-
 _BEGUN = time.monotonic()
 _SMALLEST = 1_000
 _LARGEST = 5_000_000

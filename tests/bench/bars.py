@@ -8,8 +8,6 @@ from typing import Final
 from tests.bench.cells import BARE_ASGI, LANE, PLAIN, TWO_WORKERS, WORKERS_ASKED_BY
 from tests.bench.findings import Findings, Measured, found
 
-__all__ = ["Bar", "judge", "room_for_two"]
-
 _ASKED: Final = (
     ("introspect", BARE_ASGI.name, 6.0),
     ("introspect", "Authlib", 12.0),

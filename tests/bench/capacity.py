@@ -23,8 +23,6 @@ from ostiary_core.model.instant import Instant
 from ostiary_net.postgres.schema import bring_up_to_date as bring_postgres_up_to_date
 from ostiary_net.sqlite.schema import bring_up_to_date as bring_sqlite_up_to_date
 
-__all__ = ["ROTATIONS", "SQLiteFile", "depth", "main"]
-
 ROTATIONS: Final = 2
 _REFRESH_TOKENS: Final = 1 + ROTATIONS
 """Every one there ever was; the access token is the session's own."""

@@ -18,19 +18,6 @@ from tests.bench.peers import stores
 from tests.bench.peers.installing import HERE, Unavailable, node_programs, python_of_peers
 from tests.bench.workloads import OPERATIONS, Paths
 
-__all__ = [
-    "BARE_ASGI",
-    "LANE",
-    "PLAIN",
-    "ROOT",
-    "STORE",
-    "TWO_WORKERS",
-    "WORKERS_ASKED_BY",
-    "Cell",
-    "floors",
-    "peers",
-]
-
 ROOT: Final = Path(__file__).parents[2]
 STORE: Final = "store.db"
 """The file in a cell's folder that holds its sessions."""

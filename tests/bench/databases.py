@@ -22,8 +22,6 @@ from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from tests.net.postgres.authorizing import Desk, Pair
 
-__all__ = ["main"]
-
 _CALLERS: Final = 16
 _TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
 _REQUESTS: Final = {"introspection": 400, "refresh": 150}

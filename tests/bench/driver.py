@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-__all__ = ["Address", "Conversation", "Drive", "WrongAnswer", "ask_once", "drive"]
-
 Address = tuple[str, int]
 
 _LONGEST_SILENCE_SECONDS: Final = 30.0

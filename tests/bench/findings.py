@@ -12,9 +12,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["Findings", "Idle", "Machine", "Measured", "Stored", "found", "read_findings", "this_machine"]
-
-
 _QUIET: Final = 0.1
 """The share of other work up to which a machine is called quiet."""
 

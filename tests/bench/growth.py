@@ -40,8 +40,6 @@ from ostiary_net.upkeep.sweeping import Purge
 from tests.bench.names import CLIENTS, USERS, client_id, secret_of, token
 from tests.bench.population import clients_and_users
 
-__all__ = ["main"]
-
 _SCHEMA: Final = "ostiary_growth"
 _AT_A_TIME: Final = 250_000
 _DAY_MS: Final = 24 * 60 * 60 * 1_000

@@ -21,8 +21,6 @@ from tests.bench.names import CHAINS, client_id, token
 from tests.bench.running import running
 from tests.bench.workloads import post
 
-__all__ = ["main", "measure_idle"]
-
 _SESSIONS = 1_000
 
 

@@ -14,8 +14,6 @@ from tests.bench.driver import drive
 from tests.bench.findings import Measured
 from tests.bench.running import Running
 
-__all__ = ["measure"]
-
 
 def measure(
     cells: Sequence[Running],

@@ -9,19 +9,6 @@ from base64 import urlsafe_b64encode
 from hashlib import sha256
 from typing import Final
 
-__all__ = [
-    "CHAINS",
-    "CHALLENGE",
-    "CLIENTS",
-    "REDIRECT_URI",
-    "USERS",
-    "VERIFIER",
-    "client_id",
-    "machine_id",
-    "secret_of",
-    "token",
-]
-
 CLIENTS: Final = 10
 USERS: Final = 10_000
 """A multiple of the clients, so that each user has sessions of one client."""

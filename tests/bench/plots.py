@@ -10,8 +10,6 @@ from tests.bench.cells import BARE_ASGI, LANE, PLAIN
 from tests.bench.findings import Findings, Measured
 from tests.bench.workloads import OPERATIONS
 
-__all__ = ["cost_by_sessions", "latency_by_connections", "ratios"]
-
 _WIDTH: Final = 720
 _LEFT: Final = 190
 _RIGHT: Final = 90

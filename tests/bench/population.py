@@ -42,8 +42,6 @@ from tests.bench.names import (
     token,
 )
 
-__all__ = ["clients_and_users", "fill", "lay_out_codes"]
-
 _AT_A_TIME: Final = 250_000
 _LIFETIME_SECONDS: Final = 2_592_000
 _WEEK_MS: Final = 7 * 86_400_000

@@ -12,8 +12,6 @@ from tests.bench.cells import BARE_ASGI, LANE, TWO_WORKERS, WORKERS_ASKED_BY
 from tests.bench.findings import Findings, Measured, found
 from tests.bench.plots import cost_by_sessions, latency_by_connections, ratios
 
-__all__ = ["REPORT", "bars_table", "beside_table", "measured_section", "write_into_page", "write_report"]
-
 REPORT: Final = "measured.json"
 _BEGIN: Final = "<!-- written by `python -m tests.bench --write` -->\n"
 _END: Final = "<!-- end of what is written -->\n"

@@ -24,8 +24,6 @@ from tests.bench.workloads import (
     post,
 )
 
-__all__ = ["Running", "running"]
-
 _START_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 20.0
 _CODES_A_SECOND: Final = 12_000

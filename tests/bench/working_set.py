@@ -25,8 +25,6 @@ from typing import Final, NamedTuple
 
 from tests.bench.capacity import ROTATIONS, SQLiteFile
 
-__all__ = ["Leaves", "hit_share", "main"]
-
 _PAGE_BYTES: Final = 4_096
 _TOKEN_BYTES: Final = 42
 """A token in its leaf: 32 bytes of digest, 4 of the session's row number, and SQLite's own 6."""

@@ -14,18 +14,6 @@ from urllib.parse import urlencode
 from tests.bench.driver import WrongAnswer
 from tests.bench.names import CHAINS, REDIRECT_URI, VERIFIER, client_id, machine_id, secret_of, token
 
-__all__ = [
-    "OPERATIONS",
-    "ClientCredentials",
-    "CodeExchange",
-    "Fixed",
-    "Introspection",
-    "Issuing",
-    "Paths",
-    "Refresh",
-    "UserInfo",
-]
-
 OPERATIONS: Final = ("introspect", "userinfo", "credentials", "refresh", "code")
 
 _KEPT_TOKENS: Final = 20

@@ -33,36 +33,6 @@ from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import Client, Session, revised
 from ostiary_core.model.reply import LoginIssued, TokensIssued
 
-__all__ = [
-    "APP",
-    "BROWSER",
-    "CHALLENGE",
-    "VERIFIER",
-    "approve",
-    "challenge_of",
-    "check",
-    "client_change",
-    "credentials",
-    "deny",
-    "fresh_entropy",
-    "grant_more",
-    "hash_of",
-    "login_refresh",
-    "machine",
-    "parameters",
-    "password_change",
-    "phone_change",
-    "profile",
-    "recall",
-    "redeem",
-    "redirect_uri_of",
-    "refresh",
-    "revoke",
-    "set_secret",
-    "signed_in",
-    "user",
-]
-
 BROWSER = "Mozilla/5.0"
 APP = "app-backend/1.0"
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"

@@ -15,20 +15,6 @@ from ostiary_core.http.sender import sender_of
 from tests.core import asks
 from tests.core.story import World
 
-__all__ = [
-    "FORM_TYPE",
-    "INTROSPECT",
-    "REVOKE",
-    "TOKEN",
-    "Response",
-    "basic_header",
-    "form_body",
-    "get_authorize",
-    "get_userinfo",
-    "post",
-    "post_raw",
-]
-
 TOKEN = "/api/oauth2/token"
 INTROSPECT = "/api/oauth2/introspect"
 REVOKE = "/api/oauth2/revoke"

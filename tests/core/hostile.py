@@ -21,8 +21,6 @@ from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import RECORD_TABLES, Epochs, Key, Record, Table, TextCodePurpose
 from tests.core.story import START
 
-__all__ = ["EVENTS", "RECORDS", "Pool", "any_store", "copy_of", "events", "instants", "records_of"]
-
 EVENTS: tuple[type, ...] = tuple(
     item
     for name in sorted(sys.modules)

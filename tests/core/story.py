@@ -57,8 +57,6 @@ from ostiary_core.model.reply import (
 from ostiary_core.throttling.rate_windows import Operation
 from tests.core import asks
 
-__all__ = ["START", "Outcome", "World", "client", "given", "user"]
-
 START = Instant(1_800_000_000_123)
 """Some instant in 2027 that is no whole second, so that rounding shows."""
 

@@ -15,18 +15,6 @@ from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.records import Session, Table
 from ostiary_net.runtime.system import SystemClock
 
-__all__ = [
-    "CHEAP",
-    "START",
-    "BreakingStore",
-    "Gate",
-    "HandClock",
-    "PlainStore",
-    "SeededEntropy",
-    "origin",
-    "registered",
-]
-
 T = TypeVar("T")
 
 START: Final = Instant(1_800_000_000_123)

@@ -11,8 +11,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-__all__ = ["HERE", "Unavailable", "node_programs", "python_of_peers"]
-
 HERE: Final = Path(__file__).parent
 _INSTALLED: Final = Path(__file__).parents[3] / "build" / "bench-peers"
 _INSTALL_SECONDS: Final = 300

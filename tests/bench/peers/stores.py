@@ -26,8 +26,6 @@ from tests.bench.names import (
     token,
 )
 
-__all__ = ["fill_authlib", "fill_django", "lay_out_authlib_codes", "lay_out_django_codes"]
-
 _ACCESS_SECONDS = 86_400
 _APPLICATIONS = [
     *((client_id(number), "authorization-code") for number in range(CLIENTS)),

@@ -12,8 +12,6 @@ from ostiary_core.model.records import Key, Record, Session, Table
 from ostiary_core.storage.json_codec import identifier_text
 from ostiary_core.storage.store import net_changes
 
-__all__ = ["FAULTS"]
-
 
 class LostUpdate(MemoryStore):
     """Of several updates in one write the last is dropped."""

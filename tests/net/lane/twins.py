@@ -35,8 +35,6 @@ from tests.core.story import World, given
 from tests.net.lane.wires import Kind, Stream, connected
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 
-__all__ = ["HOUSE", "Heard", "House", "Line", "at_both", "masked", "opened", "request"]
-
 SETTINGS: Final = Settings.from_environment({})
 RULES: Final = door_rules(SETTINGS)
 _QUART: Final = create_app(SETTINGS)

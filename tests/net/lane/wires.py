@@ -16,8 +16,6 @@ from hypercorn.typing import ConnectionState
 
 from ostiary_net.front_door.guard import Guard
 
-__all__ = ["PEER", "Kind", "Stream", "connected"]
-
 PEER = "203.0.113.7"
 """Where a client calls from, unless a test says otherwise."""
 

@@ -8,8 +8,6 @@ from fuzz.processes import api
 from fuzz.processes.connection import Connection
 from fuzz.shared.http_client import basic
 
-__all__ = ["Desk", "Pair", "Person"]
-
 _numbers = count()
 
 

@@ -13,8 +13,6 @@ from tempfile import TemporaryDirectory
 import psycopg
 import pytest
 
-__all__ = ["Cluster", "running_cluster"]
-
 
 def _binaries() -> Path | None:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))

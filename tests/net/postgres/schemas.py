@@ -10,8 +10,6 @@ import psycopg
 
 from ostiary_net.sql.columns import TABLES
 
-__all__ = ["drop_schemas", "lent_schema", "made_schema"]
-
 _numbers = count()
 _made: list[tuple[str, str]] = []
 _free: list[str] = []

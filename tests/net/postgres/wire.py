@@ -7,8 +7,6 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-__all__ = ["Wire"]
-
 
 class Wire:
     """Listens on a port of its own and passes everything on to the server, until it is cut."""

@@ -17,8 +17,6 @@ from typing import Any, Self
 
 import apsw
 
-__all__ = ["Disk"]
-
 _SECTOR = 512
 
 

@@ -22,8 +22,6 @@ from tests.core.story import START
 from tests.net.store.lives import live, origin_of
 from tests.net.store.stores import ContractStore
 
-__all__ = ["crowd", "populate"]
-
 NAMES = (
     "alpha", "Alpha", "ALPHABET", "beta 50%", "b_ta", "Ω omega", "名字", "Zoë", "zoe", "ÄRGER", "ärger",
     "back\\slash", "it's", "\U0001f510 key", "omega", "",

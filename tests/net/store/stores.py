@@ -18,8 +18,6 @@ from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore, audit_trail
 from tests.net.postgres.schemas import lent_schema
 
-__all__ = ["DURABLE", "KINDS", "POSTGRESQL", "ContractStore", "OpenStore", "opened"]
-
 
 class ContractStore(Store, ListingStore, Protocol):
     """A store with what lets a test look into it."""
