@@ -110,14 +110,9 @@ def _at_path(path: str) -> socket.socket:
 
 def _at_host(host: str, port: int, sockets: list[socket.socket]) -> None:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    for family, kind, protocol, _, address in dict.fromkeys(found):
-        listener = socket.socket(family, kind, protocol)
-        sockets.append(listener)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        if port == 0 and len(sockets) > 1:
+    for family, _, _, _, address in dict.fromkeys(found):
+        if port == 0 and sockets:
             address = (address[0], sockets[0].getsockname()[1], *address[2:])
-        listener.bind(address)
-        listener.listen(_BACKLOG)
+        listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+        sockets.append(listener)
         listener.setblocking(False)

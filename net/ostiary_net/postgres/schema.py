@@ -9,13 +9,12 @@ with a default, indexes.
 """
 
 import time
-from importlib.resources import files
 from typing import Any, Final
 
 from psycopg import Connection, errors
 
 from ostiary_core.model.instant import Instant
-from ostiary_net.sql.migrations import Migration, SchemaError, check, read_migrations
+from ostiary_net.sql.migrations import Migration, SchemaError, find_missing, has_all, read_migrations
 
 __all__ = ["SchemaError", "bring_up_to_date", "examine_encoding", "is_current", "known_migrations"]
 
@@ -57,7 +56,7 @@ _TABLES: Final = """
 
 def known_migrations() -> tuple[Migration, ...]:
     """All steps of the schema that this release knows, in order."""
-    return read_migrations(files("ostiary_net.postgres").joinpath("migrations"))
+    return read_migrations("ostiary_net.postgres")
 
 
 def examine_encoding(connection: Connection[Any]) -> None:
@@ -88,10 +87,7 @@ def bring_up_to_date(
         # Taking the steps may last, and waiting for whoever takes them lasts as long.
         connection.execute("SET LOCAL statement_timeout = 0")
         connection.execute("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")
-        rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
-        applied = [(int(version), str(name)) for version, name in rows]
-        check(applied, steps)
-        for step in steps[len(applied) :]:
+        for step in find_missing(_read_applied(connection), steps):
             connection.execute(step.sql.encode())
             connection.execute(
                 "INSERT INTO schema_migrations (version, name, applied_at) VALUES (%s, %s, %s)",
@@ -101,17 +97,19 @@ def bring_up_to_date(
 
 def is_current(connection: Connection[Any]) -> bool:
     """Whether the database has been through all steps that this release knows, and maybe newer ones."""
-    known = [(step.version, step.name) for step in known_migrations()]
+    return has_all(_read_applied(connection), known_migrations())
+
+
+def _read_applied(connection: Connection[Any]) -> list[tuple[int, str]]:
+    """The steps of the schema that the database has been through."""
     rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
-    return [(int(version), str(name)) for version, name in rows][: len(known)] == known
+    return [(int(version), str(name)) for version, name in rows]
 
 
 def _examine_tables(connection: Connection[Any]) -> None:
     """Raise `SchemaError` for a schema with tables but without our books: another program's.
 
-    Our books are made at one moment.
-
-    One search of the catalogue, so that it sees all or nothing of what another instance makes meanwhile.
+    Our books are made at one moment, so one search sees all or nothing of what another instance makes.
     """
     names = {str(name) for (name,) in connection.execute(_TABLES).fetchall()}
     if names and not names >= _NAMES_OF_BOOKS:

@@ -67,11 +67,7 @@ class TextMessage:
 
 
 class NotDelivered(Exception):
-    """A message was not accepted; `cause` says why in words that are safe to log."""
-
-    def __init__(self, cause: str) -> None:
-        super().__init__(cause)
-        self.cause = cause
+    """A message was not accepted; the text says why in words that are safe to log."""
 
 
 class Delivery(Protocol):
@@ -256,7 +252,7 @@ class TextMessages:
             if message is not None:
                 await self._delivery.deliver(message)
         except NotDelivered as failed:
-            _log.error("text message not sent", trace_id=trace_id, cause=failed.cause)
+            _log.error("text message not sent", trace_id=trace_id, cause=str(failed))
         except Exception as error:
             _log.error("text message not sent", trace_id=trace_id, cause=type(error).__name__)
 

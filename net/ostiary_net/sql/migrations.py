@@ -1,9 +1,9 @@
 """The steps of a schema, as files of plain SQL, and the check of the steps that a database went through."""
 
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
+from importlib.resources import files
 
-__all__ = ["Migration", "SchemaError", "check", "read_migrations"]
+__all__ = ["Migration", "SchemaError", "find_missing", "has_all", "read_migrations"]
 
 
 class SchemaError(RuntimeError):
@@ -19,22 +19,27 @@ class Migration:
     sql: str
 
 
-def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
-    """Read all steps in order, from files named `NNNN_name.sql`, numbered from 1 without gaps."""
+def read_migrations(package: str) -> tuple[Migration, ...]:
+    """Read all steps of a package in order: `migrations/NNNN_name.sql`, numbered from 1 without gaps."""
     steps = []
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+    for file in sorted(files(package).joinpath("migrations").iterdir(), key=lambda file: file.name):
         version, _, name = file.name.removesuffix(".sql").partition("_")
         steps.append(Migration(int(version), name, file.read_text(encoding="utf-8")))
     assert [step.version for step in steps] == list(range(1, len(steps) + 1)), "a migration is missing"
     return tuple(steps)
 
 
-def check(applied: list[tuple[int, str]], steps: tuple[Migration, ...]) -> None:
-    """Raise `SchemaError` unless `applied` is the beginning of `steps`."""
+def has_all(applied: list[tuple[int, str]], steps: tuple[Migration, ...]) -> bool:
+    """Whether `applied` begins with all of `steps`; newer ones may follow."""
+    return applied[: len(steps)] == [(step.version, step.name) for step in steps]
+
+
+def find_missing(applied: list[tuple[int, str]], steps: tuple[Migration, ...]) -> tuple[Migration, ...]:
+    """The steps that are to be applied. Raises `SchemaError` unless `applied` is the beginning of `steps`."""
     known = [(step.version, step.name) for step in steps]
     if applied == known[: len(applied)]:
-        return
-    if len(applied) > len(known) and applied[: len(known)] == known:
+        return steps[len(applied) :]
+    if has_all(applied, steps):
         raise SchemaError(
             f"the database has schema version {applied[-1][0]}, and this Ostiary knows only up to "
             f"{len(known)}: install the newer Ostiary again, or restore the backup made before it ran"

@@ -42,8 +42,6 @@ def keep(connection: apsw.Connection, entries: Sequence[AuditEntry]) -> bool:
     """Add entries in order; whether it is time to index what is pending, in the same transaction.
 
     Numbers tell, which rise by one with each entry whichever process keeps it.
-
-    Numbers tell, which rise by one with each entry whichever process keeps it.
     """
     if not entries:
         return False

@@ -5,12 +5,10 @@ published. `schema_migrations` says which were applied; all that are missing are
 under the writer lock, or none of them. A file that a newer Ostiary has written is left alone.
 """
 
-from importlib.resources import files
-
 import apsw
 
 from ostiary_core.model.instant import Instant
-from ostiary_net.sql.migrations import Migration, SchemaError, check, read_migrations
+from ostiary_net.sql.migrations import Migration, SchemaError, find_missing, has_all, read_migrations
 
 __all__ = [
     "APPLICATION_ID",
@@ -36,23 +34,17 @@ _VERSION_TABLE = """
 
 def known_migrations() -> tuple[Migration, ...]:
     """All steps of the schema that this release knows, in order."""
-    return read_migrations(files("ostiary_net.sqlite").joinpath("migrations"))
+    return read_migrations("ostiary_net.sqlite")
 
 
 def examine(connection: apsw.Connection, steps: tuple[Migration, ...] | None = None) -> None:
-    """Raise `SchemaError` unless the file is one to work with; it is not touched.
-
-    Others are files of a newer Ostiary or of another program.
-
-    Raises `SchemaError` for a file of a newer Ostiary or of another program.
-    """
-    check(_read_applied(connection), known_migrations() if steps is None else steps)
+    """Raise `SchemaError` for a file of a newer Ostiary or of another program; it is not touched."""
+    find_missing(_read_applied(connection), known_migrations() if steps is None else steps)
 
 
 def is_current(connection: apsw.Connection) -> bool:
     """Whether the file has been through all steps that this release knows, and maybe through newer ones."""
-    known = [(step.version, step.name) for step in known_migrations()]
-    return _read_applied(connection)[: len(known)] == known
+    return has_all(_read_applied(connection), known_migrations())
 
 
 def bring_up_to_date(
@@ -66,8 +58,7 @@ def bring_up_to_date(
     connection.execute("BEGIN IMMEDIATE")
     try:
         applied = _read_applied(connection)
-        check(applied, steps)
-        missing = steps[len(applied) :]
+        missing = find_missing(applied, steps)
         if not applied:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(_VERSION_TABLE)
