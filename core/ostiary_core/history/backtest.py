@@ -86,7 +86,7 @@ def backtest(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = 
     explained = [one for name, one in differences.items() if name not in unlike]
     return Backtest(
         entries=len(in_order),
-        sessions=len(first.lives),
+        sessions=len(first.sessions),
         refreshes=refreshes,
         ended=len(first.ended - unlike.keys()),
         ended_otherwise=len(second.ended - unlike.keys()),

@@ -83,7 +83,7 @@ class Outcome:
 
 
 @dataclass
-class _Life:
+class _TrailSession:
     """A session of the trail in this run: its identifier here, and its refresh tokens, oldest first."""
 
     session_id: str
@@ -95,7 +95,7 @@ class BacktestRun:
     """One run over a trail: its rules, its store, and the sessions so far."""
 
     rules: Rules
-    lives: dict[str, _Life] = field(default_factory=dict)
+    sessions: dict[str, _TrailSession] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     early_refreshes: int = 0
     _store: MemoryStore = field(init=False)
@@ -130,7 +130,7 @@ class BacktestRun:
 
     def _start(self, entry: AuditEntry) -> None:
         """Start the session of an entry, unless it started before."""
-        if entry.session_id is None or entry.client_id is None or entry.session_id in self.lives:
+        if entry.session_id is None or entry.client_id is None or entry.session_id in self.sessions:
             return
         client, user, consent = self._client(entry.client_id), None, None
         kind = SessionKind.CLIENT_CREDENTIALS
@@ -151,14 +151,14 @@ class BacktestRun:
         )
         self._store.write(changes)
         tokens = [] if issued.refresh_token is None else [issued.refresh_token]
-        self.lives[entry.session_id] = _Life(made.session_id, tokens)
+        self.sessions[entry.session_id] = _TrailSession(made.session_id, tokens)
 
     def _present(self, entry: AuditEntry, generations_back: int) -> Outcome:
         """Present a refresh token: the present one, or one so many generations back."""
-        life, session = self._find(entry)
-        if life is None or session is None or len(life.tokens) <= generations_back:
+        known, session = self._find(entry)
+        if known is None or session is None or len(known.tokens) <= generations_back:
             return Outcome(None, None)
-        token = life.tokens[-1 - generations_back]
+        token = known.tokens[-1 - generations_back]
         entropy = _entropy(f"refresh {entry.number} {entry.session_id}")
         event: e.LoginRefreshed | e.RefreshRequested
         if session.kind is SessionKind.LOGIN:
@@ -174,9 +174,9 @@ class BacktestRun:
                 entropy=entropy,
             )
         [decision] = self._store.turn([event], entry.at)
-        return self._note(decision, entry, life, session)
+        return self._note(decision, entry, known, session)
 
-    def _note(self, decision: Decision, entry: AuditEntry, life: _Life, before: Session) -> Outcome:
+    def _note(self, decision: Decision, entry: AuditEntry, known: _TrailSession, before: Session) -> Outcome:
         kinds = [fact.kind for fact in decision.facts]
         if isinstance(decision.reply, Refused):
             if FactKind.SESSION_ENDED in kinds and entry.session_id is not None:
@@ -188,9 +188,9 @@ class BacktestRun:
             self.early_refreshes += entry.at < before.access_expires_at
             match decision.reply:
                 case LoginIssued(tokens=TokensIssued(refresh_token=Secret() as token)):
-                    life.tokens.append(token)
+                    known.tokens.append(token)
                 case TokensIssued(refresh_token=Secret() as token):
-                    life.tokens.append(token)
+                    known.tokens.append(token)
                 case _:
                     pass
         return Outcome(kinds[0] if kinds else None, None)
@@ -224,14 +224,14 @@ class BacktestRun:
 
     # --- records, made when they are first seen
 
-    def _find(self, entry: AuditEntry) -> tuple[_Life, Session] | tuple[None, None]:
+    def _find(self, entry: AuditEntry) -> tuple[_TrailSession, Session] | tuple[None, None]:
         """Find the session of an entry in this run, if the trail has told of it."""
-        life = self.lives.get(entry.session_id or "")
-        if life is None:
+        known = self.sessions.get(entry.session_id or "")
+        if known is None:
             return None, None
-        [session] = self._store.fetch(Table.SESSION, [life.session_id])
+        [session] = self._store.fetch(Table.SESSION, [known.session_id])
         assert isinstance(session, Session)
-        return life, session
+        return known, session
 
     def _keep(self, made: R) -> R:
         """Store a record unless there is one under its key; return what is stored."""

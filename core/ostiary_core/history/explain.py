@@ -98,11 +98,11 @@ class Explanation:
         return frozenset(step.actor_id for step in self.steps if step.actor_id is not None)
 
 
-def explain(life: SessionHistory, now: Instant) -> Explanation:
+def explain(history: SessionHistory, now: Instant) -> Explanation:
     """Explain the history of a session up to `now`."""
-    session, snapshot = life.session, life.snapshot
-    outcome = _last_step(life, now)
-    steps = (_first_step(life), *_middle_steps(life), outcome)
+    session, snapshot = history.session, history.snapshot
+    outcome = _last_step(history, now)
+    steps = (_first_step(history), *_middle_steps(history), outcome)
     delays = [step.delay_ms for step in steps if step.kind is StepKind.RETRIED and step.delay_ms is not None]
     return Explanation(
         session=session,
@@ -128,10 +128,10 @@ _STATES = MappingProxyType(
 )
 
 
-def _first_step(life: SessionHistory) -> Step:
+def _first_step(history: SessionHistory) -> Step:
     """Make the first step from the session's record, and add the request from its audit entry."""
-    session = life.session
-    entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_STARTED), None)
+    session = history.session
+    entry = next((entry for entry in history.entries if entry.kind is FactKind.SESSION_STARTED), None)
     return Step(
         kind=StepKind.ISSUED,
         at=session.started_at,
@@ -142,9 +142,9 @@ def _first_step(life: SessionHistory) -> Step:
     )
 
 
-def _middle_steps(life: SessionHistory) -> Iterator[Step]:
+def _middle_steps(history: SessionHistory) -> Iterator[Step]:
     """Make the steps between the first and the last. A code is redeemed as its session begins."""
-    for entry in life.entries:
+    for entry in history.entries:
         match entry.kind:
             case FactKind.SESSION_STARTED | FactKind.CODE_USED | FactKind.SESSION_ENDED:
                 continue
@@ -171,19 +171,19 @@ def is_of_a_spent_token(entry: AuditEntry) -> bool:
     return entry.kind is FactKind.PAIR_REPEATED or entry.why in _REPLAYS
 
 
-def _last_step(life: SessionHistory, now: Instant) -> Step:
+def _last_step(history: SessionHistory, now: Instant) -> Step:
     """Make the last step: how the session ended, or its state at `now`."""
-    session = life.session
+    session = history.session
     if session.ended_at is not None:
-        entry = next((entry for entry in life.entries if entry.kind is FactKind.SESSION_ENDED), None)
+        entry = next((entry for entry in history.entries if entry.kind is FactKind.SESSION_ENDED), None)
         if entry is None:
             return Step(kind=StepKind.ENDED, at=session.ended_at, why=session.ended_why)
         return _step_of(entry, StepKind.ENDED)
-    if life.inherited_ending is not None:
-        return _step_of(life.inherited_ending, StepKind.ENDED)
+    if history.inherited_ending is not None:
+        return _step_of(history.inherited_ending, StepKind.ENDED)
     if now >= session.expires_at:
         return Step(kind=StepKind.MAXIMUM_REACHED, at=session.expires_at)
-    why = inherited_ending(session, life.snapshot)
+    why = inherited_ending(session, history.snapshot)
     if why is not None:
         return Step(kind=StepKind.ENDED, at=None, why=why)
     return Step(kind=StepKind.RUNNING, at=now)

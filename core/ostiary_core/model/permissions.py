@@ -25,3 +25,7 @@ class Permission(StrEnum):
     ONLINE_LIST = "monitor.online.list"
     ONLINE_KILL = "monitor.online.kill"
     AUDIT_READ = "audit.read"
+
+
+ALL_PERMISSIONS: Final = tuple(permission.value for permission in Permission)
+"""As the super administrator and the operator have them."""

@@ -8,7 +8,7 @@ from typing import Final
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Client, GrantType, Role, Session, SessionKind, User
 from ostiary_core.model.reply import Refused, Reply
 from ostiary_core.model.secret import Digest
@@ -125,9 +125,9 @@ def roles_of(user: User, snapshot: Snapshot) -> tuple[Role, ...]:
 def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
     """The permissions of `user`; the super administrator has all of them."""
     if SUPER_ADMINISTRATOR in user.role_ids:
-        return tuple(permission.value for permission in Permission)
+        return ALL_PERMISSIONS
     held = {permission for role in roles_of(user, snapshot) for permission in role.permissions}
-    return tuple(permission.value for permission in Permission if permission.value in held)
+    return tuple(permission for permission in ALL_PERMISSIONS if permission in held)
 
 
 def is_super_administrator(who: Person | Operator) -> bool:

@@ -225,7 +225,7 @@ _LOWER: Final = MappingProxyType({capital: capital + 32 for capital in range(ord
 FilterValue = str | bool | tuple[str, ...]
 """What a field is to be, as its `Match` has it."""
 
-_TAKEN: Final = MappingProxyType({Match.EQUALS: (str, tuple), Match.CONTAINS: (str,), Match.IS: (bool,)})
+_VALUES_OF: Final = MappingProxyType({Match.EQUALS: (str, tuple), Match.CONTAINS: (str,), Match.IS: (bool,)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +247,7 @@ class Listing(Generic[T]):
             match = resource.filters.get(name)
             if match is None:
                 raise ValueError(f"{resource} has no filter {name!r}; it has {', '.join(resource.filters)}")
-            if not isinstance(value, _TAKEN[match]):
+            if not isinstance(value, _VALUES_OF[match]):
                 raise ValueError(f"the filter {name!r} of {resource} compares by {match.value}: {value!r}")
         for name in (bounds.field for bounds in self.ranges):
             if name not in resource.ranges:

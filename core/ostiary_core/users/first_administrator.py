@@ -9,7 +9,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_username, names_of, username_key
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR
 from ostiary_core.model.records import Role, User, revised
 from ostiary_core.model.reply import Refused, UserKnown
 from ostiary_core.model.secret import draw_id
@@ -42,7 +42,7 @@ def create_first_administrator(
             Role(
                 role_id=SUPER_ADMINISTRATOR,
                 name="Super administrator",
-                permissions=tuple(permission.value for permission in Permission),
+                permissions=ALL_PERMISSIONS,
                 built_in=True,
                 holders=1,
                 enabled_holders=1,

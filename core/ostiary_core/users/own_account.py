@@ -21,7 +21,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import username_key
 from ostiary_core.model.instant import Instant, later
-from ostiary_core.model.permissions import Permission
+from ostiary_core.model.permissions import ALL_PERMISSIONS
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import SessionKind, User, revised
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, PasswordOnFile, Refused, TokensIssued
@@ -145,8 +145,7 @@ def show_account(event: e.AccountRequested, snapshot: Snapshot, now: Instant) ->
         if isinstance(may, Why):
             return refused(may)
     if isinstance(event.caller, e.Operator):
-        everything = tuple(permission.value for permission in Permission)
-        return Decision(AccountKnown(user=None, roles=(), permissions=everything, session_id=None))
+        return Decision(AccountKnown(user=None, roles=(), permissions=ALL_PERMISSIONS, session_id=None))
     who = find_person(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)

@@ -22,7 +22,7 @@ from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Role, revised
 from ostiary_core.model.reply import Done, Refused, RoleKnown
 from ostiary_core.model.why import Why
@@ -31,7 +31,6 @@ from ostiary_core.oauth.authentication import Person, actor_id_of, check_permiss
 _CODE: Final = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _LONGEST_NAME: Final = 100
 _KNOWN: Final = frozenset({"id", "code", "name", "permissions", "builtIn"})
-_PERMISSIONS: Final = frozenset(permission.value for permission in Permission)
 
 
 _NEW_ROLE: Final = Role(role_id="", name="")
@@ -40,9 +39,7 @@ _NEW_ROLE: Final = Role(role_id="", name="")
 
 def permissions_in(role: Role) -> tuple[str, ...]:
     """The permissions of a role; the built-in role has all, also those that a later version added."""
-    if role.role_id == SUPER_ADMINISTRATOR:
-        return tuple(permission.value for permission in Permission)
-    return role.permissions
+    return ALL_PERMISSIONS if role.role_id == SUPER_ADMINISTRATOR else role.permissions
 
 
 def show(event: e.RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
@@ -140,7 +137,7 @@ def _read(fields: Mapping[str, object], stored: Role = _NEW_ROLE) -> Role | tupl
     name = reader.text("name", stored.name, _LONGEST_NAME)
     permissions = reader.texts("permissions", stored.permissions)
     for place, permission in enumerate(permissions):
-        if permission not in _PERMISSIONS:
+        if permission not in ALL_PERMISSIONS:
             reader.fault(f"permissions.{place}", FieldRule.PERMISSION)
     return reader.faults or replace(stored, role_id=code, name=name, permissions=permissions)
 
