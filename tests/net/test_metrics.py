@@ -23,7 +23,8 @@ from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Histogram, Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
-from ostiary_net.turns.turns import TurnFailed, open_turns
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import open_turns
 from tests.core import asks
 from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered
 from tests.net.test_service import posting

@@ -18,7 +18,8 @@ from ostiary_core.model.reply import SecretIssued
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
-from ostiary_net.turns.turns import TurnFailed, open_turns
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import open_turns
 from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered
 
 SOURCE = "203.0.113.7"

@@ -17,7 +17,8 @@ from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.why import Why
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.turns.turns import TurnFailed, open_turns
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.sweeping import sweep, sweep_once
 from tests.core.asks import login_refresh
 from tests.core.story import given, user

@@ -21,8 +21,8 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 from ostiary_net.turns.service import Service
-from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN
-from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
+from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, TurnFailed
+from ostiary_net.turns.turns import Turns, open_turns
 from tests.net.rooms import (
     START,
     BreakingStore,

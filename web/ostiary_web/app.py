@@ -16,7 +16,7 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.observability.log import where_raised
-from ostiary_net.turns.turns import TurnFailed
+from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.account import account
 from ostiary_web.api_document.routes import docs
 from ostiary_web.auth import auth

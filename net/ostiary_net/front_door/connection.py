@@ -24,8 +24,6 @@ from ostiary_net.front_door.seam import (
 from ostiary_net.observability.log import fault_in, where_raised
 from ostiary_net.runtime.arrivals import HAS_LEFT, make_has_left
 
-__all__ = ["GuardedConnection", "install_seam", "open_connection", "receive_some", "send_at_once"]
-
 _log = structlog.get_logger("ostiary")
 
 _SLICE_BYTES = 64 * 1024

@@ -3,8 +3,6 @@
 import resource
 from typing import Final, Protocol
 
-__all__ = ["Connections", "OpenConnection", "raise_file_limit"]
-
 _FILES_FOR_OTHER_THINGS: Final = 128
 """The store, listening sockets, logs, and what the interpreter opens."""
 

@@ -20,8 +20,6 @@ from ostiary_net.observability.log import where_raised
 from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.system import SystemEntropy
 
-__all__ = ["Guard"]
-
 _log = structlog.get_logger("ostiary")
 
 _DISCONNECT: Final = "http.disconnect"

@@ -13,8 +13,6 @@ from urllib.parse import unquote
 from ostiary_net.front_door.rules import DoorRules, Fields, Scope
 from ostiary_net.front_door.source import is_trusted, nearest_entry, source_of
 
-__all__ = ["Head", "is_host", "read_head"]
-
 _LONGEST_HOST: Final = 255
 _LABEL: Final = rb"[A-Za-z0-9_-]{1,63}"
 _HOST: Final = re.compile(

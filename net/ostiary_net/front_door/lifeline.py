@@ -12,8 +12,6 @@ from typing import Final
 
 import trio
 
-__all__ = ["VARIABLE", "WORKER", "Lifeline", "inherited_lifeline"]
-
 VARIABLE: Final = "OSTIARY_LIFELINE"
 """The environment variable that names the descriptor of a worker's end."""
 

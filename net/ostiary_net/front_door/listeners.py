@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-__all__ = ["AddressError", "address_of", "open_listeners"]
-
 _BACKLOG: Final = 1_024
 _SOCKET_MODE: Final = 0o660
 """To connect is to write: a proxy is in the group, and nobody else is let in."""

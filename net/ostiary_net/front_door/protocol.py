@@ -22,8 +22,6 @@ from ostiary_net.front_door.seam import (
     WorkerContext,
 )
 
-__all__ = ["GuardedProtocol", "LazyProtocol", "guard_of", "open_protocol"]
-
 _log = structlog.get_logger("ostiary")
 
 

@@ -5,18 +5,6 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "Application",
-    "CannotStart",
-    "DoorRules",
-    "Fields",
-    "Message",
-    "Network",
-    "Receive",
-    "Scope",
-    "Send",
-]
-
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

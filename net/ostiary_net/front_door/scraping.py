@@ -18,8 +18,6 @@ from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.listeners import AddressError, open_listeners
 from ostiary_net.observability.metrics import CONTENT_TYPE, Metrics
 
-__all__ = ["metrics_listeners", "serve_metrics"]
-
 _PATIENCE_SECONDS: Final = 10.0
 _MOST_BYTES: Final = 16 * 1024
 

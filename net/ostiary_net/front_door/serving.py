@@ -34,17 +34,6 @@ from ostiary_net.front_door.seam import (
 )
 from ostiary_net.observability.log import fault_in
 
-__all__ = [
-    "HARD_END_SECONDS",
-    "STOPPING",
-    "ServerFailed",
-    "heed_signals",
-    "serve",
-    "serve_on",
-    "serve_until",
-    "until_signal",
-]
-
 _log = structlog.get_logger("ostiary")
 
 Started = Callable[[list[str]], None]

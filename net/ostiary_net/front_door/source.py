@@ -14,8 +14,6 @@ from functools import lru_cache
 
 from ostiary_net.front_door.rules import Network
 
-__all__ = ["LOCAL", "is_trusted", "nearest_entry", "source_of"]
-
 LOCAL = "local"
 """The source of a request over a Unix socket of which nothing better is known."""
 

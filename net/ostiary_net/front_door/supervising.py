@@ -22,8 +22,6 @@ from ostiary_net.front_door.lifeline import VARIABLE, WORKER, Lifeline
 from ostiary_net.front_door.listeners import AddressError, address_of, open_listeners
 from ostiary_net.front_door.serving import HARD_END_SECONDS, STOPPING
 
-__all__ = ["supervise"]
-
 _log = structlog.get_logger("ostiary")
 
 Started = Callable[[list[str]], None]

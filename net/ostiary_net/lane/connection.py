@@ -38,8 +38,6 @@ from ostiary_net.lane.writer import AnswerWriter
 from ostiary_net.runtime.arrivals import make_has_left
 from ostiary_net.turns.service import Service
 
-__all__ = ["Lane", "LaneConnection"]
-
 _MOST_HELD: Final = 64
 """Answers to pipelined requests, before they are sent."""
 

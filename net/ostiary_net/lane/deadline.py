@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 import trio
 
-__all__ = ["SharedDeadline"]
-
 
 class SharedDeadline:
     """Calls back each connection that has waited so many seconds, in the Trio run that began the wait."""

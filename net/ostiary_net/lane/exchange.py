@@ -14,8 +14,6 @@ from ostiary_net.runtime.system import draw_trace_id
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed
 
-__all__ = ["LaneExchange"]
-
 _log = structlog.get_logger("ostiary")
 
 

@@ -16,8 +16,6 @@ from ostiary_net.front_door.heads import read_head
 from ostiary_net.front_door.rules import DoorRules, Scope
 from ostiary_net.lane.scanner import read_plain_head
 
-__all__ = ["HeadReader", "PlainRequestHead"]
-
 _MOST_KNOWN: Final = 1_024
 _LONGEST_KNOWN: Final = 2_048
 """Bytes; with the number of heads it bounds what they take to about 3 MiB."""

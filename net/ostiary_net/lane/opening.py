@@ -16,8 +16,6 @@ from ostiary_net.lane.poller import open_poller
 from ostiary_net.lane.writer import AnswerWriter
 from ostiary_net.turns.service import Service
 
-__all__ = ["open_lane"]
-
 _log = structlog.get_logger("ostiary")
 
 _MADE_BETWEEN_COLLECTIONS: Final = 20_000

@@ -16,8 +16,6 @@ from ostiary_core.http.endpoint import Request
 from ostiary_net.lane.heads import HeadReader, PlainRequestHead
 from ostiary_net.lane.scanner import may_become_plain
 
-__all__ = ["Need", "RequestParser"]
-
 
 class Need(Enum):
     """What the parser needs where no request is complete."""

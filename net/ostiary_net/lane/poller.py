@@ -13,8 +13,6 @@ from typing import Final
 
 import trio
 
-__all__ = ["Poller", "open_poller"]
-
 _MOST_LOOKS: Final = 4
 """While one is read, others come; after so many looks it is somebody else's turn."""
 

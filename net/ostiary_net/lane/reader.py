@@ -8,8 +8,6 @@ import trio
 from ostiary_net.front_door.seam import MAX_RECV
 from ostiary_net.lane.poller import Poller
 
-__all__ = ["ByteReceiver", "SocketReader"]
-
 
 class ByteReceiver(Protocol):
     """What a `SocketReader` gives its bytes to."""

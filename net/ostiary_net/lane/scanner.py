@@ -13,8 +13,6 @@ from ostiary_core.http import token_service, userinfo
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_net.front_door.rules import Fields
 
-__all__ = ["PlainHead", "may_become_plain", "read_plain_head"]
-
 _NAME: Final = rb"[A-Za-z0-9-]+"
 _VALUE: Final = rb"[!-~](?:[ -~]*[!-~])?"
 _FIELDS: Final = re.compile(rb"(" + _NAME + rb"): ?(" + _VALUE + rb")\r\n")

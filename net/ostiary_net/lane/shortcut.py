@@ -14,8 +14,6 @@ from ostiary_core.http.endpoint import Request
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.turns.service import Service
 
-__all__ = ["shortcut"]
-
 
 def shortcut(service: Service) -> Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None]:
     """A function that finds what answers a request from its body; None where the application does."""

@@ -5,8 +5,6 @@ from time import time
 
 from ostiary_core.http.answer import Answer, Headers
 
-__all__ = ["AnswerWriter"]
-
 
 class AnswerWriter:
     """Writes the answers of one server.

@@ -16,18 +16,6 @@ from ostiary_core.model.fact import Fact
 from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
 
-__all__ = [
-    "LINES",
-    "LogLines",
-    "RequestLog",
-    "fault_in",
-    "first_line",
-    "log_refusal",
-    "note_fault",
-    "observe",
-    "where_raised",
-]
-
 P = ParamSpec("P")
 
 _REFUSED: Final = "refused"

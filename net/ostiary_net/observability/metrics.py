@@ -21,8 +21,6 @@ from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 
-__all__ = ["CONTENT_TYPE", "Histogram", "Metrics", "operation_name", "outcome_of"]
-
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _TURN_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)

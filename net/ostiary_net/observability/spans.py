@@ -33,8 +33,6 @@ from ostiary_core.model.decision import Decision
 from ostiary_net.observability.metrics import operation_name, outcome_of
 from ostiary_net.observability.tracing import TracedRequest
 
-__all__ = ["Spans", "open_spans"]
-
 _METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
 _OTHER_METHOD: Final = "_OTHER"
 """Of a method that is not one of HTTP's own: what a caller made up is in no span."""

@@ -11,8 +11,6 @@ from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 
-__all__ = ["TracedRequest", "Tracing"]
-
 
 class TracedRequest(Protocol):
     """A request that is traced, until its answer."""

@@ -16,8 +16,6 @@ from ostiary_core.model.records import Record, Session, Table
 from ostiary_core.storage.store import LostRace
 from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, row_codec
 
-__all__ = ["can_hold", "fetch", "write"]
-
 
 def can_hold(value: object) -> bool:
     """Whether the database can hold a value: text in UTF-8 without a NUL, and anything that is no text."""

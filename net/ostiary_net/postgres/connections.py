@@ -15,8 +15,6 @@ from psycopg_pool import ConnectionPool
 
 from ostiary_net.observability.log import first_line
 
-__all__ = ["Connections", "DatabaseStalled"]
-
 _log = structlog.get_logger("ostiary")
 
 _STATEMENT_TIMEOUT_MS: Final = 15_000

@@ -16,8 +16,6 @@ from psycopg import Connection, errors
 from ostiary_core.model.instant import Instant
 from ostiary_net.sql.migrations import Migration, SchemaError, find_missing, has_all, read_migrations
 
-__all__ = ["SchemaError", "bring_up_to_date", "examine_encoding", "is_current", "known_migrations"]
-
 _MOST_ATTEMPTS: Final = 50
 
 # Two instances that create a table at the same moment collide in the catalogue, IF NOT EXISTS or not.

@@ -29,13 +29,12 @@ from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace, net_changes
 from ostiary_net.postgres.access import can_hold, fetch, write
 from ostiary_net.postgres.connections import Connections
-from ostiary_net.postgres.schema import SchemaError, bring_up_to_date, examine_encoding, is_current
+from ostiary_net.postgres.schema import bring_up_to_date, examine_encoding, is_current
 from ostiary_net.sql.columns import TABLES, SQLValue
+from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import Reading, SQLStore
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
-
-__all__ = ["PostgreSQLStore"]
 
 T = TypeVar("T")
 

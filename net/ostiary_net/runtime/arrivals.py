@@ -14,8 +14,6 @@ import trio
 from ostiary_core.model.instant import Arrival, Instant, Monotonic
 from ostiary_net.runtime.system import Clock
 
-__all__ = ["HAS_LEFT", "HasLeft", "Pauses", "make_has_left"]
-
 _BEAT_SECONDS: Final = 0.5
 _LATE_MS: Final = 1_000
 """A beat that comes later than this after the one before was held up."""

@@ -19,8 +19,6 @@ import trio
 
 from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
 
-__all__ = ["Files"]
-
 _log = structlog.get_logger("ostiary")
 
 T = TypeVar("T")

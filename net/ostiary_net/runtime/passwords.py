@@ -11,8 +11,6 @@ from argon2.exceptions import VerificationError
 
 from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
 
-__all__ = ["OWASP", "Passwords"]
-
 OWASP: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
 """OWASP's recommendation: 19 MiB, two passes; about 25 ms of one core."""
 

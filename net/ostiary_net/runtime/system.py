@@ -12,18 +12,6 @@ import trio
 from ostiary_core.model.instant import Instant, Monotonic
 from ostiary_core.model.secret import Entropy, dated_id
 
-__all__ = [
-    "ENTROPY_BYTES",
-    "Clock",
-    "EntropySource",
-    "RunSync",
-    "SystemClock",
-    "SystemEntropy",
-    "draw_trace_id",
-    "run_in_thread",
-    "run_inline",
-]
-
 T = TypeVar("T")
 
 _NANOSECONDS_A_MILLISECOND: Final = 1_000_000

@@ -30,18 +30,6 @@ from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.secret import Secret
 from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
 
-__all__ = [
-    "Delivery",
-    "Errand",
-    "Gateway",
-    "NotDelivered",
-    "Outbox",
-    "TextMessage",
-    "TextMessages",
-    "open_gateway",
-    "open_text_messages",
-]
-
 _log = structlog.get_logger("ostiary")
 
 _MOST_WAITING: Final = 256

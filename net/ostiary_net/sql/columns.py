@@ -30,8 +30,6 @@ from ostiary_core.model.records import (
     User,
 )
 
-__all__ = ["ENTRIES", "TABLES", "Row", "RowCodec", "SQLValue", "Stored", "has_utf8", "row_codec"]
-
 SQLValue = str | bytes | int | None
 Row = Sequence[SQLValue]
 

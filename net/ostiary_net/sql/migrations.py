@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from importlib.resources import files
 
-__all__ = ["Migration", "SchemaError", "find_missing", "has_all", "read_migrations"]
-
 
 class SchemaError(RuntimeError):
     """The database is not one this program can work with; the text says why and what to do."""

@@ -21,8 +21,6 @@ from ostiary_core.storage.listing import FilterValue, Listing, Match, Page, Sort
 from ostiary_net.sql.columns import Row, SQLValue
 from ostiary_net.sql.sources import SOURCES, Source
 
-__all__ = ["STEP", "Dialect", "Execute", "Pager"]
-
 T = TypeVar("T")
 
 STEP: Final = 5_000

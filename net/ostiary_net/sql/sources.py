@@ -20,8 +20,6 @@ from ostiary_core.storage.listing import (
 )
 from ostiary_net.sql.columns import RowCodec, row_codec
 
-__all__ = ["SOURCES", "Source"]
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -27,8 +27,6 @@ from ostiary_core.storage.session_history import (
 from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, row_codec
 from ostiary_net.sql.paging import Dialect, Execute, Pager
 
-__all__ = ["ALL_ENTRIES", "ALL_RECORDS", "Reading", "SQLStore"]
-
 T = TypeVar("T")
 
 _ROWS: Final = {table: row_codec(stored.record) for table, stored in TABLES.items()}

@@ -13,8 +13,6 @@ from ostiary_core.storage.store import LostRace
 from ostiary_net.sql.columns import Row, has_utf8
 from ostiary_net.sqlite.rows import LAYOUTS, LOOKUPS, SELECT_SIZES, WITH_ALL, Layout, execute_on
 
-__all__ = ["fetch", "fetch_with_all", "write"]
-
 
 def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
     """Fetch the records of `table` under `identifiers`, as far as they exist, in one statement.

@@ -18,8 +18,6 @@ from ostiary_core.model.audit import AuditEntry
 from ostiary_net.sql.columns import ENTRIES
 from ostiary_net.sqlite.rows import execute_on, insertions
 
-__all__ = ["OF_A_SESSION", "OF_A_USER", "PARTS", "index_pending", "keep"]
-
 FILED_AT_ONCE = 512
 """Whenever so many were kept. A reader goes through those that are not filed yet, so there must be few."""
 

@@ -11,8 +11,6 @@ import apsw
 from ostiary_net.sqlite.connections import connect, create_file
 from ostiary_net.sqlite.schema import examine
 
-__all__ = ["BackupError", "back_up", "restore"]
-
 _PAGES_A_STEP: Final = 1_000
 """4 MiB: between two steps, others have the file."""
 

@@ -8,18 +8,6 @@ from typing import Final
 
 import apsw
 
-__all__ = [
-    "ReaderPool",
-    "StoreClosed",
-    "connect",
-    "connect_reader",
-    "connect_writer",
-    "create_file",
-    "make_writer",
-    "refuse_unwritable",
-    "set_patience",
-]
-
 _BUSY_TIMEOUT_MS: Final = 10_000
 """Only programs that do not know the writer lock (a shell, a backup) can make a writer wait this way."""
 _STATEMENTS_KEPT: Final = 256

@@ -14,19 +14,6 @@ import apsw
 from ostiary_core.model.records import Record, Table
 from ostiary_net.sql.columns import TABLES, Row, RowCodec, SQLValue, Stored, row_codec
 
-__all__ = [
-    "LAYOUTS",
-    "LOOKUPS",
-    "SELECT_SIZES",
-    "WITH_ALL",
-    "WRITE_SIZES",
-    "Joined",
-    "Layout",
-    "Lookup",
-    "execute_on",
-    "insertions",
-]
-
 SELECT_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 WRITE_SIZES: Final = (16, 8, 4, 2, 1)

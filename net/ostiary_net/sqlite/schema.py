@@ -10,16 +10,6 @@ import apsw
 from ostiary_core.model.instant import Instant
 from ostiary_net.sql.migrations import Migration, SchemaError, find_missing, has_all, read_migrations
 
-__all__ = [
-    "APPLICATION_ID",
-    "Migration",
-    "SchemaError",
-    "bring_up_to_date",
-    "examine",
-    "is_current",
-    "known_migrations",
-]
-
 APPLICATION_ID = 0x4F535459
 """How SQLite files of Ostiary are told from others ("OSTY"; `PRAGMA application_id`)."""
 

@@ -22,22 +22,20 @@ from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_net.runtime.system import Clock, SystemClock
 from ostiary_net.sql.columns import has_utf8
+from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import Reading, SQLStore
 from ostiary_net.sqlite.access import fetch, fetch_with_all, write
 from ostiary_net.sqlite.audit_trail import OF_A_SESSION, OF_A_USER, PARTS
 from ostiary_net.sqlite.connections import (
     ReaderPool,
-    StoreClosed,
     create_file,
     make_writer,
     refuse_unwritable,
 )
-from ostiary_net.sqlite.schema import SchemaError, bring_up_to_date, examine, is_current
+from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current
 from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer
-
-__all__ = ["SQLiteStore", "StoreClosed"]
 
 T = TypeVar("T")
 

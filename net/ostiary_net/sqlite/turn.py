@@ -23,8 +23,6 @@ from ostiary_net.sqlite.access import fetch_with_all, write
 from ostiary_net.sqlite.audit_trail import index_pending, keep
 from ostiary_net.sqlite.writer import Writer
 
-__all__ = ["BegunTurn", "OpenTurn", "load_snapshot"]
-
 
 class _Step:
     """A step of a turn: nobody else has the writer, until the step hands it on or lets it go."""

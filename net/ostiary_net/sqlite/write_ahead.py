@@ -16,8 +16,6 @@ import apsw
 
 from ostiary_net.sqlite.connections import connect_writer
 
-__all__ = ["WriteAheadLog"]
-
 _LONG: Final = 15_000
 """Pages, 60 MB: when it is time for a checkpoint."""
 _LONGEST: Final = 20_000

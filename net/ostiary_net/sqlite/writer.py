@@ -16,8 +16,6 @@ import apsw
 from ostiary_net.sqlite.connections import StoreClosed, connect, connect_writer, set_patience
 from ostiary_net.sqlite.write_ahead import WriteAheadLog
 
-__all__ = ["Writer"]
-
 
 class Writer:
     """A connection in write-ahead mode; from `begin` to `commit` or `abandon` nobody else has it."""

@@ -18,9 +18,8 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import is_authenticated
-from ostiary_net.turns.turns import TurnFailed, Turns
-
-__all__ = ["Authentications", "keep_uses", "keep_uses_once"]
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import Turns
 
 _log = structlog.get_logger("ostiary")
 

@@ -10,16 +10,6 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store
 
-__all__ = [
-    "BegunTurn",
-    "ChooseEvents",
-    "ChoosingStore",
-    "CommitUnknown",
-    "InPlaceStore",
-    "OpenTurn",
-    "ReadingStore",
-]
-
 ChooseEvents = Callable[[], tuple[Sequence[Event], Sequence[Origin | None]]]
 """Says which events a turn is to decide, and where they came from. Asked again, it says which of them
 somebody still waits for: so it is asked when the turn has begun, and before each further attempt (READINGS

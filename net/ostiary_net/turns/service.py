@@ -28,9 +28,8 @@ from ostiary_net.runtime.arrivals import Pauses
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnknown
-from ostiary_net.turns.turns import Question, TurnFailed, Turns
-
-__all__ = ["Service"]
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import Question, Turns
 
 _log = structlog.get_logger("ostiary")
 

@@ -25,16 +25,6 @@ from ostiary_net.runtime.arrivals import HasLeft
 from ostiary_net.turns.ports import CommitUnknown
 from ostiary_net.turns.turn_taking import TakeTurn
 
-__all__ = [
-    "LONGEST_WAIT_SECONDS",
-    "MOST_EVENTS_A_TURN",
-    "QueuedEvent",
-    "Resolve",
-    "TurnFailed",
-    "TurnQueue",
-    "make_failure",
-]
-
 MOST_EVENTS_A_TURN: Final = 256
 """Bounds how long the first of a turn waits for the last of it."""
 

@@ -15,8 +15,6 @@ from ostiary_net.observability.log import observe
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown, InPlaceStore
 
-__all__ = ["Checkpointing", "TakeTurn", "take_turns_at_once", "take_turns_in_steps", "take_whole_turns"]
-
 _log = structlog.get_logger("ostiary")
 
 _LEAST_SECONDS: Final = 0.05

@@ -40,8 +40,6 @@ from ostiary_net.turns.turn_taking import (
     take_whole_turns,
 )
 
-__all__ = ["Question", "TurnFailed", "Turns", "open_turns"]
-
 _MOST_READ_IN_PLACE: Final = 32
 _MOST_WRITTEN_IN_PLACE: Final = 64
 """Bound how long everybody else waits for a turn that is not taken in a thread."""

@@ -16,8 +16,6 @@ from ostiary_net.sqlite.connections import connect_reader
 from ostiary_net.sqlite.rows import LAYOUTS
 from ostiary_net.sqlite.schema import examine
 
-__all__ = ["CopyError", "copy_records"]
-
 T = TypeVar("T")
 
 _A_BATCH: Final = 500

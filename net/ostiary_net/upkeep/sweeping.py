@@ -22,8 +22,6 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
 from ostiary_net.turns.turns import Turns
 
-__all__ = ["Purge", "PurgeableStore", "SweepableStore", "sweep", "sweep_once"]
-
 _log = structlog.get_logger("ostiary")
 
 _SESSIONS_A_BATCH: Final = 100

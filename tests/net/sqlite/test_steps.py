@@ -17,7 +17,8 @@ from ostiary_core.model.reply import PasswordOnFile, UserKnown
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.sqlite import SQLiteStore, StoreClosed
 from ostiary_net.sqlite.turn import BegunTurn, OpenTurn
-from ostiary_net.turns.turns import TurnFailed, Turns
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import Turns
 from tests.core import asks
 from tests.core.story import START
 from tests.net.rooms import Gate, HandClock, origin, registered

@@ -22,7 +22,8 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_net.observability.log import first_line
 from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
-from ostiary_net.turns.turns import TurnFailed, Turns, open_turns
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import Turns, open_turns
 from ostiary_web.database import SQLiteFile
 from ostiary_web.entrance import settings_or_exit
 from ostiary_web.http.context import RequestRefused

@@ -8,7 +8,7 @@ from quart import Response, request
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.reply import BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
-from ostiary_net.turns.turns import TurnFailed
+from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.http.context import JSON_MEDIA_TYPE, RequestContext, RequestRefused
 from ostiary_web.resources.declaration import as_json
 from ostiary_web.resources.declared import Declared
