@@ -54,7 +54,7 @@ async def test_a_plain_request_never_reaches_the_application(opened: Door, data:
     assert not any(entry["event"] == "unexpected error" for entry in log)
 
 
-async def counting(asked: list[str], scope: Scope, send: Send) -> None:
+async def counting(asked: list[str], scope: Scope, receive: Receive, send: Send) -> None:
     asked.append(scope["path"])
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
     await send({"type": "http.response.body", "body": b"asgi", "more_body": False})
@@ -64,10 +64,7 @@ async def test_the_lane_and_the_application_take_turns_on_one_connection_and_the
     opened: Door,
 ) -> None:
     asked: list[str] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await counting(asked, scope, send)
-
+    app = partial(counting, asked)
     another = ELSEWHERE["another route"]
     async with opened(lane=True, app=app) as door:
         line, heard = door.connect(), []
@@ -93,7 +90,7 @@ async def test_a_plain_request_waits_for_the_one_before_it_that_the_application_
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await release.wait()
-        await counting(asked, scope, send)
+        await counting(asked, scope, receive, send)
 
     async with opened(lane=True, app=app) as door:
         line = door.connect()
@@ -325,10 +322,7 @@ async def test_the_rate_limit_counts_by_the_address_that_a_trusted_proxy_names(o
 
 async def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(opened: Door) -> None:
     asked: list[str] = []
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await counting(asked, scope, send)
-
+    app = partial(counting, asked)
     async with opened(lane=True, app=app) as door:
         door.config.accesslog = "-"
         line = door.connect()
@@ -362,10 +356,7 @@ async def test_a_connection_makes_h11_when_there_is_something_for_it(
         made.append(len(made))
         return original(*arguments)
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await counting([], scope, send)
-
-    async with opened(lane=True, app=app) as door:
+    async with opened(lane=True, app=partial(counting, [])) as door:
         monkeypatch.setattr(protocol, "GuardedProtocol", counted)
         line = door.connect()
         await line.say(ACTIVE, ACTIVE)

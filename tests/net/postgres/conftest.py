@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.net.postgres.cluster import Cluster, running_cluster
 from tests.net.postgres.schemas import drop_schemas, made_schema
 from tests.net.store.stores import POSTGRESQL
 
@@ -21,3 +22,10 @@ def address() -> str:
     if POSTGRESQL is None:
         pytest.skip("OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)")
     return made_schema(POSTGRESQL)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL of the module's own, to be stopped and frozen."""
+    with running_cluster() as made:
+        yield made

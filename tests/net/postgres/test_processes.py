@@ -16,7 +16,7 @@ from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.http_client import Response
 from tests.net.postgres.authorizing import Desk
-from tests.net.postgres.cluster import Cluster, running_cluster
+from tests.net.postgres.cluster import Cluster
 
 INSTANCES = 4
 MOST_SECONDS = 20.0
@@ -27,12 +27,6 @@ OUTAGE_SECONDS = float(os.environ.get("OSTIARY_TEST_OUTAGE_SECONDS", "6"))
 """Longer than an instance waits for a connection, so that it has to say no; docs/scale.md has 30 as well."""
 
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with running_cluster() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

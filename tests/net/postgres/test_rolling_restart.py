@@ -8,7 +8,7 @@ their first byte. None of them asks a second time: a connection that ends withou
 import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.http_client import HttpClient, form_request
 from ostiary_net.front_door.listeners import open_listeners
 from tests.net.postgres.authorizing import Desk, Pair
-from tests.net.postgres.cluster import Cluster, running_cluster
+from tests.net.postgres.cluster import Cluster
 
 INSTANCES = 4
 CALLERS_OF_A_KIND = 4
@@ -29,12 +29,6 @@ ON_THE_WAY_SECONDS = 0.05
 """Between a connection and its first byte, as with a caller far away."""
 PATIENCE_SECONDS = 60
 TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with running_cluster() as made:
-        yield made
 
 
 class Load:

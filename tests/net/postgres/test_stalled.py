@@ -1,7 +1,6 @@
 """A database that stands still, or has become a standby: turns have a limit of their own (READINGS 46,
 47)."""
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -19,16 +18,10 @@ from ostiary_net.postgres.connections import DatabaseStalled
 from ostiary_net.turns.ports import CommitUnknown
 from tests.core import asks
 from tests.core.story import START, given
-from tests.net.postgres.cluster import Cluster, running_cluster
+from tests.net.postgres.cluster import Cluster
 from tests.net.rooms import registered
 
 SHORTLY = 0.3
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with running_cluster() as made:
-        yield made
 
 
 def names_of(store: PostgreSQLStore) -> set[str]:

@@ -12,7 +12,6 @@ from ostiary_core.storage.listing import USERS, Listing
 from ostiary_net.sqlite import SQLiteStore
 from tests.core import asks
 from tests.core.story import START
-from tests.net.store.lives import world_on
 
 BOUND_SECONDS = 20
 """Nothing here takes a tenth of it; a wait that never ends is to fail and not to hang."""
@@ -42,18 +41,6 @@ def test_a_read_sees_one_moment_while_turns_go_on(tmp_path: Path) -> None:
             store.turn([asks.user("bob")], START)
             assert connection.execute("SELECT count(*) FROM users").fetchall() == before
         assert len(store.records(Table.USER)) == 2
-
-
-def test_many_threads_may_read_and_write_at_once(tmp_path: Path) -> None:
-    with SQLiteStore(tmp_path / "ostiary.db") as store, ThreadPoolExecutor(8) as threads:
-        world_on(store)
-        writing = [threads.submit(store.turn, [asks.user(f"user{n}")], START) for n in range(40)]
-        reading = [threads.submit(store.records, Table.USER) for _ in range(40)]
-        for written in writing:
-            written.result(BOUND_SECONDS)
-        for read in reading:
-            read.result(BOUND_SECONDS)
-        assert len(store.records(Table.USER)) == 42
 
 
 NEIGHBOUR = """

@@ -48,21 +48,17 @@ def opened_turn(store: SQLiteStore, event: Event) -> OpenTurn:
 # --- the store
 
 
-def test_nobody_sees_a_turn_before_it_is_committed(store: SQLiteStore) -> None:
+def test_nobody_sees_a_turn_before_it_is_committed_which_another_thread_may_do(store: SQLiteStore) -> None:
     turn = opened_turn(store, asks.user("anna"))
     assert isinstance(turn.decisions[0].reply, UserKnown)
     assert (kept(store), turn.is_over) == ({"first"}, False)
-    turn.commit()
-    assert (kept(store), turn.is_over) == ({"first", "anna"}, True)
-
-
-def test_another_thread_may_commit(store: SQLiteStore) -> None:
-    turn = opened_turn(store, asks.user("anna"))
     thread = threading.Thread(target=turn.commit)
     thread.start()
     thread.join()
+    assert (kept(store), turn.is_over) == ({"first", "anna"}, True)
+    turn.abandon()
     store.turn([asks.user("ben")], START)
-    assert kept(store) == {"first", "anna", "ben"}
+    assert kept(store) == {"first", "anna", "ben"}, "to abandon what was committed takes nothing back"
 
 
 def test_nothing_is_left_of_a_turn_that_was_abandoned(store: SQLiteStore) -> None:
@@ -71,13 +67,6 @@ def test_nothing_is_left_of_a_turn_that_was_abandoned(store: SQLiteStore) -> Non
     store.turn([asks.user("ben")], START)
     assert kept(store) == {"first", "ben"}
     assert len(store.audit()) == 2
-
-
-def test_to_abandon_what_was_committed_takes_nothing_back(store: SQLiteStore) -> None:
-    turn = opened_turn(store, asks.user("anna"))
-    turn.commit()
-    turn.abandon()
-    assert kept(store) == {"first", "anna"}
 
 
 def test_where_there_is_nothing_to_keep_it_is_over_at_once(store: SQLiteStore) -> None:
