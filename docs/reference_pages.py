@@ -15,10 +15,11 @@ from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
 from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.fact import FactKind
 from ostiary_net.observability.metrics import Metrics
-from ostiary_web import app, entrance
-from ostiary_web.command_line import main as command_line
+from ostiary_web.app import asgi_app
+from ostiary_web.cli.command_line import main as command_line
 from ostiary_web.pages.texts.facts import FACT_TEXTS
-from ostiary_web.settings import SettingError, Settings
+from ostiary_web.server import wiring
+from ostiary_web.server.settings import SettingError, Settings
 from tests.advisories.published import PUBLISHED, address_of, proofs_of, rows_of
 
 __all__ = ["reference_pages", "setting_names"]
@@ -80,7 +81,7 @@ def setting_names() -> list[str]:
 
 
 def _settings() -> Iterator[str]:
-    yield from _head("Settings", "`ostiary_web.settings` and the README")
+    yield from _head("Settings", "`ostiary_web.server.settings` and the README")
     yield "Settings come from the environment and are read once. A wrong value stops the start with one line"
     yield "that names the setting, its fault and what is allowed. An empty value counts as not set."
     yield ""
@@ -217,7 +218,7 @@ def _metrics() -> Iterator[str]:
 
 def _gauges() -> Iterator[tuple[str, str]]:
     """What the application adds to be looked at whenever the metrics are asked for: name and meaning."""
-    for module in (app, entrance):
+    for module in (wiring, asgi_app):
         yield from re.findall(r'\.add_gauge\(\s*"(\w+)",\s*"([^"]+)"', inspect.getsource(module))
 
 

@@ -10,8 +10,8 @@ from quart_trio import QuartTrio
 from werkzeug.datastructures import Headers
 
 from fuzz.parsers.target import Target
-from ostiary_web.browser import cookie_caller, refresh_cookie
-from ostiary_web.settings import Settings
+from ostiary_web.http.browser import cookie_caller, refresh_cookie
+from ostiary_web.server.settings import Settings
 
 __all__ = ["TARGETS"]
 

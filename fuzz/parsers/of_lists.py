@@ -8,8 +8,8 @@ from urllib.parse import parse_qs
 
 from fuzz.parsers.target import Target, agree
 from ostiary_core.storage.listing import Listing
-from ostiary_web.resources.clients import DECLARED
-from ostiary_web.resources.queries import read_query
+from ostiary_web.api.resources.clients import DECLARED
+from ostiary_web.api.resources.queries import read_query
 
 __all__ = ["TARGETS"]
 

@@ -14,7 +14,7 @@ from xlsxwriter import Workbook
 
 from fuzz.parsers.target import Target, agree
 from ostiary_core.model.fields import FieldRule
-from ostiary_web.resources.sheet_reading import MOST_ROWS, read_sheet
+from ostiary_web.sheets.reading import MOST_ROWS, read_sheet
 
 __all__ = ["TARGETS"]
 

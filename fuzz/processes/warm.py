@@ -10,7 +10,7 @@ import signal
 import sys
 from typing import Any
 
-from ostiary_web.command_line import main as ostiary
+from ostiary_web.cli.command_line import main as ostiary
 
 __all__ = ["main"]
 

@@ -30,11 +30,11 @@ from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
 from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_net.turns.service import Service
 from ostiary_net.upkeep.sweeping import sweep_once
-from ostiary_web.app import Application
-from ostiary_web.entrance import door_rules
-from ostiary_web.resources.sheet_reader import read_sheet_in_place
-from ostiary_web.settings import Settings
-from ostiary_web.wiring import NO_UPKEEP, Surroundings
+from ostiary_web.app.asgi_app import door_rules
+from ostiary_web.app.factory import Application
+from ostiary_web.server.settings import Settings
+from ostiary_web.server.wiring import NO_UPKEEP, Surroundings
+from ostiary_web.sheets.reader import read_sheet_in_place
 
 __all__ = ["CHEAP", "MOST_WRONG_SECONDS", "Habits", "Instance"]
 

@@ -13,7 +13,7 @@ from ostiary_net.front_door import Guard
 from ostiary_net.front_door.serving import serve_until
 from ostiary_net.lane import open_lane
 from ostiary_net.lane.shortcut import shortcut
-from ostiary_web.entrance import door_rules
+from ostiary_web.app.asgi_app import door_rules
 from tests.web.served import Served
 
 __all__ = ["SocketDoor", "listening"]

@@ -12,8 +12,8 @@ import httpx
 import jsonschema_rs
 
 from ostiary_web.api_document.document import api_document
-from ostiary_web.app import create_app
-from ostiary_web.settings import Settings
+from ostiary_web.app.factory import create_app
+from ostiary_web.server.settings import Settings
 
 __all__ = ["APP", "DOCUMENT", "hold_to_document"]
 

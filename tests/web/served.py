@@ -22,14 +22,14 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.turns.service import Service
-from ostiary_web.app import Application
-from ostiary_web.backing import Backing
-from ostiary_web.database import SQLiteFile
-from ostiary_web.entrance import door_rules
-from ostiary_web.resources.sheet_reader import ReadSheet, read_sheet_in_place
-from ostiary_web.settings import Settings
-from ostiary_web.storage import policy_of
-from ostiary_web.wiring import NO_UPKEEP, Surroundings
+from ostiary_web.app.asgi_app import door_rules
+from ostiary_web.app.factory import Application
+from ostiary_web.server.backing import Backing
+from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.settings import Settings
+from ostiary_web.server.storage import policy_of
+from ostiary_web.server.wiring import NO_UPKEEP, Surroundings
+from ostiary_web.sheets.reader import ReadSheet, read_sheet_in_place
 from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
 from tests.web.callers import (
     ADMIN_PASSWORD,

@@ -8,7 +8,7 @@ from quart import Response
 
 from ostiary_core.http import Answer
 from ostiary_net.lane.writer import AnswerWriter
-from ostiary_web import oauth2
+from ostiary_web.api import oauth2
 from tests.web.doors import DOORS, Door
 from tests.web.envelopes import succeeded
 from tests.web.served import Api, Registered, Served, in_memory, serving

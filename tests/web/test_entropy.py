@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import httpx
 import pytest
 
-from ostiary_web.backing import Backing
-from ostiary_web.entrance import entrance
-from ostiary_web.settings import Settings
-from ostiary_web.wiring import Surroundings
+from ostiary_web.app.asgi_app import entrance
+from ostiary_web.server.backing import Backing
+from ostiary_web.server.settings import Settings
+from ostiary_web.server.wiring import Surroundings
 from tests.net.rooms import SeededEntropy
 from tests.web.account.pictures import png
 from tests.web.callers import ADMIN_PASSWORD, BASE, SOURCE, Api, Registered

@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from ostiary_core.http.token_service import PATHS
-from ostiary_web.app import create_app
-from ostiary_web.settings import Settings
+from ostiary_web.app.factory import create_app
+from ostiary_web.server.settings import Settings
 from tests.net.rooms import BreakingStore
 from tests.rows import row
 from tests.web.envelopes import refused

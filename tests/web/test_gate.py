@@ -22,7 +22,9 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
-from ostiary_web.app import create_app
+from ostiary_web.api.resources import clients, roles, users
+from ostiary_web.api.resources.permissions import DESCRIPTIONS
+from ostiary_web.app.factory import create_app
 from ostiary_web.http.gate import (
     BEFORE_PASSWORD_CHANGE,
     LOGIN_TOKEN,
@@ -34,9 +36,7 @@ from ostiary_web.http.gate import (
     require_permission,
 )
 from ostiary_web.pages.routes import PageRoutes
-from ostiary_web.resources import clients, roles, users
-from ostiary_web.resources.permissions import DESCRIPTIONS
-from ostiary_web.settings import Settings
+from ostiary_web.server.settings import Settings
 from tests.net.rooms import PlainStore
 from tests.rows import row
 from tests.web.envelopes import refused

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import structlog
 
-from ostiary_web.logs import configure_logs
+from ostiary_web.server.logs import configure_logs
 
 
 def logged(capsys: pytest.CaptureFixture[str], form: str, **fields: object) -> str:

@@ -17,8 +17,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from ostiary_core.http.token_service import PATHS
-from ostiary_web.app import create_app
-from ostiary_web.settings import Settings
+from ostiary_web.app.factory import create_app
+from ostiary_web.server.settings import Settings
 from tests.web.doors import Door
 from tests.web.served import ADMIN_PASSWORD, Api, Browser, Served, authorization, serving
 from tests.web.test_malformed import (

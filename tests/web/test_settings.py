@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from ostiary_core.model.records import Table, User
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_net.runtime.text_messages import Gateway, Outbox
-from ostiary_web.database import SQLiteFile
-from ostiary_web.entrance import first_password_line, settings_or_exit
-from ostiary_web.first_administrator import NewAdministrator
-from ostiary_web.settings import SettingError, Settings
-from ostiary_web.wiring import open_delivery
+from ostiary_web.app.asgi_app import first_password_line, settings_or_exit
+from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.first_administrator import NewAdministrator
+from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.wiring import open_delivery
 from tests.web.served import serving
 
 WRONG = [

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_net.front_door import install_seam
 from ostiary_net.turns.service import Service
-from ostiary_web import seclusion
+from ostiary_web.http import security_headers
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
 from tests.net.lane.wires import connected
@@ -103,7 +103,7 @@ async def test_a_page_that_cannot_be_made_nor_the_one_that_says_so(
 
 
 async def test_an_answer_that_fails_on_its_way_out(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seclusion, "_FIELDS", None)
+    monkeypatch.setattr(security_headers, "_FIELDS", None)
     with capture_logs() as log:
         response = await served.api().post("/api/auth/login", json={"username": "admin", "password": "x"})
     failed(served, response, log, "sign-in-failed")

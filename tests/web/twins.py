@@ -25,8 +25,8 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import open_turns
-from ostiary_web.app import Application
-from ostiary_web.backing import Backing, put_behind
+from ostiary_web.app.factory import Application
+from ostiary_web.server.backing import Backing, put_behind
 from tests.net.rooms import PlainStore
 from tests.web.doors import Door, OpenTransport, opened_door
 

@@ -8,7 +8,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line. Who installed the core alone has the command and none of what it stands on."""
     try:
-        from ostiary_web.command_line import main as command_line
+        from ostiary_web.cli.command_line import main as command_line
     except ModuleNotFoundError as missing:
         if (missing.name or "").startswith("ostiary"):
             raise

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary_web.picture_metadata import strip_metadata
-from ostiary_web.pictures import MOST_PARTS, PictureType, picture_in
+from ostiary_web.pictures.formats import MOST_PARTS, PictureType, picture_in
+from ostiary_web.pictures.metadata import strip_metadata
 from tests.web.account.pictures import jpeg, png, webp_lossless, webp_lossy
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.served import Api, Served

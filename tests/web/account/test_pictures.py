@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary_web.pictures import Picture, PictureType, picture_in
+from ostiary_web.pictures.formats import Picture, PictureType, picture_in
 from tests.web.account.pictures import gif, jpeg, png, webp_extended, webp_lossless, webp_lossy
 
 Make = Callable[..., bytes]

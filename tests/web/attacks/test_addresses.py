@@ -6,8 +6,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from ostiary_web.app import create_app
-from ostiary_web.settings import Settings
+from ostiary_web.app.factory import create_app
+from ostiary_web.server.settings import Settings
 from tests.web.served import ADMIN_PASSWORD, BASE, Api, Browser, Served
 
 pytestmark = pytest.mark.parametrize("door", ["guard", "lane"])

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from ostiary_web.app import create_app
-from ostiary_web.settings import Settings
+from ostiary_web.app.factory import create_app
+from ostiary_web.server.settings import Settings
 from tests.web.doors import DOORS, Door
 from tests.web.served import ADMIN_PASSWORD, BASE, REDIRECT_URI, Browser, Served, in_memory, serving, sso
 

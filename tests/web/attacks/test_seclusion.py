@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import httpx
 
-from ostiary_web.app import create_app
-from ostiary_web.settings import Settings
+from ostiary_web.app.factory import create_app
+from ostiary_web.server.settings import Settings
 from tests.web.account.pictures import png
 from tests.web.envelopes import succeeded
 from tests.web.served import Api, Browser, Served

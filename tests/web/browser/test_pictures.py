@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from ostiary_web.picture_metadata import strip_metadata
-from ostiary_web.pictures import MEDIA_TYPES, PictureType
+from ostiary_web.pictures.formats import MEDIA_TYPES, PictureType
+from ostiary_web.pictures.metadata import strip_metadata
 from tests.web.account.test_picture_metadata import PHOTOGRAPHS, TURNED
 
 DRAWN = """async (address) => {

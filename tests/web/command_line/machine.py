@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from click.testing import CliRunner
 
-from ostiary_web.command_line import main
+from ostiary_web.cli.command_line import main
 
 __all__ = ["Machine", "Ran", "is_active", "token"]
 

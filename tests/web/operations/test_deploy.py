@@ -16,8 +16,8 @@ import yaml  # type: ignore[import-untyped]
 from ostiary_net.front_door.rules import DoorRules
 from ostiary_net.front_door.serving import HARD_END_SECONDS
 from ostiary_net.observability.metrics import Metrics
-from ostiary_web.command_line import _GRACEFUL_SECONDS
-from ostiary_web.settings import Settings
+from ostiary_web.cli.command_line import _GRACEFUL_SECONDS
+from ostiary_web.server.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"

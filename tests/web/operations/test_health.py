@@ -7,7 +7,7 @@ import trio
 from structlog.testing import capture_logs
 
 from ostiary_net.sqlite.schema import known_migrations
-from ostiary_web.readiness import Readiness
+from ostiary_web.server.readiness import Readiness
 from tests.web.envelopes import refused
 from tests.web.served import Served
 

@@ -16,11 +16,11 @@ import httpx
 import psycopg
 import pytest
 
-from ostiary_web import storage
-from ostiary_web.commands import desk
-from ostiary_web.database import PostgreSQLDatabase, read_database
-from ostiary_web.settings import SettingError, Settings
-from ostiary_web.storage import open_store
+from ostiary_web.cli import context
+from ostiary_web.server import storage
+from ostiary_web.server.database import PostgreSQLDatabase, read_database
+from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.storage import open_store
 from tests.net.store.stores import POSTGRESQL
 from tests.web.command_line.machine import Machine
 
@@ -41,7 +41,7 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     kind: str, words: tuple[str, ...], nobody_there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage, "_START_SECONDS", 0.1)
-    monkeypatch.setattr(desk, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(context, "_PATIENCE_SECONDS", 0.1)
     in_the_way = tmp_path / "file"
     in_the_way.touch()
     url = f"sqlite:///{in_the_way}/ostiary.db" if kind == "sqlite" else nobody_there

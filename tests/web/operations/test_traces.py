@@ -312,7 +312,7 @@ async def test_a_collector_that_is_away_costs_no_request_and_no_graceful_stop(tm
 
 def test_where_nobody_asks_nothing_of_it_is_imported() -> None:
     look = (
-        "import sys, ostiary_web.command_line;"
+        "import sys, ostiary_web.cli.command_line;"
         "sys.exit(any(name.partition('.')[0] == 'opentelemetry' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", look], cwd=ROOT, check=False).returncode == 0

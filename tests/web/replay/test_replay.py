@@ -26,7 +26,7 @@ from ostiary_core.model.records import Table
 from ostiary_core.model.reply import Done, LoginIssued, Refused, TokensIssued
 from ostiary_core.model.why import Why
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_web.command_line import main
+from ostiary_web.cli.command_line import main
 
 HASH = "the hash of a password"
 GRACE_10 = Rules(policy=Policy(grace_seconds=10))

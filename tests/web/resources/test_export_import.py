@@ -8,8 +8,8 @@ import pytest
 
 from ostiary_core.model.permissions import Permission
 from ostiary_net.sql import paging
-from ostiary_web.resources import exports
-from ostiary_web.resources.imports import LONGEST_IMPORT
+from ostiary_web.api.resources import exports
+from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from tests.rows import row
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of

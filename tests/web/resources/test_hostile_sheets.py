@@ -14,10 +14,10 @@ import trio
 
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.permissions import Permission
-from ostiary_web.resources import sheet_child
-from ostiary_web.resources.sheet_reader import SheetReader, read_sheet_in_place
-from ostiary_web.resources.sheet_reading import MOST_ROWS, Row, Sheet
-from ostiary_web.resources.sheet_scanning import LONGEST_TEXT, MOST_CHARACTERS
+from ostiary_web.sheets import child as sheet_child
+from ostiary_web.sheets.reader import SheetReader, read_sheet_in_place
+from ostiary_web.sheets.reading import MOST_ROWS, Row, Sheet
+from ostiary_web.sheets.scanning import LONGEST_TEXT, MOST_CHARACTERS
 from tests.web.conftest import Serve
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of

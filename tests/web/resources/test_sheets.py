@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ostiary_core.http.language import Language
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import Instant
-from ostiary_web.resources.declaration import Column, Field, Kind, Words
-from ostiary_web.resources.sheet_reading import MOST_ROWS, Row, read_sheet
-from ostiary_web.resources.sheets import TOO_LONG, SheetWriter
+from ostiary_web.api.resources.fields import Column, Field, Kind, Words
+from ostiary_web.api.resources.sheet_writing import TOO_LONG, SheetWriter
+from ostiary_web.sheets.reading import MOST_ROWS, Row, read_sheet
 from tests.net.rooms import START
 from tests.web.resources.sheets import book_around, cells, rows_of, sheet_of, zip_of
 

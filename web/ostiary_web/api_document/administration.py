@@ -12,7 +12,13 @@ from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.users.user_fields import LOCALES
-from ostiary_web.answer_data import PHONE_PATTERN
+from ostiary_web.api.answer_data import PHONE_PATTERN
+from ostiary_web.api.history_record import SessionHistoryRecord
+from ostiary_web.api.resources import clients, roles, users
+from ostiary_web.api.resources.audit import AUDIT_EVENTS
+from ostiary_web.api.resources.clients import ClientSecret, NewSecret
+from ostiary_web.api.resources.roles import DescribedPermission
+from ostiary_web.api.resources.running import RUNNING
 from ostiary_web.api_document.lists import page_parameters
 from ostiary_web.api_document.operations import Body, Operation
 from ostiary_web.api_document.resources import convention
@@ -25,12 +31,6 @@ from ostiary_web.api_document.schemas import (
     record_type,
     set_of,
 )
-from ostiary_web.life_record import SessionHistoryRecord
-from ostiary_web.resources import clients, roles, users
-from ostiary_web.resources.audit import AUDIT_EVENTS
-from ostiary_web.resources.clients import ClientSecret, NewSecret
-from ostiary_web.resources.roles import DescribedPermission
-from ostiary_web.resources.running import RUNNING
 
 _PRINTABLE: Final = "[^\\u0000-\\u001f\\u007f-\\u00a0]"
 _NAME: Final = Annotated[

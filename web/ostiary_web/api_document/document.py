@@ -8,7 +8,7 @@ from quart import Quart
 from ostiary_web.api_document import administration, own_account, pages, token_service
 from ostiary_web.api_document.operations import Operation, describe, described_path
 from ostiary_web.api_document.schemas import Json, Schemas
-from ostiary_web.browser import FORM_HEADER
+from ostiary_web.http.browser import FORM_HEADER
 
 _ABOUT: Final = """\
 Ordinary operations answer in the envelope `{code, msg, data}`: `code` is the number 0 for a success and a

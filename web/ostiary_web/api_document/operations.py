@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
-from ostiary_web.answer_data import AnswerData
+from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api_document.schemas import Json, Schemas, object_type
 from ostiary_web.http.gate import gate_of, is_limited
 

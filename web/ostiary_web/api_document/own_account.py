@@ -8,7 +8,10 @@ from zoneinfo import available_timezones
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.why import Why
-from ostiary_web.answer_data import Locale, Phone
+from ostiary_web.api.answer_data import Locale, Phone
+from ostiary_web.api.auth import LONGEST_USERNAME, Account, Login
+from ostiary_web.api.avatars import Picture
+from ostiary_web.api.grants import Grant
 from ostiary_web.api_document.operations import (
     MULTIPART,
     Body,
@@ -16,11 +19,8 @@ from ostiary_web.api_document.operations import (
     Reply,
 )
 from ostiary_web.api_document.schemas import CURRENT_PASSWORD, FILE, NEW_PASSWORD, text
-from ostiary_web.auth import LONGEST_USERNAME, Account, Login
-from ostiary_web.avatars import Picture
-from ostiary_web.grants import Grant
 from ostiary_web.http.gate import SIGNED_IN
-from ostiary_web.pictures import MEDIA_TYPES
+from ostiary_web.pictures.formats import MEDIA_TYPES
 
 TimeZone = Enum("TimeZone", {zone: zone for zone in sorted(available_timezones())})  # type: ignore[misc]
 

@@ -6,15 +6,15 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from ostiary_core.model.why import Why
+from ostiary_web.api.resources.imports import Imported
+from ostiary_web.api.resources.records import MOST_AT_ONCE
+from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.routes import MOST_OPTIONS, Deleted, Option
+from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters
 from ostiary_web.api_document.operations import MULTIPART, Body, Operation, Reply
 from ostiary_web.api_document.schemas import FILE, Json, list_of, page_of, set_of, text
-from ostiary_web.resources.declared import Declared
-from ostiary_web.resources.imports import Imported
-from ostiary_web.resources.records import MOST_AT_ONCE
-from ostiary_web.resources.routes import MOST_OPTIONS, Deleted, Option
-from ostiary_web.resources.sheets import SHEET_MEDIA_TYPE
-from ostiary_web.zones import ZONE_HEADER
+from ostiary_web.http.zones import ZONE_HEADER
 
 _CHANGING: Final = (
     Why.ALREADY_TAKEN,

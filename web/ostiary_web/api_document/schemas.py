@@ -8,9 +8,9 @@ from msgspec.json import schema_components
 
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.users.user_fields import LONGEST_PASSWORD
-from ostiary_web.answer_data import Time
-from ostiary_web.resources.declaration import Column, Field, Kind
-from ostiary_web.resources.lists import Page
+from ostiary_web.api.answer_data import Time
+from ostiary_web.api.resources.fields import Column, Field, Kind
+from ostiary_web.api.resources.lists import Page
 
 Json = dict[str, Any]
 

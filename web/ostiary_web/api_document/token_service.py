@@ -12,7 +12,7 @@ from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
-from ostiary_web.answer_data import AnswerData, Locale, Token, one_of
+from ostiary_web.api.answer_data import AnswerData, Locale, Token, one_of
 from ostiary_web.api_document.operations import CHALLENGE, FORM, Body, Operation, Overrun, Reply
 from ostiary_web.api_document.schemas import Json, optional, text
 

@@ -19,13 +19,13 @@ import trio
 from ostiary_net.front_door import AddressError, Guard
 from ostiary_net.front_door.listeners import address_of, open_listeners
 from ostiary_net.front_door.serving import heed_signals, serve_on
-from ostiary_web.backing import Backing
-from ostiary_web.database import SQLiteFile
+from ostiary_web.app.asgi_app import door_rules, entrance
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.sample import DEMO_CLIENT, PASSWORD, fill
 from ostiary_web.demo.third_party import third_party
-from ostiary_web.entrance import door_rules, entrance
-from ostiary_web.settings import Settings
+from ostiary_web.server.backing import Backing
+from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.settings import Settings
 
 __all__ = ["run_demo"]
 

@@ -13,7 +13,7 @@ from ostiary_core.events import (
 )
 from ostiary_core.model.reply import SecretIssued, UserKnown
 from ostiary_core.model.secret import Secret
-from ostiary_web.backing import Backing
+from ostiary_web.server.backing import Backing
 
 __all__ = ["DEMO_CLIENT", "PASSWORD", "Sample", "fill"]
 

@@ -11,11 +11,11 @@ from quart import Response, abort, redirect, render_template, request
 from quart_trio import QuartTrio
 
 from ostiary_core.http.language import preferred_language
-from ostiary_web.browser import comes_from_elsewhere
 from ostiary_web.demo.protocol import Authorization, OAuthClient, Sent, shortened
 from ostiary_web.demo.sample import PASSWORD
 from ostiary_web.demo.texts import DEMO_TEXTS
-from ostiary_web.seclusion import secluded
+from ostiary_web.http.browser import comes_from_elsewhere
+from ostiary_web.http.security_headers import secluded
 
 __all__ = ["third_party"]
 

@@ -28,8 +28,8 @@ from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.observability.log import log_refusal
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Question
-from ostiary_web.backing import Backing, backing
-from ostiary_web.uploads import left_behind
+from ostiary_web.pictures.uploads import left_behind
+from ostiary_web.server.backing import Backing, backing
 
 __all__ = [
     "JSON_MEDIA_TYPE",

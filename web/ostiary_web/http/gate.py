@@ -16,7 +16,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import AccountKnown
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.browser import require_caller
+from ostiary_web.http.browser import require_caller
 from ostiary_web.http.context import RequestContext, request_context
 
 __all__ = [

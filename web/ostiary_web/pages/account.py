@@ -9,14 +9,14 @@ from ostiary_core.http.language import Language
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
-from ostiary_web.avatars import remove_picture, take_picture
-from ostiary_web.browser import forget_preference
+from ostiary_web.api.avatars import remove_picture, take_picture
+from ostiary_web.http.browser import forget_preference
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
+from ostiary_web.http.zones import zone_for
 from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
 from ostiary_web.pages.moments import zone_names
 from ostiary_web.pages.routes import PageRoutes
-from ostiary_web.zones import zone_for
 
 __all__ = ["account_pages"]
 

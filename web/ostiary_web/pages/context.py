@@ -23,8 +23,8 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import AccountKnown, LoginIssued, Refused
 from ostiary_core.model.why import Why
-from ostiary_web.auth import renew_login
-from ostiary_web.browser import (
+from ostiary_web.api.auth import renew_login
+from ostiary_web.http.browser import (
     FORM_FIELD,
     cookie_caller,
     form_token,
@@ -34,10 +34,10 @@ from ostiary_web.browser import (
     refresh_cookie,
 )
 from ostiary_web.http.context import RequestContext, RequestRefused, request_context
+from ostiary_web.http.zones import zone_for
 from ostiary_web.pages.addresses import other_sign_in_page, page_address, see_other, sign_in_page
 from ostiary_web.pages.moments import moment
 from ostiary_web.pages.texts import PAGE_TEXTS
-from ostiary_web.zones import zone_for
 
 __all__ = ["LANGUAGE_COOKIE", "PageContext", "open_page", "opened_page", "render", "visitors_language"]
 

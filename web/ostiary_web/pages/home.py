@@ -3,7 +3,7 @@
 from quart import Response, request
 
 from ostiary_core.http.language import Language
-from ostiary_web.browser import keep_preference
+from ostiary_web.http.browser import keep_preference
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 from ostiary_web.pages.addresses import local_path, see_other

@@ -8,12 +8,12 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.user_fields import new_password_faults
+from ostiary_web.api.recovery import recover_password, send_recovery_code
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import OPEN_TO_ALL
 from ostiary_web.pages.addresses import local_path, recovery_page
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
-from ostiary_web.recovery import recover_password, send_recovery_code
 
 __all__ = ["recovery_pages"]
 

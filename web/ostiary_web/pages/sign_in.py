@@ -8,8 +8,8 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.user_fields import LONGEST_PASSWORD
-from ostiary_web.auth import LONGEST_USERNAME, change_password, sign_in
-from ostiary_web.browser import (
+from ostiary_web.api.auth import LONGEST_USERNAME, change_password, sign_in
+from ostiary_web.http.browser import (
     comes_from_elsewhere,
     forget_login,
     own_origin,

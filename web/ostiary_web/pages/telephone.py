@@ -7,13 +7,13 @@ from ostiary_core.model.identifiers import is_phone
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
-from ostiary_web.account import change_phone
+from ostiary_web.api.account import change_phone
+from ostiary_web.api.recovery import send_code_to_new_number
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.pages.sign_in import show_signed_out
-from ostiary_web.recovery import send_code_to_new_number
 
 __all__ = ["telephone_pages"]
 

@@ -18,15 +18,15 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, USERS, Listing, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
+from ostiary_web.api.history_record import names_of
+from ostiary_web.api.resources.audit import AUDIT_EVENTS
+from ostiary_web.api.resources.queries import MOST_VALUES
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
-from ostiary_web.life_record import names_of
 from ostiary_web.pages.administration.tables import IDENTIFIER, Table, show_table
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
-from ostiary_web.resources.audit import AUDIT_EVENTS
-from ostiary_web.resources.queries import MOST_VALUES
 
 __all__ = ["audit_pages"]
 

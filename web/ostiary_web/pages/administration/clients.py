@@ -12,15 +12,15 @@ from ostiary_core.events import (
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.oauth.scopes import SCOPES
-from ostiary_web.browser import own_origin
+from ostiary_web.api.resources.clients import DECLARED
+from ostiary_web.http.browser import own_origin
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
+from ostiary_web.pages.administration.actions import Deed, deletion, simply, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.snippets import snippets_for
 from ostiary_web.pages.administration.tables import Table
 from ostiary_web.pages.context import PageContext
-from ostiary_web.resources.clients import DECLARED
 
 __all__ = ["client_pages"]
 

@@ -11,14 +11,14 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore
+from ostiary_web.api.resources.users import DECLARED, password_reset
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.deeds import Deed, deletion, simply, switching
+from ostiary_web.pages.administration.actions import Deed, deletion, simply, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table
 from ostiary_web.pages.context import PageContext
 from ostiary_web.pages.moments import zone_names
-from ostiary_web.resources.users import DECLARED, password_reset
 
 __all__ = ["people_pages"]
 

@@ -16,14 +16,14 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
+from ostiary_web.api.resources.resource import Declared
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.deeds import Deed
-from ostiary_web.pages.administration.sheets import add_import
+from ostiary_web.pages.administration.actions import Deed
+from ostiary_web.pages.administration.imports import add_import
 from ostiary_web.pages.administration.tables import Table, show_table
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
-from ostiary_web.resources.declared import Declared
 
 __all__ = ["Form", "Pages", "pages_of"]
 

@@ -4,13 +4,13 @@ from typing import Any, Final
 
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
+from ostiary_web.api.resources.permissions import DESCRIPTIONS
+from ostiary_web.api.resources.roles import DECLARED
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.deeds import deletion
+from ostiary_web.pages.administration.actions import deletion
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.tables import Table
 from ostiary_web.pages.context import PageContext
-from ostiary_web.resources.permissions import DESCRIPTIONS
-from ostiary_web.resources.roles import DECLARED
 
 __all__ = ["role_pages"]
 

@@ -15,12 +15,12 @@ from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort
+from ostiary_web.api.resources.fields import Field, Kind, Listed
+from ostiary_web.api.resources.lists import query_arguments
+from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, read_query
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import day_bounds
-from ostiary_web.resources.declaration import Field, Kind, Listed
-from ostiary_web.resources.lists import query_arguments
-from ostiary_web.resources.queries import DEFAULT_PAGE_SIZE, read_query
 
 __all__ = ["IDENTIFIER", "Table", "show_table"]
 

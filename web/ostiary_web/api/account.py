@@ -1,0 +1,84 @@
+"""`/api/auth/*`: the caller's telephone, language and time zone, and what other systems may do for them."""
+
+from quart import Response
+
+from ostiary_core.events import ConsentWithdrawn, Event, LocaleChosen, PhoneChanged, TimezoneChosen
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.secret import Secret
+from ostiary_core.users.user_fields import LONGEST_PASSWORD
+from ostiary_web.api.auth import verify_current_password
+from ostiary_web.api.body_texts import longest, phone, read_texts
+from ostiary_web.api.grants import grants_of
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
+from ostiary_web.http.zones import is_zone
+
+__all__ = ["account", "change_phone"]
+
+account = GatedRoutes("account", __name__)
+
+_LONGEST = 64
+
+
+# --- what the pages do too
+
+
+async def change_phone(context: RequestContext, phone: str, code: str, password: str) -> None:
+    """A new number for the caller, who knows the current password; raises `RequestRefused`."""
+    check = await verify_current_password(context, password)
+    await context.decide(
+        PhoneChanged(
+            caller=context.caller,
+            verified_against=check.verified_against,
+            password_matches=check.matches,
+            phone=phone,
+            code=Secret(code),
+        )
+    )
+
+
+# --- the interface
+
+
+@account.put("/api/auth/phone", gate=SIGNED_IN)
+async def put_phone(context: RequestContext) -> Response:
+    """`{phone, code, password}`; ends every other session of the user."""
+    fields = await read_texts(
+        context, phone=phone, code=longest(_LONGEST), password=longest(LONGEST_PASSWORD)
+    )
+    await change_phone(context, fields["phone"], fields["code"], fields["password"])
+    return context.success(None)
+
+
+@account.put("/api/auth/locale", gate=SIGNED_IN)
+async def put_locale(context: RequestContext) -> Response:
+    """`{locale}`."""
+    fields = await read_texts(context, locale=longest(_LONGEST))
+    return await _decide(context, LocaleChosen(caller=context.caller, locale=fields["locale"]))
+
+
+@account.put("/api/auth/timezone", gate=SIGNED_IN)
+async def put_timezone(context: RequestContext) -> Response:
+    """`{timezone}`, by its IANA name."""
+    fields = await read_texts(context, timezone=longest(_LONGEST))
+    zone = fields["timezone"]
+    unknown = () if is_zone(zone) else (FieldFault("timezone", FieldRule.TIMEZONE),)
+    return await _decide(context, TimezoneChosen(caller=context.caller, timezone=zone, faults=unknown))
+
+
+@account.get("/api/auth/grants", gate=SIGNED_IN)
+async def get_grants(context: RequestContext) -> Response:
+    """The systems that the caller lets act for them, each with its running sessions."""
+    return context.success(await grants_of(context))
+
+
+@account.delete("/api/auth/grants/<client_id>", gate=SIGNED_IN)
+async def delete_grant(context: RequestContext, client_id: str) -> Response:
+    """Withdraw: the next time that system asks again, and its sessions of this user end (READINGS 26)."""
+    return await _decide(context, ConsentWithdrawn(caller=context.caller, client_id=client_id))
+
+
+async def _decide(context: RequestContext, event: Event) -> Response:
+    """Null, once `event` is decided."""
+    await context.decide(event)
+    return context.success(None)

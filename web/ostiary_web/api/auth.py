@@ -1,0 +1,236 @@
+"""`/api/auth/*`: signing in and out, the pair of login tokens, the caller's own account and password."""
+
+from typing import Annotated, NamedTuple
+
+from quart import Response, request
+
+from ostiary_core.events import (
+    LoginRefreshed,
+    PasswordChanged,
+    PasswordHashRequested,
+    SignedOut,
+    SignInAttempted,
+)
+from ostiary_core.http.endpoint import is_failure
+from ostiary_core.http.sender import user_agent_of
+from ostiary_core.model.identifiers import canonical_username
+from ostiary_core.model.instant import Arrival
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import LoginIssued, PasswordOnFile, Refused
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_core.users.user_fields import LONGEST_PASSWORD, new_password_faults
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_web.api.answer_data import AnswerData, Count, Locale, Phone, Token, one_of
+from ostiary_web.api.body_texts import longest, new_password, read_texts
+from ostiary_web.http.browser import (
+    FORM_HEADER,
+    forget_login,
+    keep_login,
+    proves_origin,
+    refresh_cookie,
+)
+from ostiary_web.http.context import RequestContext, RequestRefused
+from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, LOGIN_TOKEN, OPEN_TO_ALL, GatedRoutes
+
+__all__ = [
+    "LONGEST_USERNAME",
+    "Account",
+    "Login",
+    "auth",
+    "change_password",
+    "renew_login",
+    "sign_in",
+    "verify_current_password",
+]
+
+auth = GatedRoutes("auth", __name__)
+
+LONGEST_USERNAME = 256
+
+
+# --- what the pages do too
+
+
+async def sign_in(context: RequestContext, username: str, password: str) -> LoginIssued:
+    """A login session for a user name and password; every wrong pair costs and answers the same.
+
+    An address that guesses is made to wait, and so is a name that is tried too often, whether or not there
+    is an account of that name (docs/decisions/0012-guesses-by-address.md). Raises `RequestRefused`.
+    """
+    service, account = context.service, canonical_username(username)
+    wait = service.sign_in_throttle.seconds_to_wait(context.source, account, service.clock.monotonic())
+    if wait:
+        raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
+    while True:
+        on_file = (await context.submit(PasswordHashRequested(of=username))).reply
+        password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
+        matches = await context.backing.passwords.verify(password_hash, password)
+        if password_hash is None:
+            wait = service.unknown_name_throttle.seconds_to_wait(account, service.clock.monotonic())
+            if wait:
+                raise RequestRefused(Refused(Why.SIGN_INS_TOO_FREQUENT, wait_seconds=wait))
+        attempt = SignInAttempted(
+            username=username,
+            verified_against=password_hash,
+            password_matches=matches,
+            user_agent=user_agent_of(context.headers),
+            source=context.source,
+            entropy=context.entropy(),
+        )
+        try:
+            issued = await context.decide(attempt)
+        except RequestRefused as refusal:
+            if refusal.reply.why is not Why.CREDENTIAL_MOVED_ON:
+                raise
+            continue
+        assert isinstance(issued, LoginIssued)
+        service.sign_in_throttle.forgive(context.source, account, service.clock.monotonic())
+        return issued
+
+
+async def renew_login(context: RequestContext, refresh_token: Secret, arrival: Arrival) -> LoginIssued:
+    """The next pair of a login session. Raises `RequestRefused`, and `TurnFailed` where nobody can know
+    whether it came in time."""
+    decision = await context.submit(
+        LoginRefreshed(
+            refresh_token=refresh_token,
+            user_agent=user_agent_of(context.headers),
+            entropy=context.entropy(),
+            arrival=arrival,
+        )
+    )
+    if is_failure(decision):
+        raise TurnFailed
+    if isinstance(decision.reply, Refused):
+        raise RequestRefused(decision.reply)
+    assert isinstance(decision.reply, LoginIssued)
+    return decision.reply
+
+
+class PasswordCheck(NamedTuple):
+    """A password that was verified, for an event that says so; the rules judge whether it still counts."""
+
+    verified_against: str | None
+    matches: bool
+
+
+async def verify_current_password(context: RequestContext, password: str) -> PasswordCheck:
+    """What the caller entered as the current password; one that is too long to be any is wrong unhashed."""
+    on_file = await context.decide(PasswordHashRequested(of=context.caller))
+    assert isinstance(on_file, PasswordOnFile)
+    passwords = context.backing.passwords
+    matches = len(password) <= LONGEST_PASSWORD and await passwords.verify(on_file.password_hash, password)
+    return PasswordCheck(on_file.password_hash, matches)
+
+
+async def change_password(context: RequestContext, old: str, new: str) -> None:
+    """A new password for the caller; raises `RequestRefused`."""
+    faults = new_password_faults("newPassword", new, old)
+    if faults:
+        raise RequestRefused(Refused(Why.FIELDS_INVALID, faults))
+    check = await verify_current_password(context, old)
+    await context.decide(
+        PasswordChanged(
+            caller=context.caller,
+            verified_against=check.verified_against,
+            password_matches=check.matches,
+            new_password_hash=await context.backing.passwords.hash(new),
+        )
+    )
+
+
+# --- the interface
+
+
+class Login(AnswerData):
+    """The next pair of tokens of a login session; a browser has it in its cookies as well."""
+
+    access_token: Token
+    refresh_token: Token
+    expires_in: Count
+    must_change_password: bool
+
+
+class Account(AnswerData):
+    """Who is signed in, and what they may do."""
+
+    id: str
+    username: str
+    name: str
+    phone: Phone | None
+    avatar_url: str | None
+    locale: Locale | None
+    timezone: str | None
+    roles: list[str]
+    permissions: list[Annotated[str, one_of(Permission)]]
+    must_change_password: bool
+
+
+@auth.post("/api/auth/login", gate=OPEN_TO_ALL, limit=Operation.SIGN_IN)
+async def login(context: RequestContext) -> Response:
+    """`{username, password}` for a pair of tokens."""
+    fields = await read_texts(context, username=longest(LONGEST_USERNAME), password=longest(LONGEST_PASSWORD))
+    return _signed_in(context, await sign_in(context, fields["username"], fields["password"]))
+
+
+@auth.post("/api/auth/refresh", gate=OPEN_TO_ALL)
+async def refresh(context: RequestContext) -> Response:
+    """`{refreshToken}` for the next pair; a browser may leave it to its cookie."""
+    refresh_token = refresh_cookie()
+    if refresh_token is not None and not request.mimetype:
+        if not proves_origin(request.headers.get(FORM_HEADER, "")):
+            context.refuse(Why.ORIGIN_UNPROVEN)
+    else:
+        fields = await read_texts(context, refreshToken=longest(1024))
+        refresh_token = Secret(fields["refreshToken"])
+    return _signed_in(context, await renew_login(context, refresh_token, context.service.arrival()))
+
+
+@auth.post("/api/auth/logout", gate=LOGIN_TOKEN)
+async def logout(context: RequestContext) -> Response:
+    """The end of the caller's login session."""
+    reply = (await context.submit(SignedOut(caller=context.caller))).reply
+    response = context.failure(reply) if isinstance(reply, Refused) else context.success(None)
+    return forget_login(response)
+
+
+@auth.get("/api/auth/me", gate=BEFORE_PASSWORD_CHANGE)
+async def me(context: RequestContext) -> Response:
+    """Who is calling, and what they may do."""
+    user = context.user
+    return context.success(
+        Account(
+            id=user.user_id,
+            username=user.username,
+            name=user.name,
+            phone=user.phone,
+            avatar_url=user.avatar_url,
+            locale=user.locale,
+            timezone=user.timezone,
+            roles=[role.role_id for role in context.account.roles],
+            permissions=list(context.account.permissions),
+            must_change_password=user.must_change_password,
+        )
+    )
+
+
+@auth.put("/api/auth/password", gate=BEFORE_PASSWORD_CHANGE)
+async def put_password(context: RequestContext) -> Response:
+    """`{oldPassword, newPassword}`; ends every other session of the user."""
+    fields = await read_texts(context, oldPassword=longest(LONGEST_PASSWORD), newPassword=new_password)
+    await change_password(context, fields["oldPassword"], fields["newPassword"])
+    return context.success(None)
+
+
+def _signed_in(context: RequestContext, issued: LoginIssued) -> Response:
+    tokens = issued.tokens
+    assert tokens.refresh_token is not None, "a login session has one"
+    login = Login(
+        access_token=tokens.access_token.reveal(),
+        refresh_token=tokens.refresh_token.reveal(),
+        expires_in=tokens.expires_in_seconds,
+        must_change_password=issued.must_change_password,
+    )
+    return keep_login(context.success(login), issued)

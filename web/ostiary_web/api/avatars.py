@@ -1,0 +1,126 @@
+"""`/api/auth/avatar` and `/files/*`: the picture of an account, and where everybody's browser gets it.
+
+Other systems show these pictures, so they are served to whoever has the address, without what cameras write
+into them (`picture_metadata`). Nothing in them is ever run: the type is the one their first bytes prove, and
+the answer forbids a browser to see anything else.
+"""
+
+from contextlib import closing
+from typing import Final
+
+import trio
+from quart import Response, request
+
+from ostiary_core.events import AvatarChosen
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.why import Why
+from ostiary_web.api.answer_data import AnswerData
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
+from ostiary_web.pictures.formats import MEDIA_TYPES, PictureType, picture_in
+from ostiary_web.pictures.metadata import strip_metadata
+from ostiary_web.pictures.uploads import FILES_PREFIX
+
+__all__ = ["LONGEST_UPLOAD", "UPLOAD_PATHS", "Picture", "avatars", "remove_picture", "take_picture"]
+
+avatars = GatedRoutes("avatars", __name__)
+
+_PATH: Final = "/api/auth/avatar"
+UPLOAD_PATHS: Final = (_PATH, "/account/picture")
+"""Where pictures come in: the interface's path and the page's."""
+LONGEST_UPLOAD: Final = 2 * 1024 * 1024 + 64 * 1024
+"""Bytes of a whole upload: the picture and the form around it."""
+
+_LONGEST_PICTURE: Final = 2 * 1024 * 1024
+_FIELD: Final = "file"
+
+
+# --- choosing
+
+
+class Picture(AnswerData):
+    """Where the picture is from now on."""
+
+    avatar_url: str
+
+
+@avatars.put(_PATH, gate=SIGNED_IN)
+async def put_avatar(context: RequestContext) -> Response:
+    """Multipart `file`: a PNG, JPEG or WebP picture of at most 2 MiB; where it is from now on."""
+    if request.mimetype != "multipart/form-data":
+        context.refuse(Why.NOT_MULTIPART)
+    return context.success(Picture(avatar_url=await take_picture(context)))
+
+
+@avatars.delete(_PATH, gate=SIGNED_IN)
+async def delete_avatar(context: RequestContext) -> Response:
+    """No picture any more."""
+    await remove_picture(context)
+    return context.success(None)
+
+
+# --- what the pages do too
+
+
+async def take_picture(context: RequestContext) -> str:
+    """Keep the picture that the request brings, for the caller's account; its address. Raises
+    `RequestRefused`."""
+    content = await _uploaded()
+    if content is None:
+        context.refuse(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.REQUIRED),))
+    if len(content) > _LONGEST_PICTURE:
+        context.refuse(Why.BODY_TOO_LARGE)
+    picture = picture_in(content)
+    stripped = None if picture is None else strip_metadata(content, picture.type)
+    if picture is None or stripped is None:
+        context.refuse(Why.FIELDS_INVALID, (FieldFault(_FIELD, FieldRule.PICTURE),))
+    # Once begun it is finished, or a client that goes away leaves a file that no account refers to.
+    with trio.CancelScope(shield=True):
+        name = await context.backing.files.keep(stripped, picture.type.value)
+        try:
+            await context.decide(AvatarChosen(caller=context.caller, avatar_url=FILES_PREFIX + name))
+        except BaseException:
+            await context.backing.files.remove(name)
+            raise
+    return FILES_PREFIX + name
+
+
+async def remove_picture(context: RequestContext) -> None:
+    """Leave the caller's account without a picture; raises `RequestRefused`."""
+    await context.decide(AvatarChosen(caller=context.caller, avatar_url=None))
+
+
+async def _uploaded() -> bytes | None:
+    """The content of the one file that was sent; no more of it than tells that it is too large."""
+    sent = (await request.files).getlist(_FIELD)
+    if len(sent) != 1:
+        return None
+    with closing(sent[0]) as file:
+        content: bytes = file.read(_LONGEST_PICTURE + 1)
+        return content
+
+
+# --- showing
+
+_HEADERS: Final = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+
+@avatars.get(f"{FILES_PREFIX}<name>", gate=OPEN_TO_ALL)
+async def show_file(context: RequestContext, name: str) -> Response:
+    """A picture by its name. It never changes: another picture has another name."""
+    content = await context.backing.files.read(name)
+    _, _, ending = name.rpartition(".")
+    if content is None or ending not in MEDIA_TYPES:
+        context.refuse(Why.NOT_FOUND)
+    # A picture from before metadata was left out at the upload still has its own on the disk.
+    stripped = strip_metadata(content, PictureType(ending))
+    if stripped is None:
+        context.refuse(Why.NOT_FOUND)
+    response = Response(stripped, content_type=MEDIA_TYPES[ending])
+    response.headers.update(_HEADERS)
+    await response.add_etag()
+    return await response.make_conditional(request)

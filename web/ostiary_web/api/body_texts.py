@@ -1,0 +1,55 @@
+"""The texts that the body of a request must hold, and the rules for each of them."""
+
+from collections.abc import Callable
+
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.identifiers import is_phone
+from ostiary_core.model.why import Why
+from ostiary_core.users.user_fields import new_password_faults
+from ostiary_web.http.context import RequestContext
+
+__all__ = [
+    "Check",
+    "longest",
+    "new_password",
+    "phone",
+    "read_texts",
+]
+
+
+Check = Callable[[str], FieldRule | None]
+"""The rule that a text breaks, if any."""
+
+
+async def read_texts(context: RequestContext, **checks: Check) -> dict[str, str]:
+    """The texts of a JSON body, all of them required; a refusal names every bad one."""
+    content = await context.json_object()
+    found: dict[str, str] = {}
+    faults = []
+    for name, check in checks.items():
+        value = content.get(name)
+        if value is None or value == "":
+            rule: FieldRule | None = FieldRule.REQUIRED
+        elif not isinstance(value, str) or "\x00" in value:
+            rule = FieldRule.STRING
+        else:
+            rule = check(value)
+            found[name] = value
+        if rule is not None:
+            faults.append(FieldFault(name, rule))
+    return context.refuse(Why.FIELDS_INVALID, faults) if faults else found
+
+
+def longest(characters: int) -> Check:
+    """No more than so many characters."""
+    return lambda text: FieldRule.TOO_LONG if len(text) > characters else None
+
+
+def phone(text: str) -> FieldRule | None:
+    """A telephone number."""
+    return None if is_phone(text) else FieldRule.PHONE
+
+
+def new_password(text: str) -> FieldRule | None:
+    """A password that may be chosen, whatever it replaces."""
+    return FieldRule.PASSWORD if new_password_faults("", text) else None

@@ -1,0 +1,131 @@
+"""An explained session as JSON: what the interface answers and the command line prints for scripts."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from ostiary_core.events import Operator, UserRequested
+from ostiary_core.history.explain import Explanation, Step, StepKind
+from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
+from ostiary_core.http.language import Language
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.model.records import Session, SessionKind
+from ostiary_core.model.reply import UserKnown
+from ostiary_core.oauth.session import SessionState
+from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of
+
+Names = Mapping[str, str]
+
+
+class NearMissesRecord(AnswerData):
+    """Safe retries: how often and how late one saved the client."""
+
+    count: Count
+    latest_delay_ms: Count | None
+    longest_delay_ms: Count | None
+    text: str
+
+
+class StepRecord(AnswerData):
+    """One step; what the trail does not have of it is null."""
+
+    kind: StepKind
+    at: Time | None
+    text: Annotated[str, Meta(description="In the language of the request.")]
+    why: str | None
+    actor_id: str | None
+    actor_username: str | None
+    trace_id: str | None
+    ip: str | None
+    user_agent: str | None
+    earlier_at: Annotated[Time, Meta(description="When the token was first used.")] | None
+    earlier_user_agent: str | None
+    delay_ms: Annotated[Count, Meta(description="How long after its first use the token came again.")] | None
+
+
+class SessionHistoryRecord(AnswerData):
+    """A session's history in order, and how and why it ended."""
+
+    id: str
+    kind: Literal["login", "oauth"]
+    grant_type: Annotated[str, one_of(kind for kind in SessionKind if kind is not SessionKind.LOGIN)] | None
+    state: SessionState
+    why: Annotated[str, one_of(ENDINGS)] | None
+    client_id: str
+    client_name: str | None
+    user_id: str | None
+    username: str | None
+    name: str | None
+    scope: str
+    started_at: Time
+    expires_at: Time
+    text: Annotated[str, Meta(description="How it ended or stands.")]
+    near_misses: NearMissesRecord
+    steps: Annotated[list[StepRecord], Meta(min_length=2)]
+
+
+async def names_of(
+    ids: Iterable[str], submit: Callable[[UserRequested], Awaitable[Decision]]
+) -> dict[str, str]:
+    """The user names of those of `ids` that still exist."""
+    names = {}
+    for user_id in sorted(ids):
+        reply = (await submit(UserRequested(caller=Operator(), user_id=user_id))).reply
+        if isinstance(reply, UserKnown):
+            names[user_id] = reply.user.username
+    return names
+
+
+def life_record(of: Explanation, language: Language, names: Names) -> SessionHistoryRecord:
+    """The whole life; the texts are in the language asked for, everything else is the same in both."""
+    session, misses = of.session, of.near_misses
+    return SessionHistoryRecord(
+        id=session.session_id,
+        kind="login" if session.kind is SessionKind.LOGIN else "oauth",
+        grant_type=_grant_type(session),
+        state=of.state,
+        why=of.why and of.why.value,
+        client_id=session.client_id,
+        client_name=None if of.client is None else of.client.name,
+        user_id=session.user_id,
+        username=None if of.user is None else of.user.username,
+        name=None if of.user is None else of.user.name,
+        scope=" ".join(session.scopes),
+        started_at=iso_time(session.started_at),
+        expires_at=iso_time(session.expires_at),
+        text=step_text(of.last, of, language, names),
+        near_misses=NearMissesRecord(
+            count=misses.count,
+            latest_delay_ms=misses.latest_delay_ms,
+            longest_delay_ms=misses.longest_delay_ms,
+            text=near_misses_text(of, language),
+        ),
+        steps=[_step_record(step, of, language, names) for step in of.steps],
+    )
+
+
+def _step_record(step: Step, of: Explanation, language: Language, names: Names) -> StepRecord:
+    return StepRecord(
+        kind=step.kind,
+        at=_time(step.at),
+        text=step_text(step, of, language, names),
+        why=step.why and step.why.value,
+        actor_id=step.actor_id,
+        actor_username=None if step.actor_id is None else names.get(step.actor_id),
+        trace_id=step.trace_id,
+        ip=step.source,
+        user_agent=step.user_agent,
+        earlier_at=_time(step.earlier_at),
+        earlier_user_agent=step.earlier_user_agent,
+        delay_ms=step.delay_ms,
+    )
+
+
+def _grant_type(session: Session) -> str | None:
+    return None if session.kind is SessionKind.LOGIN else session.kind.value
+
+
+def _time(at: Instant | None) -> str | None:
+    return None if at is None else iso_time(at)

@@ -1,0 +1,173 @@
+"""`/api/auth/sms-code` and `/api/auth/reset-password`: codes by text message, and the password they recover.
+
+Neither tells whether a number is known: the answer to the first is the same and leaves before anything
+that depends on it is done; a wrong code for a known number and any code for an unknown one are one refusal,
+after the same work.
+"""
+
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from quart import Response, request
+
+from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
+from ostiary_core.http.language import Language
+from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.instant import SECOND_MS, Instant, later
+from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.model.records import TextCodePurpose, User
+from ostiary_core.model.reply import TextCodeDrawn
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
+from ostiary_core.throttling.rate_windows import Operation
+from ostiary_core.users.telephone import seconds_to_text_code
+from ostiary_net.runtime.text_messages import TextMessage
+from ostiary_web.api.body_texts import longest, new_password, phone, read_texts
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
+from ostiary_web.http.zones import ZONE_HEADER, zone_for
+
+__all__ = [
+    "message_text",
+    "recover_password",
+    "recovery",
+    "send_code_to_new_number",
+    "send_recovery_code",
+]
+
+recovery = GatedRoutes("recovery", __name__)
+
+_PURPOSES: Final = frozenset(purpose.value for purpose in TextCodePurpose)
+
+
+# --- what the pages do too
+
+
+async def send_recovery_code(context: RequestContext, phone: str) -> None:
+    """Have a code to recover a password sent, if the rules draw one; whoever asked is not kept waiting."""
+    await _send_text_code(context, TextCodePurpose.RESET_PASSWORD, phone, None)
+
+
+async def send_code_to_new_number(context: RequestContext, phone: str) -> None:
+    """Have a code sent to a new number of the caller's; raises `RequestRefused` where the account has asked
+    for too many.
+
+    Whether it has, tells nothing of the number and is answered. The rules judge it again when they draw the
+    code: whoever asks for many at once is sent no more than in a row.
+    """
+    wait_seconds = seconds_to_text_code(context.user, context.service.clock.now())
+    if wait_seconds:
+        context.refuse(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds)
+    await _send_text_code(context, TextCodePurpose.CHANGE_PHONE, phone, context.caller)
+
+
+async def _send_text_code(
+    context: RequestContext, purpose: TextCodePurpose, phone: str, who: SignedIn | None
+) -> None:
+    event = TextCodeRequested(caller=who, purpose=purpose, phone=phone, entropy=context.entropy())
+    await context.backing.text_messages.send(
+        partial(_written, context, event, request.headers.get(ZONE_HEADER)), context.trace_id
+    )
+
+
+async def recover_password(context: RequestContext, phone: str, code: str, new: str) -> None:
+    """A new password for whoever holds the telephone; raises `RequestRefused`."""
+    new_password_hash = await context.backing.passwords.hash(new)
+    await context.decide(
+        PasswordResetByTextMessage(phone=phone, code=Secret(code), new_password_hash=new_password_hash)
+    )
+
+
+# --- the interface
+
+
+@recovery.post("/api/auth/sms-code", gate=OPEN_TO_ALL, limit=Operation.TEXT_CODE)
+async def post_sms_code(context: RequestContext) -> Response:
+    """`{phone, purpose}`: null, whether the number is known or not. Only a signed-in user can ask for a code
+    to change to a number, and so often a day."""
+    fields = await read_texts(context, phone=phone, purpose=_purpose)
+    if TextCodePurpose(fields["purpose"]) is TextCodePurpose.RESET_PASSWORD:
+        await send_recovery_code(context, fields["phone"])
+    else:
+        await SIGNED_IN.let_in(context)
+        await send_code_to_new_number(context, fields["phone"])
+    return context.success(None)
+
+
+@recovery.post("/api/auth/reset-password", gate=OPEN_TO_ALL, limit=Operation.RESET_PASSWORD)
+async def post_reset_password(context: RequestContext) -> Response:
+    """`{phone, code, newPassword}`; ends everything that the user has open."""
+    fields = await read_texts(context, phone=phone, code=longest(64), newPassword=new_password)
+    await recover_password(context, fields["phone"], fields["code"], fields["newPassword"])
+    return context.success(None)
+
+
+def _purpose(text: str) -> FieldRule | None:
+    return None if text in _PURPOSES else FieldRule.TEXT_CODE_PURPOSE
+
+
+# --- the message
+
+
+async def _written(
+    context: RequestContext, event: TextCodeRequested, zone_header: str | None
+) -> TextMessage | None:
+    """The message to send, once the rules have drawn a code for it; None where they drew none."""
+    drawn = (await context.submit(event)).reply
+    if not isinstance(drawn, TextCodeDrawn) or drawn.code is None:
+        return None
+    now = context.service.clock.now()
+    return TextMessage(
+        phone=event.phone,
+        purpose=event.purpose,
+        code=drawn.code,
+        text=message_text(
+            event.purpose,
+            drawn.code,
+            later(now, SPECIFICATION.text_code_seconds),
+            drawn.addressee,
+            asked_in=context.language,
+            zone_header=zone_header,
+        ),
+        at=now,
+    )
+
+
+_TEXTS: Final = {
+    (TextCodePurpose.RESET_PASSWORD, Language.EN): (
+        "{code} is your code to reset your password. It can be used once, until {until} ({zone}). "
+        "If you did not ask for it, ignore this message and tell nobody the code."
+    ),
+    (TextCodePurpose.RESET_PASSWORD, Language.ZH): (
+        "验证码 {code}，用于重置密码，{until}（{zone}）前有效，仅可使用一次。"
+        "如非本人操作，请忽略，切勿告知他人。"
+    ),
+    (TextCodePurpose.CHANGE_PHONE, Language.EN): (
+        "{code} is your code to use this number for your account. It can be used once, until {until} "
+        "({zone}). If you did not ask for it, ignore this message and tell nobody the code."
+    ),
+    (TextCodePurpose.CHANGE_PHONE, Language.ZH): (
+        "验证码 {code}，用于将本号码绑定到您的账号，{until}（{zone}）前有效，仅可使用一次。"
+        "如非本人操作，请忽略，切勿告知他人。"
+    ),
+}
+
+
+def message_text(
+    purpose: TextCodePurpose,
+    code: Secret,
+    until: Instant,
+    addressee: User | None,
+    *,
+    asked_in: Language,
+    zone_header: str | None,
+) -> str:
+    """What the telephone shows: in the user's language, else the request's; the time in the zone that
+    "Common conventions" names."""
+    chosen = None if addressee is None else addressee.locale
+    language = asked_in if chosen is None else Language(chosen)
+    zone = zone_for(zone_header, addressee)
+    # Rounded down: the code is good for longer than it says, never for less.
+    at = datetime.fromtimestamp(until // SECOND_MS, UTC).astimezone(zone)
+    return _TEXTS[purpose, language].format(code=code.reveal(), until=f"{at:%H:%M}", zone=zone.key)

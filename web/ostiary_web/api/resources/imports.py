@@ -1,0 +1,213 @@
+"""`POST /x/import`: a sheet of records, all of it or nothing.
+
+Rules, all in this file ("Generic list/record convention"):
+
+- `mode=insert` makes a new record of every row; `upsert` also changes those that are there, found by the
+  field that names them. A row that says what stands changes nothing.
+- Columns go by their headings, in either language, or by the names of the fields; their order is free.
+- A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, truths
+  and passwords it says nothing.
+- A fault is at `rows.<number>.<field>`, the number being the one beside the row in the sheet.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from msgspec import UNSET, UnsetType
+from quart import request
+
+from ostiary_core.events import AllOrNothing
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.reply import BatchDone, BatchRefused, SecretIssued
+from ostiary_core.model.why import Why
+from ostiary_web.api.answer_data import AnswerData, Count
+from ostiary_web.api.resources.fields import Column, Field, Kind
+from ostiary_web.api.resources.records import batch_refusal
+from ostiary_web.api.resources.resource import Declared, Fields
+from ostiary_web.http.context import RequestContext
+from ostiary_web.sheets.reading import Cell, Row
+
+__all__ = ["LONGEST_IMPORT", "Imported", "take_sheet"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+LONGEST_IMPORT: Final = 8 * 1024 * 1024 + 64 * 1024
+"""Bytes of a request: the file and what is around it."""
+
+_MULTIPART: Final = "multipart/form-data"
+_REPLACES: Final = {"insert": False, "upsert": True}
+_TRUTHS: Final = {
+    **dict.fromkeys(("true", "yes", "y", "1", "是"), True),
+    **dict.fromkeys(("false", "no", "n", "0", "否"), False),
+}
+_BETWEEN_CODES: Final = re.compile(r"[\s,;，；、]+")
+_IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+"""The zone in the heading of a time."""
+
+
+class ImportedSecret(AnswerData):
+    """The secret of a new client, shown this once."""
+
+    client_id: str
+    secret: str
+
+
+class Imported(AnswerData):
+    """How many records a sheet made, changed and left as they were."""
+
+    created: Count
+    updated: Count
+    unchanged: Count
+    secrets: list[ImportedSecret] | UnsetType = UNSET
+
+
+async def take_sheet(context: RequestContext, declared: Declared[T, V]) -> Imported:
+    """Import the sheet that the request brings: how many records it made and changed; for new clients also
+    their secrets, this once. Raises `RequestRefused` with everything that is wrong with it."""
+    if request.mimetype != _MULTIPART:
+        context.refuse(Why.NOT_MULTIPART)
+    content, mode = await _uploaded()
+    faults = [
+        *([FieldFault("file", FieldRule.REQUIRED)] if content is None else []),
+        *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in _REPLACES else []),
+    ]
+    if content is None or faults:
+        context.refuse(Why.FIELDS_INVALID, faults)
+    sheet = await context.backing.read_sheet(content)
+    if isinstance(sheet, FieldRule):
+        context.refuse(Why.FIELDS_INVALID, (FieldFault("file", sheet),))
+    columns, unknown = _columns(declared.fields, sheet[0])
+    if unknown:
+        context.refuse(Why.FIELDS_INVALID, unknown)
+    if len(sheet) == 1:
+        context.refuse(Why.FIELDS_INVALID, (FieldFault("file", FieldRule.SHEET_EMPTY),))
+    rows = {row.number: _fields(columns, row) for row in sheet[1:]}
+    return await _import_rows(context, declared, rows, replace=_REPLACES[mode])
+
+
+async def _import_rows(
+    context: RequestContext, declared: Declared[T, V], rows: Mapping[int, Fields], *, replace: bool
+) -> Imported:
+    # A row may end the caller's own sessions, or take a permission away: the others come before it.
+    in_order = sorted(rows, key=lambda number: declared.is_own(context, rows[number]))
+    events = [await declared.import_row(context, rows[number], replace) for number in in_order]
+    reply = await context.decide(AllOrNothing(events=tuple(events)))
+    if isinstance(reply, BatchRefused):
+        raise batch_refusal(reply, [f"rows.{number}" for number in in_order])
+    assert isinstance(reply, BatchDone)
+    items = [declared.known(each) for each in reply.replies]
+    revisions = [declared.revision(item) for item in items if item is not None]
+    made = revisions.count(1)
+    secrets = [
+        ImportedSecret(client_id=each.client.client_id, secret=each.secret.reveal())
+        for each in reply.replies
+        if isinstance(each, SecretIssued)
+    ]
+    return Imported(
+        created=made,
+        updated=len(revisions) - made,
+        unchanged=len(items) - len(revisions),
+        secrets=secrets or UNSET,
+    )
+
+
+async def _uploaded() -> tuple[bytes | None, str]:
+    """The one file and the mode that were sent."""
+    form, files = await request.form, await request.files
+    sent, modes = files.getlist("file"), form.getlist("mode")
+    content = sent[0].read() if len(sent) == 1 else None
+    for file in (file for several in files.listvalues() for file in several):
+        file.close()
+    return content, modes[0] if len(modes) == 1 else ""
+
+
+# --- from cells to fields
+
+
+def _columns(fields: Sequence[Field[V]], headings: Row) -> tuple[list[Field[V] | None], list[FieldFault]]:
+    """Which field each column of the sheet is; every heading that is none, or is there twice."""
+    known = _known_headings(fields)
+    found: list[Field[V] | None] = []
+    faults = []
+    for place, heading in enumerate(headings.cells):
+        text = _heading(heading)
+        field = known.get(text) or known.get(_heading(_IN_BRACKETS.sub("", text)))
+        if text and (field is None or field in found):
+            faults.append(FieldFault(f"columns.{_letters(place)}", FieldRule.COLUMN))
+        found.append(field)
+    return found, faults
+
+
+def _known_headings(fields: Sequence[Field[V]]) -> Mapping[str, Field[V]]:
+    return {
+        _heading(name): field
+        for field in fields
+        if field.column is not Column.NONE
+        for name in (field.name, field.heading.en, field.heading.zh)
+    }
+
+
+def _heading(cell: Cell) -> str:
+    return " ".join(str(cell).casefold().split())
+
+
+def _letters(place: int) -> str:
+    """What a sheet calls its columns.
+
+    >>> _letters(0), _letters(25), _letters(26)
+    ('A', 'Z', 'AA')
+    """
+    first, second = divmod(place, 26)
+    return (chr(64 + first) if first else "") + chr(65 + second)
+
+
+def _fields(columns: Sequence[Field[Any] | None], row: Row) -> dict[str, object]:
+    """A row as the JSON object that says the same."""
+    fields: dict[str, object] = {}
+    for field, cell in zip(columns, row.cells, strict=False):
+        if field is None or field.column is Column.SHOWN:
+            continue
+        is_empty = cell == "" or (isinstance(cell, str) and cell.isspace())
+        match field.kind:
+            case Kind.TRUTH | Kind.INTEGER if is_empty:
+                pass
+            case Kind.TRUTH:
+                fields[field.name] = _truth(cell)
+            case Kind.INTEGER:
+                fields[field.name] = _whole_number(cell)
+            case Kind.TEXTS:
+                fields[field.name] = _text(cell).split()
+            case Kind.CODES:
+                fields[field.name] = [code for code in _BETWEEN_CODES.split(_text(cell)) if code]
+            case _ if field.column is Column.BROUGHT and is_empty:
+                pass
+            case _:
+                fields[field.name] = None if is_empty else _text(cell)
+    return fields
+
+
+def _text(cell: Cell) -> str:
+    """What a person sees in a cell: programs make numbers of what looks like one."""
+    match cell:
+        case str():
+            return cell
+        case bool():
+            return str(cell).lower()
+        case float() if cell.is_integer():
+            return str(int(cell))
+        case _:
+            return str(cell)
+
+
+def _truth(cell: Cell) -> object:
+    """True or false; anything else as it is, for the rules to refuse."""
+    text = _text(cell)
+    return _TRUTHS.get(text.strip().casefold(), text)
+
+
+def _whole_number(cell: Cell) -> object:
+    """A whole number; anything else as it is, for the rules to refuse."""
+    text = _text(cell).strip()
+    return int(text) if re.fullmatch("[0-9]{1,18}", text, re.ASCII) else text

@@ -1,0 +1,50 @@
+"""The answer of a list: `{items, total}`, one page of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Generic, TypeVar
+
+from msgspec import Meta
+from quart import Response, request
+
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import FilterValue, ListingStore
+from ostiary_web.api.answer_data import AnswerData, Count
+from ostiary_web.api.resources.fields import Listed, as_json
+from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_query
+from ostiary_web.http.context import RequestContext
+
+__all__ = ["Page", "answer_list", "query_arguments"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+class Page(AnswerData, Generic[T]):
+    """One page of a list, and how many items there are of all its pages."""
+
+    items: Annotated[list[T], Meta(max_length=LARGEST_PAGE_SIZE)]
+    total: Count
+
+
+async def answer_list(
+    context: RequestContext, listed: Listed[T, V], only: Mapping[str, FilterValue] | None = None
+) -> Response:
+    """The page that the request's query asks for, of those items that fit `only`."""
+    asked = read_query(listed, query_arguments())
+    if isinstance(asked, tuple):
+        context.refuse(Why.FIELDS_INVALID, asked)
+    listing = replace(asked, filters={**asked.filters, **(only or {})})
+
+    def look(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
+        page = store.page(listing, now)
+        return listed.shown(store, page.items), page.total
+
+    items, total = await context.look(look)
+    return context.success(Page(items=[as_json(listed.fields, item) for item in items], total=total))
+
+
+def query_arguments() -> dict[str, list[str]]:
+    """The parameters of the request's query string, each with all its values."""
+    return {name: list(values) for name, values in request.args.lists()}

@@ -1,0 +1,70 @@
+"""A resource of the generic convention in full: how it is listed, and which event does what to it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from ostiary_core.events import AdministrationEvent, Event, SignedIn
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import Reply
+from ostiary_web.api.resources.fields import Field, Listed, Words
+from ostiary_web.http.context import RequestContext
+
+__all__ = ["Declared", "Fields", "Permissions", "Switch"]
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+Fields = Mapping[str, object]
+"""A JSON object as it came. What is in it, the rules judge."""
+
+
+class Permissions(NamedTuple):
+    """What opens each kind of action."""
+
+    list: Permission
+    create: Permission
+    update: Permission
+    delete: Permission
+
+
+class Switch(NamedTuple):
+    """How a record is enabled and disabled: by a sub-resource of its own."""
+
+    enable: Callable[[SignedIn, str], Event]
+    disable: Callable[[SignedIn, str], Event]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared(Generic[T, V]):
+    """Everything that the routes of a resource need to know of it."""
+
+    name: str
+    """The last part of its path, and what its sheets are called."""
+    path: str
+    title: Words
+    permissions: Permissions
+    listed: Listed[T, V]
+    label: Callable[[T], str]
+    """What stands for an item in a list to choose from."""
+    identify: Callable[[T], str]
+
+    show: Callable[[SignedIn, str], Event]
+    register: Callable[[RequestContext, Fields], Awaitable[AdministrationEvent]]
+    change: Callable[[SignedIn, str, Fields, Fields | None], Event]
+    """The last argument is what the caller was shown of the fields, None where that is not known."""
+    delete: Callable[[SignedIn, str], AdministrationEvent]
+    import_row: Callable[[RequestContext, Fields, bool], Awaitable[AdministrationEvent]]
+    """A row of a sheet; the last argument says whether it may replace what stands."""
+    is_own: Callable[[RequestContext, Fields], bool] = lambda context, fields: False
+    """Whether a row of a sheet is the caller's own account."""
+    switch: Switch | None = None
+    """None where a record cannot be disabled."""
+    known: Callable[[Reply], T | None]
+    """The item in the reply to any of these; None where the reply has none."""
+    revision: Callable[[T], int]
+    """Of an item as it stands: 1 for one that was just made."""
+
+    @property
+    def fields(self) -> tuple[Field[V], ...]:
+        return self.listed.fields

@@ -1,0 +1,174 @@
+"""Sheets as they are written: an export of any length in constant memory, and the template of an import.
+
+Rules, all in this file:
+
+- What is text stays text: no cell becomes a formula or a link, neither when the sheet is opened nor when a
+  cell is edited. Text that would be read as a formula has the quote prefix, which is no part of it.
+- Times are local to one zone, which their headings name; lists stand line by line.
+- The text of a cell is the whole value or, where no cell can hold it, something that no import takes.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import IO, Any, Final, Generic, TypeVar
+from zoneinfo import ZoneInfo
+
+import xlsxwriter
+
+from ostiary_core.http.language import Language
+from ostiary_core.model.instant import Instant
+from ostiary_web.api.resources.fields import Column, Field, Kind, Words
+
+__all__ = ["SHEET_MEDIA_TYPE", "TOO_LONG", "SheetWriter", "write_template"]
+
+V = TypeVar("V")
+
+SHEET_MEDIA_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+TOO_LONG: Final = "#too long for a cell"
+"""In place of a value that no cell can hold. No field of a record can be this text."""
+
+_LONGEST_CELL: Final = 32_767
+_ROWS_A_SHEET: Final = 1_048_576
+_FORMULA_BEGINS: Final = ("=", "+", "-", "@", "\t", "\r")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TEXT_FORMAT: Final = 49
+"""The number of the built-in format "@": what is typed into such a cell is text."""
+_TIME_FORMAT: Final = "yyyy-mm-dd hh:mm:ss"
+_NOTES_TITLE: Final = Words("How to fill in", "填写说明")
+_NOTES_HEADINGS: Final = (
+    Words("Column", "列"),
+    Words("Name in the interface", "接口字段"),
+    Words("What it takes", "说明"),
+)
+_WIDTHS: Final = {
+    Kind.TEXT: 24,
+    Kind.TEXTS: 44,
+    Kind.CODES: 24,
+    Kind.INTEGER: 14,
+    Kind.TRUTH: 12,
+    Kind.TIME: 22,
+}
+_OPTIONS: Final = {
+    "constant_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+}
+
+
+class SheetWriter(Generic[V]):
+    """Writes items row by row into a file; `close` completes it."""
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        fields: Sequence[Field[V]],
+        title: Words,
+        language: Language,
+        zone: ZoneInfo,
+        now: Instant,
+        *,
+        rows_a_sheet: int = _ROWS_A_SHEET,
+    ) -> None:
+        self._fields = [field for field in fields if field.column in (Column.SHOWN, Column.TAKEN)]
+        self._title = title.in_language(language)
+        self._language = language
+        self._zone = zone
+        self._rows_a_sheet = rows_a_sheet
+        self._book = _new_book(file, now)
+        self._heading = self._book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
+        self._text = self._book.add_format({"num_format": _TEXT_FORMAT})
+        self._lines = self._book.add_format({"num_format": _TEXT_FORMAT, "text_wrap": True})
+        self._quoted = self._book.add_format({"num_format": _TEXT_FORMAT, "quote_prefix": True})
+        self._time = self._book.add_format({"num_format": _TIME_FORMAT})
+        self._sheets = 0
+        self._begin_sheet()
+
+    def write(self, items: Iterable[V]) -> None:
+        """The next rows; on a further sheet where one is full."""
+        for item in items:
+            if self._row == self._rows_a_sheet:
+                self._begin_sheet()
+            for column, field in enumerate(self._fields):
+                self._write_cell(column, field.kind, field.read(item))
+            self._row += 1
+
+    def close(self) -> None:
+        """Complete the file."""
+        self._book.close()
+
+    def _begin_sheet(self) -> None:
+        self._sheets += 1
+        self._sheet: Any = self._book.add_worksheet(
+            self._title if self._sheets == 1 else f"{self._title} {self._sheets}"
+        )
+        _prepare(self._sheet, self._fields)
+        for column, field in enumerate(self._fields):
+            heading = field.heading.in_language(self._language)
+            if field.kind is Kind.TIME:
+                heading = f"{heading} ({self._zone.key})"
+            self._sheet.write_string(0, column, heading, self._heading)
+        self._row = 1
+
+    def _write_cell(self, column: int, kind: Kind, value: object) -> None:
+        match kind, value:
+            case _, None:
+                pass
+            case Kind.TRUTH, bool(truth):
+                self._sheet.write_boolean(self._row, column, truth)
+            case Kind.INTEGER, int(number):
+                self._sheet.write_number(self._row, column, number)
+            case Kind.TIME, int(instant):
+                moment = (_EPOCH + timedelta(milliseconds=instant)).astimezone(self._zone)
+                self._sheet.write_datetime(self._row, column, moment.replace(tzinfo=None), self._time)
+            case ((Kind.TEXTS | Kind.CODES), tuple(texts)):
+                self._write_text(column, "\n".join(texts), self._lines)
+            case _:
+                self._write_text(column, str(value), self._text)
+
+    def _write_text(self, column: int, text: str, plain: Any) -> None:
+        fits = len(text) <= _LONGEST_CELL
+        written = text if fits else TOO_LONG
+        if written:
+            cell_format = self._quoted if written.startswith(_FORMULA_BEGINS) else plain
+            self._sheet.write_string(self._row, column, written, cell_format)
+
+
+def write_template(
+    file: IO[bytes], fields: Sequence[Field[Any]], title: Words, language: Language, now: Instant
+) -> None:
+    """An empty sheet with the headings that an import takes, and a second one that explains them."""
+    taken = [field for field in fields if field.column in (Column.TAKEN, Column.BROUGHT)]
+    book = _new_book(file, now)
+    bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
+    wrapped = book.add_format({"text_wrap": True, "valign": "top"})
+    text = book.add_format({"num_format": _TEXT_FORMAT})
+    sheet = book.add_worksheet(title.in_language(language))
+    _prepare(sheet, taken)
+    for column, field in enumerate(taken):
+        if field.kind in (Kind.TEXT, Kind.TEXTS, Kind.CODES):
+            sheet.set_column(column, column, _WIDTHS[field.kind], text)
+        sheet.write_string(0, column, field.heading.in_language(language), bold)
+    notes = book.add_worksheet(_NOTES_TITLE.in_language(language))
+    for column, (heading, width) in enumerate(zip(_NOTES_HEADINGS, (28, 28, 90), strict=True)):
+        notes.set_column(column, column, width)
+        notes.write_string(0, column, heading.in_language(language), bold)
+    for row, field in enumerate(taken, start=1):
+        note = "" if field.note is None else field.note.in_language(language)
+        for column, cell in enumerate((field.heading.in_language(language), field.name, note)):
+            notes.write_string(row, column, cell, wrapped)
+    book.close()
+
+
+def _new_book(file: IO[bytes], now: Instant) -> Any:
+    book = xlsxwriter.Workbook(file, _OPTIONS)
+    # Otherwise the library reads the machine's clock.
+    book.set_properties({"created": (_EPOCH + timedelta(milliseconds=now)).replace(tzinfo=None)})
+    return book
+
+
+def _prepare(sheet: Any, fields: Sequence[Field[Any]]) -> None:
+    sheet.freeze_panes(1, 0)
+    for column, field in enumerate(fields):
+        sheet.set_column(column, column, _WIDTHS[field.kind])

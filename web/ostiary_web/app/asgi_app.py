@@ -1,0 +1,137 @@
+"""The application behind its front door, as every server is given it."""
+
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from quart import request
+
+from ostiary_core.http import token_service
+from ostiary_core.http.answer import Answer
+from ostiary_core.http.envelope import failure, service_failure
+from ostiary_core.http.form import LONGEST_FORM
+from ostiary_core.http.sender import language_of
+from ostiary_core.model.why import Why
+from ostiary_net.front_door import DoorRules, Guard, install_seam
+from ostiary_net.front_door.rules import Scope
+from ostiary_net.lane.shortcut import shortcut
+from ostiary_web.api.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
+from ostiary_web.api.resources.imports import LONGEST_IMPORT
+from ostiary_web.app.factory import Application
+from ostiary_web.server.backing import Backing
+from ostiary_web.server.first_administrator import NewAdministrator
+from ostiary_web.server.logs import configure_logs
+from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.wiring import Surroundings
+
+__all__ = ["door_rules", "entrance", "entrance_from_environment", "first_password_line", "settings_or_exit"]
+
+_ADMINISTRATION: Final = ("/admin/", "/api/iam/", "/api/oauth/")
+_LONGEST_OF_ADMINISTRATION: Final = 1024 * 1024
+_LONGEST_BODY: Final = LONGEST_FORM
+"""Of what anybody may send who is not signed in: reading a form of a megabyte holds everybody else up."""
+
+_OF_STATUS: Final = {413: Why.BODY_TOO_LARGE, 500: Why.INTERNAL_ERROR}
+
+
+def settings_or_exit(environment: Mapping[str, str]) -> Settings:
+    """The settings, or the end of the process with one line that says what to mend."""
+    try:
+        return Settings.from_environment(environment)
+    except SettingError as error:
+        sys.exit(f"ostiary: {error}")
+
+
+def door_rules(settings: Settings) -> DoorRules:
+    """What the front door holds every request to."""
+    return DoorRules(
+        body_limit=_body_limit,
+        refusal=_refusal,
+        answer_seconds=_answer_seconds,
+        trusted_proxies=settings.trust_proxy,
+    )
+
+
+def entrance(
+    settings: Settings, ready: Callable[[Backing], None], around: Surroundings | None = None
+) -> Guard:
+    """The whole product as one ASGI application."""
+
+    def opened(backing: Backing) -> None:
+        backing.service.metrics.add_gauge(
+            "ostiary_connections_open",
+            "Connections of callers.",
+            lambda: [({}, len(guarded.connections))],
+        )
+        guarded.tracing = backing.service.tracing
+        guarded.draw_trace_id = backing.service.trace_id
+        guarded.shortcut = shortcut(backing.service)
+        ready(backing)
+
+    application: Any = Application(settings, around, ready=opened)
+    if settings.otel_exporter_otlp_endpoint is not None:
+        application.quart.before_request(_tell_route)
+    guarded = Guard(application, door_rules(settings))
+    return guarded
+
+
+async def _tell_route() -> None:
+    """Which of our routes a request found, for its span."""
+    scope: Scope = request.scope  # type: ignore[assignment]
+    if request.url_rule is not None:
+        scope["ostiary.route"] = request.url_rule.rule
+
+
+def entrance_from_environment() -> Guard:
+    """The application for a server that was not started by `ostiary serve`."""
+    settings = settings_or_exit(os.environ)
+    configure_logs(settings.log_level, settings.log_format)
+    install_seam()
+    return entrance(settings, _tell_first_password)
+
+
+def first_password_line(administrator: NewAdministrator) -> str:
+    """The one line that ever shows a drawn password."""
+    if administrator.drawn_password is None:
+        return f"First administrator: {administrator.username} (with the password from ADMIN_PASSWORD)"
+    return (
+        f"First administrator: {administrator.username}\n"
+        f"One-time password:   {administrator.drawn_password.reveal()}   "
+        "(shown this once; choose another at the first sign-in)"
+    )
+
+
+def _tell_first_password(backing: Backing) -> None:
+    if backing.new_administrator is not None:
+        print(first_password_line(backing.new_administrator), flush=True)  # noqa: T201 (for a person, once)
+
+
+def _answer_seconds(path: str) -> float:
+    """How long an answer may take to begin: 10 s in all (READINGS 47), but for a whole list as a sheet."""
+    return math.inf if path.endswith("/export") else 9.5
+
+
+def _body_limit(path: str) -> int:
+    """Bytes a body may have (READINGS 37)."""
+    if path in UPLOAD_PATHS:
+        return LONGEST_UPLOAD
+    if not path.startswith(_ADMINISTRATION):
+        return _LONGEST_BODY
+    return LONGEST_IMPORT if path.endswith("/import") else _LONGEST_OF_ADMINISTRATION
+
+
+def _refusal(status: int, scope: Mapping[str, Any], trace_id: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """How a request is refused that never reaches a route: in the form of where it was going."""
+    why = _OF_STATUS.get(status, Why.REQUEST_MALFORMED)
+    operation = token_service.PATHS.get(str(scope.get("path", "")))
+    language = language_of(scope.get("headers", ()))
+    answer: Answer
+    if operation is None:
+        answer = failure(why, language, trace_id)
+    elif why is Why.INTERNAL_ERROR:
+        answer = service_failure(why, language, trace_id)
+    else:
+        answer = token_service.refusal(operation, why)
+    return list(answer.headers), answer.body

@@ -1,0 +1,31 @@
+"""The commands by which whoever runs the machine works on its records, beside a running server or without.
+
+They ask for the same events as the interface and are held to the same rules; only permissions are not
+asked for (`Operator`). Secrets and drawn passwords are printed once, and no password is an argument, where
+every process of the machine could read it.
+"""
+
+from ostiary_web.cli.audit import audit
+from ostiary_web.cli.backup import backup, restore
+from ostiary_web.cli.check import check
+from ostiary_web.cli.clients import client
+from ostiary_web.cli.copy import copy
+from ostiary_web.cli.demo import demo
+from ostiary_web.cli.explain import explain_session
+from ostiary_web.cli.replay import replay_trail
+from ostiary_web.cli.sweep import sweep
+from ostiary_web.cli.users import user
+
+__all__ = [
+    "audit",
+    "backup",
+    "check",
+    "client",
+    "copy",
+    "demo",
+    "explain_session",
+    "replay_trail",
+    "restore",
+    "sweep",
+    "user",
+]

@@ -1,0 +1,128 @@
+"""`ostiary audit export`: the audit trail as lines of JSON; and such lines read again."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import click
+
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, Sort
+from ostiary_web.api.resources.audit import AUDIT_EVENTS
+from ostiary_web.api.resources.fields import as_json
+from ostiary_web.cli.context import Desk, run
+
+__all__ = ["BadLine", "audit", "read_trail"]
+
+_OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500)
+
+
+@click.group("audit")
+def audit() -> None:
+    """The audit trail as a whole."""
+
+
+@audit.command("export")
+def export() -> None:
+    """Write the audit trail to standard output, the oldest entry first, one JSON object a line.
+
+    The lines are the items of `GET /api/audit/events`. No entry holds a token, code, secret or password.
+    """
+    run(_export)
+
+
+async def _export(desk: Desk) -> None:
+    """Piece by piece, and nothing waits in memory."""
+    last = None
+    while True:
+        lines = await desk.turns.look(_lines_after(last))
+        for line in lines.texts:
+            click.echo(line)
+        if lines.last is None:
+            return
+        last = lines.last
+
+
+class _Lines(NamedTuple):
+    texts: list[str]
+    last: AuditEntry | None
+    """Where to go on; None past the end."""
+
+
+def _lines_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _Lines]:
+    def look(store: ListingStore, now: Instant) -> _Lines:
+        entries = store.items_after(_OLDEST_FIRST, last, now)
+        shown = AUDIT_EVENTS.shown(store, entries)
+        texts = [
+            json.dumps(as_json(AUDIT_EVENTS.fields, entry), ensure_ascii=False, separators=(",", ":"))
+            for entry in shown
+        ]
+        return _Lines(texts, entries[-1] if entries else None)
+
+    return look
+
+
+# --- lines read again
+
+
+class BadLine(ValueError):
+    """A line that is no entry; says which one and what it lacks, never what it holds."""
+
+    def __init__(self, number: int, words: str) -> None:
+        super().__init__(f"line {number}: {words}")
+
+
+def read_trail(lines: Iterable[str]) -> Iterator[AuditEntry]:
+    """The entries of an exported trail; raises `BadLine`."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            content = json.loads(line)
+        except (ValueError, RecursionError):
+            raise BadLine(number, "is not JSON") from None
+        if not isinstance(content, dict):
+            raise BadLine(number, "is not a JSON object")
+        yield _entry(number, content)
+
+
+def _entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
+    def read(name: str, kind: Callable[[str], Any], *, required: bool = False) -> Any:
+        value = content.get(name)
+        if value is None and not required:
+            return None
+        try:
+            if isinstance(value, str):
+                return kind(value)
+        except (ValueError, OverflowError):
+            pass
+        raise BadLine(number, f"`{name}` is not as `ostiary audit export` writes it")
+
+    return AuditEntry(
+        number=read("id", int) or 0,
+        at=read("at", _instant, required=True),
+        kind=read("kind", FactKind, required=True),
+        why=read("why", Why),
+        actor_id=read("actorId", str),
+        user_id=read("userId", str),
+        client_id=read("clientId", str),
+        session_id=read("sessionId", str),
+        role_id=read("roleId", str),
+        scopes=tuple((read("scope", str) or "").split()),
+        trace_id=read("traceId", str),
+        source=read("ip", str),
+        user_agent=read("userAgent", str),
+        earlier_at=read("earlierAt", _instant),
+        earlier_user_agent=read("earlierUserAgent", str),
+    )
+
+
+def _instant(text: str) -> Instant:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return Instant(round(moment.timestamp() * SECOND_MS))

@@ -1,0 +1,99 @@
+"""`ostiary backup FILE` and `ostiary restore FILE`: the SQLite file, copied in use, and put back."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from ostiary_core.events import ClientDisabled, ClientEnabled, UserForcedOut
+from ostiary_core.model.records import Client, Table, User
+from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sqlite.backup import BackupError, back_up
+from ostiary_net.sqlite.backup import restore as put_back
+from ostiary_web.app.asgi_app import settings_or_exit
+from ostiary_web.cli.context import OPERATOR, Desk, run
+from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.settings import Settings
+
+__all__ = ["backup", "restore"]
+
+_BACKED_UP = {"file": ("file", "文件"), "bytes": ("bytes", "字节")}
+_RESTORED = {**_BACKED_UP, "ended": ("sign-ins and sessions ended of", "已结束会话的用户与客户端数")}
+
+_FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+
+
+@click.command()
+@_FILE
+@asking
+def backup(printer: Printer, file: Path) -> None:
+    """Copy the database to FILE, which must not be there. The server may go on.
+
+    The copy is of one moment and is checked before it gets its name. It holds digests, names and telephone
+    numbers: only its owner can read it.
+    """
+    database = _sqlite_file(settings_or_exit(os.environ))
+    try:
+        size = back_up(database, file)
+    except (BackupError, SchemaError) as error:
+        _exit(str(error))
+    printer.record({"file": str(file), "bytes": size}, _BACKED_UP)
+
+
+@click.command()
+@_FILE
+@click.option(
+    "--keep-sessions",
+    is_flag=True,
+    help="Let tokens live on that were alive when the backup was made, also where they were ended since.",
+)
+@asking
+def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
+    """Make the database out of FILE, where there is none. The server must not run.
+
+    What was ended since the backup would be alive again: so all sessions are ended, and everybody signs in
+    anew. Passwords and clients are those of the backup.
+    """
+    settings = settings_or_exit(os.environ)
+    database, ended = _sqlite_file(settings), 0
+
+    def end_everything(copy: Path) -> None:
+        """Before it has its name: no server may start on a file in which something is alive again."""
+        nonlocal ended
+        ended = run(_end_everything, replace(settings, database=SQLiteFile(copy)))
+
+    try:
+        size = put_back(file, database, None if keep_sessions else end_everything)
+    except (BackupError, SchemaError) as error:
+        _exit(str(error))
+    printer.record({"file": str(database), "bytes": size, "ended": ended}, _RESTORED)
+
+
+async def _end_everything(desk: Desk) -> int:
+    """Every session of every user and client, by what costs the same for one session or a million."""
+    ended = 0
+    for user in desk.store.records(Table.USER):
+        if isinstance(user, User) and user.deleted_at is None:
+            await desk.decide(UserForcedOut(caller=OPERATOR, user_id=user.user_id))
+            ended += 1
+    for client in desk.store.records(Table.CLIENT):
+        if isinstance(client, Client) and client.enabled and not client.built_in and not client.deleted_at:
+            await desk.decide(ClientDisabled(caller=OPERATOR, client_id=client.client_id))
+            await desk.decide(ClientEnabled(caller=OPERATOR, client_id=client.client_id))
+            ended += 1
+    return ended
+
+
+def _sqlite_file(settings: Settings) -> Path:
+    database = settings.database
+    if not isinstance(database, SQLiteFile):
+        _exit(f"{database} is no SQLite file: PostgreSQL has pg_dump and pg_restore")
+    return database.path
+
+
+def _exit(words: str) -> NoReturn:
+    sys.exit(f"ostiary: {words}")

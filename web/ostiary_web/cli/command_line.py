@@ -1,0 +1,207 @@
+"""The command line: `ostiary serve` and `ostiary migrate`; `commands` has those that work on records."""
+
+import faulthandler
+import os
+import shlex
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from typing import Final, TypeVar
+
+import click
+import structlog
+import trio
+
+from ostiary_net.front_door import AddressError, ServerFailed, supervise, until_signal
+from ostiary_net.front_door import serve as serve_http
+from ostiary_net.front_door.lifeline import WORKER
+from ostiary_net.front_door.scraping import metrics_listeners
+from ostiary_net.lane import open_lane
+from ostiary_web.app.asgi_app import entrance, first_password_line, settings_or_exit
+from ostiary_web.cli import (
+    audit,
+    backup,
+    check,
+    client,
+    copy,
+    demo,
+    explain_session,
+    replay_trail,
+    restore,
+    sweep,
+    user,
+)
+from ostiary_web.server.backing import Backing
+from ostiary_web.server.first_administrator import NewAdministrator
+from ostiary_web.server.logs import configure_logs
+from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.storage import unwritable
+from ostiary_web.server.wiring import open_backing
+
+__all__ = ["main"]
+
+T = TypeVar("T")
+
+_GRACEFUL_SECONDS: Final = 10.0
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("ostiary"), prog_name="ostiary")
+def main() -> None:
+    """An OAuth 2.0 authorization server. Settings come from the environment; see the README."""
+
+
+@main.command()
+@click.option("--plain", is_flag=True, help="Serve everything through ASGI, without the token lane.")
+def serve(plain: bool) -> None:
+    """Serve HTTP until SIGTERM, SIGINT or SIGHUP."""
+    settings = _prepared()
+    for name, path in unwritable(settings):
+        structlog.get_logger("ostiary").warning("cannot be written", setting=name, path=str(path))
+    if settings.workers == 1:
+        _serve_here(settings, settings.bind, partial(_greet, settings), plain=plain)
+        return
+    # The store is made ready once, so that no two workers make the first administrator.
+    made_ready: list[NewAdministrator | None] = []
+
+    async def make_ready() -> None:
+        made_ready.append(await _make_ready(settings))
+
+    _run_or_exit(partial(until_signal, make_ready))
+    if not made_ready:
+        return
+    [administrator] = made_ready
+    try:
+        code = supervise(
+            [sys.executable, "-m", "ostiary_web", "work", *(["--plain"] if plain else [])],
+            bind=settings.bind,
+            workers=settings.workers,
+            graceful_seconds=_GRACEFUL_SECONDS,
+            started=lambda addresses: _greet(settings, administrator, addresses),
+            examine=partial(_examine_metrics_ports, settings),
+        )
+    except SettingError as error:
+        sys.exit(f"ostiary: {error}")
+    sys.exit(code)
+
+
+@main.command(hidden=True)
+@click.option("--plain", is_flag=True)
+@click.argument("bind")
+def work(bind: str, plain: bool) -> None:
+    """One worker of `ostiary serve`, on the socket it inherits."""
+    _serve_here(_prepared(), bind, lambda administrator, addresses: None, plain=plain)
+
+
+@main.command()
+def migrate() -> None:
+    """Bring the store's schema up to date, and make the first administrator where there is none."""
+    administrator = _run_or_exit(partial(_make_ready, _prepared()))
+    if administrator is not None:
+        click.echo(first_password_line(administrator))
+
+
+main.add_command(client)
+main.add_command(user)
+main.add_command(explain_session)
+main.add_command(audit)
+main.add_command(replay_trail)
+for _command in (check, sweep, backup, restore, copy):
+    main.add_command(_command)
+main.add_command(demo)
+
+
+def _prepared() -> Settings:
+    settings = settings_or_exit(os.environ)
+    configure_logs(settings.log_level, settings.log_format)
+    if settings.rate_limit_scale != 1:
+        structlog.get_logger("ostiary").warning(
+            "rate limits are not the specification's", rate_limit_scale=settings.rate_limit_scale
+        )
+    return settings
+
+
+def _examine_metrics_ports(settings: Settings) -> None:
+    """Raise `SettingError` unless each worker can have a port of its own; one that cannot would die anew for
+    ever."""
+    for slot in range(settings.workers):
+        try:
+            with metrics_listeners(settings.metrics_bind, {WORKER: str(slot)}):
+                pass
+        except AddressError as error:
+            fault = f"{error}, for worker {slot + 1} of {settings.workers}"
+            allowed = "an address with as many free ports in a row as there are WORKERS"
+            raise SettingError("METRICS_BIND", fault, allowed) from error
+
+
+async def _make_ready(settings: Settings) -> NewAdministrator | None:
+    """The store gets its schema and, where there is none, an administrator."""
+    # A server that runs beside it has the address of the metrics, and nobody asks anything here.
+    quiet = replace(settings, metrics_bind=None, otel_exporter_otlp_endpoint=None)
+    async with open_backing(quiet) as backing:
+        return backing.new_administrator
+
+
+def _run_or_exit(work: Callable[[], Awaitable[T]]) -> T:
+    """A store that cannot be used ends it with one line."""
+    try:
+        return trio.run(work)
+    except SettingError as error:
+        sys.exit(f"ostiary: {error}")
+
+
+def _serve_here(
+    settings: Settings,
+    bind: str,
+    greet: Callable[[NewAdministrator | None, list[str]], None],
+    *,
+    plain: bool,
+) -> None:
+    """Serve in this process; a start that fails ends it with one line."""
+    backings: list[Backing] = []
+
+    def ready(backing: Backing) -> None:
+        backings.append(backing)
+        if not plain:
+            open_lane(guarded, backing.service)
+
+    guarded = entrance(settings, ready)
+
+    def started(addresses: list[str]) -> None:
+        greet(backings[0].new_administrator if backings else None, addresses)
+
+    serving = partial(
+        serve_http,
+        guarded,
+        bind=bind,
+        graceful_seconds=_GRACEFUL_SECONDS,
+        started=started,
+    )
+    if sys.__stderr__ is not None:
+        faulthandler.enable(sys.__stderr__)  # a disk that fails beneath a mapped file ends the process
+    try:
+        trio.run(serving)
+    except (AddressError, ServerFailed) as error:
+        sys.exit(f"ostiary: {error}")
+
+
+def _greet(settings: Settings, administrator: NewAdministrator | None, addresses: list[str]) -> None:
+    """The address, the first password where there is one, and one line to try."""
+    served = settings.public_url or addresses[0]
+    click.echo(f"Ostiary serves {served}")
+    # To curl, a Unix socket is a way to a host and not its address.
+    path = addresses[0].removeprefix("unix:")
+    at_socket = settings.public_url is None and path != addresses[0]
+    address = f"--unix-socket {shlex.quote(path)} http://localhost" if at_socket else served
+    if administrator is not None:
+        click.echo(first_password_line(administrator))
+    shown = administrator and administrator.drawn_password
+    username = administrator.username if administrator is not None else settings.admin_username
+    password = shown.reveal() if shown else "YOUR-PASSWORD"
+    click.echo(
+        "Try it:\n"
+        f"  curl {address}/api/auth/login -H 'Content-Type: application/json' "
+        f'-d \'{{"username":"{username}","password":"{password}"}}\''
+    )

@@ -1,0 +1,154 @@
+"""Where a command does its work: the store of the settings, a caller who may do everything, the way out."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
+
+import outcome
+import trio
+
+from ostiary_core.events import Event, Operator
+from ostiary_core.loading.keys import Keys
+from ostiary_core.loading.snapshot import load
+from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.identifiers import username_key
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.reply import Refused, Reply
+from ostiary_core.model.secret import Entropy
+from ostiary_core.model.why import Why
+from ostiary_core.storage.listing import Listing, ListingStore
+from ostiary_net.observability.log import first_line
+from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
+from ostiary_net.turns.turn_queue import TurnFailed
+from ostiary_net.turns.turns import Turns, open_turns
+from ostiary_web.api.resources.fields import as_json
+from ostiary_web.api.resources.resource import Declared
+from ostiary_web.app.asgi_app import settings_or_exit
+from ostiary_web.http.context import RequestRefused
+from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.storage import ServerStore, open_store
+
+__all__ = ["OPERATOR", "Desk", "PageOfRecords", "Record", "invalid", "run"]
+
+T = TypeVar("T")
+
+OPERATOR: Final = Operator()
+"""Who every command asks as."""
+
+
+_PATIENCE_SECONDS: Final = 5.0
+"""Somebody sits there and waits."""
+
+Record = dict[str, object]
+"""A record as the interface shows it."""
+
+
+class PageOfRecords(NamedTuple):
+    """Some records of a list: how many come before them, and how many there are."""
+
+    records: list[Record]
+    offset: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """A store, a clock and a random source, for one command."""
+
+    turns: Turns
+    store: ServerStore
+    clock: Clock
+    settings: Settings
+
+    async def decide(self, event: Event) -> Reply:
+        """The reply to `event`, durable; raises `RequestRefused`."""
+        reply = (await self.turns.decide(event)).reply
+        if isinstance(reply, Refused):
+            raise RequestRefused(reply)
+        return reply
+
+    async def page(self, declared: Declared[T, Any], listing: Listing[T]) -> PageOfRecords:
+        """One page of a list, as the interface shows it."""
+
+        def look(store: ListingStore, now: Instant) -> PageOfRecords:
+            page = store.page(listing, now)
+            shown = declared.listed.shown(store, page.items)
+            records = [as_json(declared.fields, item) for item in shown]
+            return PageOfRecords(records, listing.offset, page.total)
+
+        return await self.turns.look(look)
+
+    async def record(self, declared: Declared[T, Any], item: T) -> Record:
+        """One item, as the interface shows it."""
+
+        def look(store: ListingStore, now: Instant) -> Record:
+            [shown] = declared.listed.shown(store, [item])
+            return as_json(declared.fields, shown)
+
+        return await self.turns.look(look)
+
+    def entropy(self) -> Entropy:
+        """32 bytes for one event."""
+        return SystemEntropy().draw()
+
+    def user_id_of(self, username: str) -> str:
+        """Whose name this is, however it is spelt; raises `RequestRefused`, `TurnFailed`."""
+        key = username_key(username)
+        try:
+            identifier = load([Keys((key,))], self.store.fetch).identifier(key)
+        except Exception as cause:
+            raise TurnFailed from cause
+        if identifier is None:
+            raise RequestRefused(Refused(Why.NOT_FOUND))
+        return identifier.user_id
+
+
+def invalid(*faults: FieldFault) -> RequestRefused:
+    """Fields that are wrong, in the envelope's words."""
+    return RequestRefused(Refused(Why.FIELDS_INVALID, faults))
+
+
+def run(work: Callable[[Desk], Awaitable[T]], settings: Settings | None = None) -> T:
+    """Do `work` on the store that the settings name, else the environment; one that cannot be used ends it
+    with one line."""
+    if settings is None:
+        settings = settings_or_exit(os.environ)
+    try:
+        return trio.run(_at_desk, settings, work)
+    except SettingError as error:
+        _exit(str(error))
+    except TurnFailed as failure:
+        _exit(f"the store could not be used: {first_line(failure.__cause__ or failure)}")
+
+
+def _exit(words: str) -> NoReturn:
+    sys.exit(f"ostiary: {words}")
+
+
+async def _at_desk(settings: Settings, work: Callable[[Desk], Awaitable[T]]) -> T:
+    async with _open_desk(settings) as desk:
+        # Held back past the nursery of the turns, which would make a group of what is raised in it.
+        done: outcome.Outcome[T] = await outcome.acapture(work, desk)
+    return done.unwrap()
+
+
+@asynccontextmanager
+async def _open_desk(settings: Settings) -> AsyncIterator[Desk]:
+    """The store there is; none is made, as whoever mistypes its name would be told that nothing is in it."""
+    match settings.database:
+        case SQLiteFile(path) if not path.exists():
+            raise SettingError(
+                "DATABASE_URL",
+                f"there is no database at {path}",
+                "the address of one that `ostiary serve` or `ostiary migrate` has made",
+            )
+    clock = SystemClock()
+    async with (
+        open_store(settings, start_seconds=_PATIENCE_SECONDS) as store,
+        open_turns(store, clock) as turns,
+    ):
+        yield Desk(turns=turns, store=store, clock=clock, settings=settings)

@@ -1,0 +1,64 @@
+"""`ostiary copy FROM [TO]`: from the SQLite file to PostgreSQL, when one machine is no longer enough."""
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from ostiary_net.observability.log import first_line
+from ostiary_net.sql.migrations import SchemaError
+from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
+
+__all__ = ["copy"]
+
+
+@click.command()
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="[TO]", required=False)
+@asking
+def copy(printer: Printer, source: str, target: str | None) -> None:
+    """Copy every record and the audit trail of the SQLite file FROM to the empty PostgreSQL database TO.
+
+    Both are written as DATABASE_URL is, and without TO its value is taken: an argument can be read by every
+    process of the machine, and TO may hold a password. Stop the server first: what it writes meanwhile is not
+    in the copy. Tokens and sessions live on.
+    """
+    source_database = _read("FROM", source)
+    address = target or os.environ.get("DATABASE_URL", "").strip()
+    if not address:
+        _exit("TO: is not given, and DATABASE_URL is not set; allowed: postgresql://USER@HOST/DATABASE")
+    target_database = _read("TO", address)
+    if not isinstance(source_database, SQLiteFile) or not source_database.path.exists():
+        _exit("FROM: names no SQLite file that is there; allowed: sqlite:///PATH")
+    if not isinstance(target_database, PostgreSQLDatabase):
+        _exit("TO: names no PostgreSQL database; allowed: postgresql://USER@HOST/DATABASE")
+    # Here, as whoever keeps a file need not have the driver.
+    import psycopg
+
+    from ostiary_net.postgres import PostgreSQLStore
+    from ostiary_net.upkeep.copying import CopyError, copy_records
+
+    def tell(name: str, number: int) -> None:
+        if not printer.for_scripts:
+            click.echo(f"{name}: {number}")
+
+    try:
+        with PostgreSQLStore(target_database.url.reveal(), start_seconds=5.0) as store:
+            counts = copy_records(source_database.path, store, tell)
+    except (CopyError, SchemaError, OSError, psycopg.Error) as error:
+        _exit(f"{target_database}: {first_line(error)}")
+    if printer.for_scripts:
+        printer.document(counts)
+
+
+def _read(name: str, value: str) -> Database:
+    try:
+        return read_database(value)
+    except ValueError as fault:
+        _exit(f"{name}: {fault}")
+
+
+def _exit(words: str) -> NoReturn:
+    sys.exit(f"ostiary: {words}")

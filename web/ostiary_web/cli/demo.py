@@ -1,0 +1,43 @@
+"""`ostiary demo`: the whole protocol in a browser, with sample data that is gone when it stops."""
+
+import os
+import sys
+
+import click
+
+from ostiary_net.front_door import AddressError, ServerFailed
+from ostiary_web.app.asgi_app import settings_or_exit
+from ostiary_web.demo import run_demo
+from ostiary_web.server.logs import configure_logs
+
+__all__ = ["demo"]
+
+
+@click.command()
+@click.option(
+    "--shop",
+    "shop_bind",
+    default="127.0.0.1:9000",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where the third-party backend listens.",
+)
+def demo(shop_bind: str) -> None:
+    """Serve with sample data, and a third-party backend that signs in with it.
+
+    The server listens on BIND, which nobody but this machine may reach; nothing that is done is kept.
+    """
+    settings = settings_or_exit(os.environ)
+    configure_logs("warning", settings.log_format)
+    try:
+        run_demo(settings, shop_bind=shop_bind, tell=_tell)
+    except* (AddressError, ServerFailed) as group:
+        sys.exit(f"ostiary: {group.exceptions[0]}")
+
+
+def _tell(server: str, shop: str, password: str) -> None:
+    click.echo(
+        f"Open {shop} in a browser: a third-party backend that signs people in with {server}\n"
+        f'Sign in as alice, bob, wangfang or liwei, or at {server} as admin; the password is "{password}".\n'
+        "Ctrl-C ends it, and everything is gone."
+    )

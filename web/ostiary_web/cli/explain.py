@@ -1,0 +1,38 @@
+"""`ostiary explain SESSION`: what became of a session, and why."""
+
+import click
+import msgspec
+
+from ostiary_core.history.explain import Explanation, explain
+from ostiary_core.history.history_texts import near_misses_text, step_text, time_text
+from ostiary_core.model.reply import Refused
+from ostiary_core.model.why import Why
+from ostiary_web.api.history_record import life_record, names_of
+from ostiary_web.cli.context import Desk, run
+from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.http.context import RequestRefused
+
+__all__ = ["explain_session"]
+
+
+@click.command("explain")
+@click.argument("session_id", metavar="SESSION")
+@asking
+def explain_session(printer: Printer, session_id: str) -> None:
+    """Tell the life of SESSION in order, and how and why it ended."""
+
+    async def work(desk: Desk) -> tuple[Explanation, dict[str, str]]:
+        life = await desk.turns.look(lambda store, now: store.session_history(session_id))
+        if life is None:
+            raise RequestRefused(Refused(Why.NOT_FOUND))
+        explanation = explain(life, desk.clock.now())
+        return explanation, await names_of(explanation.actor_ids, desk.turns.decide)
+
+    explanation, names = run(work)
+    if printer.for_scripts:
+        printer.document(msgspec.to_builtins(life_record(explanation, printer.language, names)))
+        return
+    for step in explanation.steps:
+        when = time_text(step.at, printer.language)
+        click.echo(f"{when}  {step_text(step, explanation, printer.language, names)}")
+    click.echo(near_misses_text(explanation, printer.language))

@@ -1,0 +1,122 @@
+"""A live request for `ostiary check --live`: from where the server that runs saw it come.
+
+A client is registered, asks at PUBLIC_URL for a token as any third party would, through whatever stands
+before the server, and is deleted. The audit trail then has the address that the request counted against. The
+request says that it comes from somewhere else (`X-Forwarded-For`), as whoever wants to get around the limits.
+"""
+
+import ipaddress
+import ssl
+from typing import Final
+
+import httpx
+
+from ostiary_core.events import ClientDeleted, ClientRegistered
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.records import GrantType
+from ostiary_core.model.reply import SecretIssued
+from ostiary_core.oauth.scopes import SCOPES
+from ostiary_core.storage.listing import AUDIT, Listing
+from ostiary_net.front_door.source import LOCAL, is_trusted
+from ostiary_web.cli.context import OPERATOR, Desk
+from ostiary_web.cli.findings import Finding, Level
+
+__all__ = ["ask_live"]
+
+_MADE_UP: Final = "192.0.2.201"
+"""An address that nobody has (RFC 5737)."""
+_ANOTHER_LOOPBACK: Final = "127.0.0.2"
+"""From which a proxy on this machine is asked, as the proxy itself asks from 127.0.0.1."""
+_PATIENCE_SECONDS: Final = 15.0
+_ABOUT: Final = "live request"
+
+
+class _Unanswered(Exception):
+    """There was no token; the text says why."""
+
+
+async def ask_live(desk: Desk) -> Finding:
+    """Ask once, and judge what the server saw."""
+    if desk.settings.public_url is None:
+        return Finding(Level.FAULT, _ABOUT, "PUBLIC_URL is not set, so nobody knows where to ask")
+    client_id = f"ostiary-check-{desk.entropy()[:8].hex()}"
+    fields = {
+        "clientId": client_id,
+        "name": "ostiary check --live",
+        "grantTypes": [GrantType.CLIENT_CREDENTIALS.value],
+        "redirectUris": [],
+        "scopes": list(SCOPES),
+        "autoApproveScopes": [],
+    }
+    event = ClientRegistered(caller=OPERATOR, fields=fields, entropy=desk.entropy())
+    registered = await desk.decide(event)
+    assert isinstance(registered, SecretIssued)
+    try:
+        own = await _ask(desk.settings.public_url, client_id, registered.secret.reveal())
+        seen = await _seen(desk, client_id)
+    except _Unanswered as fault:
+        return Finding(Level.FAULT, _ABOUT, f"{desk.settings.public_url} {fault}")
+    finally:
+        await desk.decide(ClientDeleted(caller=OPERATOR, client_id=client_id))
+    return _judged(desk, own, seen)
+
+
+async def _ask(public_url: str, client_id: str, secret: str) -> str:
+    """Get a token; the address that this machine asked from."""
+    host = httpx.URL(public_url).host
+    local = _ANOTHER_LOOPBACK if host in ("localhost", "127.0.0.1") else None
+    # The machine's own authorities, and no proxy that the environment names: it is not what callers come by.
+    transport = httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), local_address=local)
+    async with httpx.AsyncClient(transport=transport, timeout=_PATIENCE_SECONDS) as asking:
+        try:
+            async with asking.stream(
+                "POST",
+                f"{public_url}/api/oauth2/token",
+                data={"grant_type": GrantType.CLIENT_CREDENTIALS.value},
+                auth=(client_id, secret),
+                headers={"X-Forwarded-For": _MADE_UP},
+            ) as response:
+                own = str(response.extensions["network_stream"].get_extra_info("client_addr")[0])
+        except httpx.HTTPError as error:
+            raise _Unanswered(f"does not answer: {type(error).__name__}") from error
+    if response.status_code == 401:
+        raise _Unanswered("does not know a client that was registered a moment ago: it has another database")
+    if response.status_code != 200:
+        raise _Unanswered(f"answers a request for a token with {response.status_code}")
+    return own
+
+
+async def _seen(desk: Desk, client_id: str) -> str:
+    """The address that the audit trail has for the session of a client."""
+    listing = Listing(resource=AUDIT, filters={"client_id": client_id})
+    page = await desk.turns.look(lambda store, now: store.page(listing, now))
+    for entry in page.items:
+        if entry.kind is FactKind.SESSION_STARTED and entry.source is not None:
+            return entry.source
+    raise _Unanswered("gave a token of which this database knows nothing")
+
+
+def _judged(desk: Desk, own: str, seen: str) -> Finding:
+    trusted = desk.settings.trust_proxy
+    if is_trusted(own, trusted):
+        text = f"asked from {own}, whose word TRUST_PROXY believes: ask from a machine that is no proxy"
+        return Finding(Level.WARNING, _ABOUT, text)
+    if seen == _MADE_UP:
+        text = f"was taken to come from {seen}, which it made up: TRUST_PROXY holds more than the proxy"
+        return Finding(Level.FAULT, _ABOUT, text)
+    if seen == own:
+        return Finding(Level.FINE, _ABOUT, f"was seen to come from {seen}, as it did")
+    if is_trusted(seen, trusted) or (seen == LOCAL and trusted):
+        text = f"was taken to come from {seen}, a trusted proxy, which does not say for whom it asks"
+        return Finding(Level.FAULT, _ABOUT, f"{text} (X-Forwarded-For)")
+    if seen == LOCAL:
+        text = "has no address, as it came over a socket in the file system: set TRUST_PROXY, as 127.0.0.1"
+        return Finding(Level.FAULT, _ABOUT, text)
+    if ipaddress.ip_address(seen).is_loopback:
+        text = f"was taken to come from {seen}, which is the proxy's: TRUST_PROXY must hold it"
+        return Finding(Level.FAULT, _ABOUT, text)
+    text = (
+        f"was taken to come from {seen}, and this machine asked from {own}: if no network in between changes "
+        "addresses, that is the proxy's, and TRUST_PROXY must hold it"
+    )
+    return Finding(Level.WARNING, _ABOUT, text)

@@ -1,0 +1,149 @@
+"""`ostiary replay FILE`: would another policy have kept these sessions, or ended them?"""
+
+import sys
+from dataclasses import replace
+from typing import Final, TextIO
+
+import click
+
+from ostiary_core.history.backtest import Backtest, Difference, Verdict, backtest
+from ostiary_core.history.backtest_run import RECORDED, Rules
+from ostiary_core.model.instant import SECOND_MS, iso_time
+from ostiary_core.model.policy import Policy
+from ostiary_core.model.why import Why
+from ostiary_web.cli.audit import BadLine, read_trail
+from ostiary_web.cli.printing import Printer, asking
+
+__all__ = ["replay_trail"]
+
+_GRACE: Final = click.IntRange(0, 86_400)
+_ACCESS: Final = click.IntRange(1, 86_400)
+_REFRESH: Final = click.IntRange(1, 2_592_000)
+
+
+@click.command("replay")
+@click.argument("trail", type=click.File("r", encoding="utf-8"), metavar="AUDIT.jsonl")
+@click.option("--grace", type=_GRACE, metavar="SECONDS", help="The grace of a spent refresh token.")
+@click.option("--ignore-user-agent", is_flag=True, help="A safe retry may come with any User-Agent.")
+@click.option("--access-ttl", type=_ACCESS, metavar="SECONDS", help="The lifetime of access tokens.")
+@click.option("--refresh-ttl", type=_REFRESH, metavar="SECONDS", help="The maximum of a session.")
+@click.option(
+    "--recorded-grace", type=_GRACE, metavar="SECONDS", help="The grace the trail comes from; 30 by default."
+)
+@asking
+def replay_trail(
+    printer: Printer,
+    trail: TextIO,
+    grace: int | None,
+    ignore_user_agent: bool,
+    access_ttl: int | None,
+    refresh_ttl: int | None,
+    recorded_grace: int | None,
+) -> None:
+    """Run an exported audit trail through the rules once more, under another policy.
+
+    AUDIT.jsonl is what `ostiary audit export` writes; - reads standard input. Nothing is asked of a store
+    and nothing is changed.
+    """
+    recorded = RECORDED
+    if recorded_grace is not None:
+        recorded = replace(recorded, policy=Policy(grace_seconds=recorded_grace))
+    otherwise = Rules(
+        policy=Policy(
+            grace_seconds=recorded.policy.grace_seconds if grace is None else grace,
+            compare_user_agent=not ignore_user_agent,
+        ),
+        access_token_seconds=access_ttl or recorded.access_token_seconds,
+        refresh_token_seconds=refresh_ttl or recorded.refresh_token_seconds,
+    )
+    try:
+        found = backtest(read_trail(trail), otherwise, recorded)
+    except BadLine as error:
+        raise click.UsageError(f"{trail.name}, {error}") from None
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{trail.name} is not text in UTF-8") from None
+    if printer.for_scripts:
+        printer.document(_document(found))
+    else:
+        _tell(printer, found)
+
+
+def _document(found: Backtest) -> dict[str, object]:
+    return {
+        "entries": found.entries,
+        "sessions": found.sessions,
+        "refreshes": found.refreshes,
+        "endedBySpentToken": {"recorded": found.ended, "otherwise": found.ended_otherwise},
+        "refreshesBeforeExpiry": {
+            "recorded": found.early_refreshes,
+            "otherwise": found.early_refreshes_otherwise,
+        },
+        "saved": [_record(one) for one in found.of(Verdict.SAVED)],
+        "lost": [_record(one) for one in found.of(Verdict.LOST)],
+        "unlikeTheTrail": list(found.unlike_the_trail),
+    }
+
+
+def _record(one: Difference) -> dict[str, object]:
+    return {
+        "sessionId": one.session_id,
+        "clientId": one.client_id,
+        "userId": one.user_id,
+        "at": iso_time(one.at),
+        "recorded": _outcome(one.recorded),
+        "otherwise": _outcome(one.otherwise),
+        "delayMs": one.delay_ms,
+    }
+
+
+def _outcome(why: Why | None) -> str:
+    return "tokens-issued" if why is None else why.value
+
+
+_HEADINGS: Final = (
+    ("Session", "会话"),
+    ("Client", "客户端"),
+    ("At", "时间"),
+    ("After", "间隔"),
+    ("Recorded", "记录中"),
+    ("Otherwise", "改变后"),
+)
+
+
+def _tell(printer: Printer, found: Backtest) -> None:
+    say = printer.choose
+    counted = (
+        (say("Entries read", "读取的条目"), found.entries),
+        (say("Sessions", "会话"), found.sessions),
+        (say("Refresh tokens presented", "刷新令牌使用次数"), found.refreshes),
+        (say("Sessions ended by a spent token", "因旧令牌结束的会话"), found.ended),
+        (say("  under the other policy", "  改变策略后"), found.ended_otherwise),
+        (say("Sessions saved", "可保留的会话"), len(found.of(Verdict.SAVED))),
+        (say("Sessions lost", "会失去的会话"), len(found.of(Verdict.LOST))),
+        (say("Refreshes before expiry", "到期前的刷新"), found.early_refreshes),
+        (say("  under the other policy", "  改变策略后"), found.early_refreshes_otherwise),
+    )
+    printer.rows([(label, str(number)) for label, number in counted])
+    for verdict, title in (
+        (Verdict.SAVED, say("Saved", "可保留")),
+        (Verdict.LOST, say("Lost", "会失去")),
+    ):
+        rows = [_row(one) for one in found.of(verdict)]
+        if rows:
+            click.echo(f"\n{title}")
+            printer.rows([tuple(say(*heading) for heading in _HEADINGS), *rows])
+    if found.unlike_the_trail:
+        words = say("Not as the recorded policy would have it, so left out:", "与记录时的策略不符，未计入：")
+        click.echo(f"\n{words} {' '.join(found.unlike_the_trail)}", file=sys.stderr)
+
+
+def _row(one: Difference) -> tuple[str, ...]:
+    delay = "-" if one.delay_ms is None else f"{one.delay_ms / SECOND_MS:.1f} s"
+    return (
+        one.session_id,
+        one.client_id or "-",
+        iso_time(one.at),
+        delay,
+        _outcome(one.recorded),
+        _outcome(one.otherwise),
+    )

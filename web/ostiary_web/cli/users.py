@@ -1,0 +1,181 @@
+"""`ostiary user …`: the accounts of the backend."""
+
+import sys
+from typing import Final
+
+import click
+
+from ostiary_core.events import (
+    PasswordResetByAdministrator,
+    UserDisabled,
+    UserEnabled,
+    UserRegistered,
+    UserRequested,
+)
+from ostiary_core.model.records import User
+from ostiary_core.model.reply import Reply, UserKnown
+from ostiary_core.model.secret import draw_token
+from ostiary_core.storage.listing import USERS, Listing
+from ostiary_core.users.user_fields import LOCALES, new_password_faults
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.system import SystemEntropy
+from ostiary_web.api.resources.fields import as_json
+from ostiary_web.api.resources.users import DECLARED
+from ostiary_web.cli.context import OPERATOR, Desk, invalid, run
+from ostiary_web.cli.printing import Labels, Printer, asking, paged
+
+__all__ = ["user"]
+
+_LISTED: Final[Labels] = {
+    "username": ("USER", "用户名"),
+    "name": ("NAME", "姓名"),
+    "roleIds": ("ROLES", "角色"),
+    "enabled": ("ENABLED", "启用"),
+    "createdAt": ("CREATED", "创建时间"),
+}
+_SHOWN: Final[Labels] = {
+    "id": ("Identifier", "标识"),
+    "username": ("User name", "用户名"),
+    "name": ("Name", "姓名"),
+    "phone": ("Telephone", "手机号"),
+    "roleIds": ("Roles", "角色"),
+    "enabled": ("Enabled", "启用"),
+    "mustChangePassword": ("Must change password", "需修改密码"),
+    "password": ("Password, shown this once", "密码（仅显示一次）"),
+}
+
+
+@click.group()
+def user() -> None:
+    """Register accounts and look after them."""
+
+
+@user.command()
+@click.argument("username")
+@click.option("--name", help="The display name; the user name by default.")
+@click.option("--phone", help="The telephone number that a password can be recovered by.")
+@click.option("--role", "role_ids", multiple=True, help="The code of a role; repeat for more.")
+@click.option("--locale", type=click.Choice(LOCALES), help="The language to address the user in.")
+@click.option(
+    "--must-change/--keep", default=True, help="Whether the first sign-in asks for another password."
+)
+@click.option("--draw-password", is_flag=True, help="Draw a password and print it this once.")
+@asking
+def create(
+    printer: Printer,
+    username: str,
+    name: str | None,
+    phone: str | None,
+    role_ids: tuple[str, ...],
+    locale: str | None,
+    must_change: bool,
+    draw_password: bool,
+) -> None:
+    """Register USERNAME. The password is asked for, or read from standard input."""
+    password = _password(printer, drawn=draw_password)
+    fields: dict[str, object] = {
+        "username": username,
+        "name": name or username,
+        "phone": phone,
+        "roleIds": list(role_ids),
+        "locale": locale,
+        "mustChangePassword": must_change,
+    }
+
+    async def work(desk: Desk) -> Reply:
+        faults = new_password_faults("password", password)
+        return await desk.decide(
+            UserRegistered(
+                caller=OPERATOR,
+                fields=fields,
+                password_hash=None if faults else await _hash(password),
+                faults=faults,
+                entropy=desk.entropy(),
+            )
+        )
+
+    _show(printer, run(work), password if draw_password else None)
+
+
+@user.command("list")
+@paged
+@asking
+def list_users(printer: Printer, search: str | None, page: int, page_size: int) -> None:
+    """List the accounts there are."""
+    listing: Listing[User] = Listing(resource=USERS, search=search, page=page, page_size=page_size)
+    printer.listed(run(lambda desk: desk.page(DECLARED, listing)), _LISTED)
+
+
+@user.command("reset-password")
+@click.argument("username")
+@click.option("--draw-password", is_flag=True, help="Draw a password and print it this once.")
+@asking
+def reset_password(printer: Printer, username: str, draw_password: bool) -> None:
+    """Give USERNAME another password, to be changed at the next sign-in, and end all that is open.
+
+    The password is asked for, or read from standard input.
+    """
+    password = _password(printer, drawn=draw_password)
+
+    async def work(desk: Desk) -> Reply:
+        user_id = desk.user_id_of(username)
+        faults = new_password_faults("password", password)
+        if faults:
+            raise invalid(*faults)
+        await desk.decide(
+            PasswordResetByAdministrator(
+                caller=OPERATOR, user_id=user_id, new_password_hash=await _hash(password)
+            )
+        )
+        return await desk.decide(UserRequested(caller=OPERATOR, user_id=user_id))
+
+    _show(printer, run(work), password if draw_password else None)
+
+
+@user.command()
+@click.argument("username")
+@asking
+def disable(printer: Printer, username: str) -> None:
+    """Keep USERNAME from signing in, and end all that is open."""
+    _show(
+        printer,
+        run(lambda desk: desk.decide(UserDisabled(caller=OPERATOR, user_id=desk.user_id_of(username)))),
+    )
+
+
+@user.command()
+@click.argument("username")
+@asking
+def enable(printer: Printer, username: str) -> None:
+    """Let USERNAME sign in again. Nothing that ended comes back."""
+    _show(
+        printer,
+        run(lambda desk: desk.decide(UserEnabled(caller=OPERATOR, user_id=desk.user_id_of(username)))),
+    )
+
+
+def _password(printer: Printer, *, drawn: bool) -> str:
+    """The new password: drawn, asked for twice at a terminal, or the first line of standard input."""
+    if drawn:
+        return draw_token(SystemEntropy().draw(), "password").reveal()
+    if sys.stdin.isatty():
+        entered: str = click.prompt(
+            printer.choose("Password", "密码"), hide_input=True, confirmation_prompt=True, err=True
+        )
+        return entered
+    line = sys.stdin.readline()
+    if not line:
+        raise click.UsageError("a password is expected on standard input; or ask for --draw-password")
+    return line.rstrip("\r\n")
+
+
+async def _hash(password: str) -> str:
+    return await Passwords(entropy_source=SystemEntropy()).hash(password)
+
+
+def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> None:
+    """The account that a reply holds, with its password where one was drawn."""
+    if not isinstance(reply, UserKnown):
+        raise TypeError(f"no account is in a {type(reply).__name__}")
+    once = {} if drawn_password is None else {"password": drawn_password}
+    printer.record({**as_json(DECLARED.fields, reply.user), **once}, _SHOWN)

@@ -1,0 +1,177 @@
+"""The browser's side of a login session: its cookies, and the proof that a change comes from our pages.
+
+The tokens are in `HttpOnly; SameSite=Lax` cookies (READINGS 25), which over https are called `__Host-…`: no
+sister site and nobody on a plain connection can put one of theirs in the place. A request that relies on them
+to change something must carry the form token, which only our own pages can know, and must not come from
+another site.
+"""
+
+import hmac
+from base64 import urlsafe_b64encode
+from typing import Final
+
+from quart import Response, g, request
+
+from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
+from ostiary_core.events import SignedIn
+from ostiary_core.http.userinfo import bearer_token
+from ostiary_core.model.reply import LoginIssued
+from ostiary_core.model.secret import Secret, draw_token
+from ostiary_core.model.why import Why
+from ostiary_web.http.context import RequestContext
+from ostiary_web.server.backing import backing
+
+__all__ = [
+    "FORM_FIELD",
+    "FORM_HEADER",
+    "comes_from_elsewhere",
+    "cookie_caller",
+    "forget_login",
+    "forget_preference",
+    "form_token",
+    "hand_out_form_cookie",
+    "keep_login",
+    "keep_preference",
+    "own_origin",
+    "proves_origin",
+    "refresh_cookie",
+    "renew_form_cookie",
+    "require_caller",
+]
+
+FORM_FIELD: Final = "form_token"
+FORM_HEADER: Final = "X-Form-Token"
+
+_ACCESS: Final = "ostiary_access"
+_REFRESH: Final = "ostiary_refresh"
+_FORM: Final = "ostiary_form"
+
+
+def own_origin() -> str:
+    """The address users see, as scheme and host: `PUBLIC_URL`, else what the request says."""
+    return backing().settings.public_url or f"{request.scheme}://{request.host}"
+
+
+def require_caller(context: RequestContext) -> SignedIn:
+    """Who calls the backend's own interface: by a Bearer token, else by the cookie and its proof; raises
+    `RequestRefused` for anybody else."""
+    if "authorization" in request.headers:
+        token = bearer_token(context.headers)
+        return context.refuse(Why.NOT_SIGNED_IN) if token is None else SignedIn(access_token=token)
+    by_cookie = cookie_caller()
+    if by_cookie is None:
+        context.refuse(Why.NOT_SIGNED_IN)
+    if request.method not in ("GET", "HEAD") and not proves_origin(request.headers.get(FORM_HEADER, "")):
+        context.refuse(Why.ORIGIN_UNPROVEN)
+    return by_cookie
+
+
+def cookie_caller() -> SignedIn | None:
+    """Who the access cookie says is calling."""
+    token = request.cookies.get(_named(_ACCESS))
+    return SignedIn(access_token=Secret(token)) if token else None
+
+
+def refresh_cookie() -> Secret | None:
+    """The refresh token of the browser's login session."""
+    token = request.cookies.get(_named(_REFRESH))
+    return Secret(token) if token else None
+
+
+def keep_login(response: Response, login: LoginIssued) -> Response:
+    """Put a login session's pair into the browser's cookies."""
+    tokens = login.tokens
+    _set(response, _named(_ACCESS), tokens.access_token.reveal(), tokens.expires_in_seconds)
+    if tokens.refresh_token is not None:
+        _set(response, _named(_REFRESH), tokens.refresh_token.reveal(), REFRESH_TOKEN_SECONDS.default)
+    return response
+
+
+def forget_login(response: Response) -> Response:
+    """Take a login session's pair out of the browser's cookies, and with it what its forms were bound to:
+    what was shown to one person is not sent by the next."""
+    for name in (_ACCESS, _REFRESH, _FORM):
+        _drop(response, _named(name))
+    return response
+
+
+def form_token(context: RequestContext) -> str:
+    """What a form of this browser must carry: bound to a cookie that other sites cannot read."""
+    cookie = request.cookies.get(_named(_FORM))
+    if not cookie:
+        if "form_cookie" not in g:
+            renew_form_cookie(context)
+        cookie = str(g.form_cookie)
+    return _token_for(cookie)
+
+
+def renew_form_cookie(context: RequestContext) -> None:
+    """Have this answer set another, so that no form shown before is taken any more."""
+    g.form_cookie = draw_token(context.entropy(), "form cookie").reveal()
+
+
+def hand_out_form_cookie(response: Response) -> Response:
+    """Set the cookie that a form token drawn for this answer is bound to."""
+    if "form_cookie" in g:
+        _set(response, _named(_FORM), g.form_cookie, None)
+    return response
+
+
+def proves_origin(sent_token: str) -> bool:
+    """Whether a change comes from a page of ours.
+
+    The form token tells in any case, also where the browser does not say what asks.
+    """
+    if comes_from_elsewhere(own_origin()):
+        return False
+    cookie = request.cookies.get(_named(_FORM))
+    return bool(cookie) and hmac.compare_digest(
+        _token_for(cookie or "").encode(), sent_token.encode("utf-8", "surrogatepass")
+    )
+
+
+def comes_from_elsewhere(origin: str) -> bool:
+    """Whether the browser says that another site than `origin` makes it ask.
+
+    Our pages send no referrer, so browsers name their origin `null`; `Sec-Fetch-Site` then tells, where
+    the browser sends it.
+    """
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        return True
+    return request.headers.get("Origin", "null") not in ("null", origin)
+
+
+def keep_preference(response: Response, name: str, value: str) -> Response:
+    """Remember a choice in this browser for a year; it is no secret and proves nothing."""
+    _set(response, name, value, 365 * 24 * 60 * 60)
+    return response
+
+
+def forget_preference(response: Response, name: str) -> Response:
+    """Forget a choice in this browser."""
+    _drop(response, name)
+    return response
+
+
+def _token_for(cookie: str) -> str:
+    digest = hmac.digest(cookie.encode("utf-8", "surrogatepass"), b"ostiary form token", "sha256")
+    return urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+def _named(cookie: str) -> str:
+    """What a cookie is called here (RFC 6265bis §4.1.3.2)."""
+    return f"__Host-{cookie}" if _secure() else cookie
+
+
+def _secure() -> bool:
+    return own_origin().startswith("https://")
+
+
+def _drop(response: Response, name: str) -> None:
+    response.delete_cookie(name, path="/", httponly=True, samesite="Lax", secure=_secure())
+
+
+def _set(response: Response, name: str, value: str, max_age: int | None) -> None:
+    response.set_cookie(
+        name, value, max_age=max_age, path="/", httponly=True, samesite="Lax", secure=_secure()
+    )

@@ -1,0 +1,84 @@
+"""What can be done with a record on its pages: described, and those that every resource has."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from ostiary_core.events import Event, SignedIn
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import Client, User
+from ostiary_web.api.resources.resource import Declared
+from ostiary_web.pages.context import PageContext
+
+__all__ = ["Deed", "deletion", "simply", "switching"]
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Client | User)
+
+Asking = Callable[[PageContext, str], Awaitable[Event]]
+"""The event that a form stands for, of the record with this identifier; raises `RequestRefused` with what is
+wrong with the form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed(Generic[T]):
+    """Something that can be done with a record, after the question whether it should be."""
+
+    path: str
+    """The last part of its address."""
+    name: str
+    """The name of its text."""
+    will: str | None
+    """The name of the text of what will happen; None for what is done without a question: it takes nothing
+    away."""
+    permission: Permission
+    event: Asking
+    fits: Callable[[T], bool] = lambda item: True
+    asks_password: bool = False
+    asks_overlap: bool = False
+    """Whether it has to be said how long an old secret works on."""
+    leaves: bool = False
+    """Whether the record is gone afterwards."""
+
+
+def simply(event: Callable[[SignedIn, str], Event]) -> Asking:
+    """Whatever the form says, this event."""
+
+    async def asking(page: PageContext, item_id: str) -> Event:
+        return event(page.request.caller, item_id)
+
+    return asking
+
+
+def switching(declared: Declared[S, Any], disable_will: str) -> tuple[Deed[S], Deed[S]]:
+    """To enable a record, and to disable it."""
+    assert declared.switch is not None
+    enable: Deed[S] = Deed(
+        path="enable",
+        name="enable",
+        will=None,
+        permission=declared.permissions.update,
+        event=simply(declared.switch.enable),
+        fits=lambda item: not item.enabled,
+    )
+    disable: Deed[S] = Deed(
+        path="disable",
+        name="disable",
+        will=disable_will,
+        permission=declared.permissions.update,
+        event=simply(declared.switch.disable),
+        fits=lambda item: item.enabled,
+    )
+    return enable, disable
+
+
+def deletion(declared: Declared[T, Any], will: str) -> Deed[T]:
+    """To delete a record."""
+    return Deed(
+        path="delete",
+        name="delete",
+        will=will,
+        permission=declared.permissions.delete,
+        event=simply(declared.delete),
+        leaves=True,
+    )

@@ -1,0 +1,54 @@
+"""Importing a sheet of records as a page: all of it or nothing, with every bad row named."""
+
+from typing import Any
+
+from quart import Response
+
+from ostiary_core.http.envelope import field_text
+from ostiary_core.model.reply import Refused
+from ostiary_web.api.resources.imports import Imported, take_sheet
+from ostiary_web.api.resources.resource import Declared
+from ostiary_web.http.context import RequestRefused
+from ostiary_web.http.gate import require_permission
+from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.routes import PageRoutes
+
+__all__ = ["add_import"]
+
+
+def add_import(routes: PageRoutes, declared: Declared[Any, Any], place: str) -> None:
+    """The form for a sheet, and what became of the one that was sent."""
+    gate = require_permission(declared.permissions.create)
+
+    @routes.get(f"{place}/import", gate=gate)
+    async def show_import(page: PageContext) -> Response:
+        return await _form(page, declared, place)
+
+    @routes.post(f"{place}/import", gate=gate)
+    async def take_import(page: PageContext) -> Response:
+        try:
+            done = await take_sheet(page.request, declared)
+        except RequestRefused as refusal:
+            return await _form(page, declared, place, refused=refusal.reply)
+        return await _form(page, declared, place, done=done)
+
+
+async def _form(
+    page: PageContext,
+    declared: Declared[Any, Any],
+    place: str,
+    *,
+    refused: Refused | None = None,
+    done: Imported | None = None,
+) -> Response:
+    faults = () if refused is None else refused.faults
+    return await render(
+        page,
+        "administration/import.html",
+        place=place,
+        refused=refused,
+        faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
+        title=declared.title.in_language(page.language),
+        template_address=f"{declared.path}/import-template",
+        done=done,
+    )

@@ -1,0 +1,46 @@
+"""What stands behind the application while it runs, and how a request gets at it."""
+
+from dataclasses import dataclass
+
+from quart import Quart, current_app
+
+from ostiary_net.runtime.files import Files
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_net.runtime.text_messages import TextMessages
+from ostiary_net.turns.service import Service
+from ostiary_web.server.first_administrator import NewAdministrator
+from ostiary_web.server.readiness import Readiness
+from ostiary_web.server.settings import Settings
+from ostiary_web.server.submissions import Submissions
+from ostiary_web.sheets.reader import ReadSheet
+
+__all__ = ["Backing", "backing", "put_behind"]
+
+_KEY = "ostiary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """What stands behind the application while it runs; `wiring` puts it together."""
+
+    settings: Settings
+    service: Service
+    passwords: Passwords
+    text_messages: TextMessages
+    files: Files
+    read_sheet: ReadSheet
+    submissions: Submissions
+    readiness: Readiness
+    new_administrator: NewAdministrator | None
+    """The first administrator, where this start made one."""
+
+
+def put_behind(application: Quart, backing: Backing) -> None:
+    """Have an application work with `backing` from now on."""
+    application.extensions[_KEY] = backing
+
+
+def backing() -> Backing:
+    """What stands behind the application that the present request is for."""
+    found: Backing = current_app.extensions[_KEY]
+    return found

@@ -1,0 +1,222 @@
+"""One wiring of everything behind the application: for a server, and with other surroundings for tests."""
+
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+from argon2 import PasswordHasher
+
+from ostiary_core.http import TokenEndpoint
+from ostiary_core.throttling.rate_windows import RateWindows
+from ostiary_core.throttling.sign_in_throttle import SignInThrottle
+from ostiary_net.front_door.listeners import AddressError
+from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
+from ostiary_net.observability.metrics import Metrics
+from ostiary_net.observability.tracing import Tracing
+from ostiary_net.runtime.arrivals import Pauses
+from ostiary_net.runtime.files import Files
+from ostiary_net.runtime.passwords import OWASP, Passwords
+from ostiary_net.runtime.system import (
+    Clock,
+    EntropySource,
+    RunSync,
+    SystemClock,
+    SystemEntropy,
+    run_in_thread,
+)
+from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
+from ostiary_net.turns.authentications import Authentications, keep_uses
+from ostiary_net.turns.service import Service
+from ostiary_net.turns.turns import Turns, open_turns
+from ostiary_net.upkeep.sweeping import Purge, sweep
+from ostiary_web.server.backing import Backing
+from ostiary_web.server.first_administrator import ensure_administrator
+from ostiary_web.server.readiness import Readiness
+from ostiary_web.server.settings import SettingError, Settings
+from ostiary_web.server.storage import DAY_SECONDS, ServerStore, open_store
+from ostiary_web.server.submissions import Submissions
+from ostiary_web.sheets.reader import ReadSheet, SheetReader
+
+__all__ = ["NO_UPKEEP", "Surroundings", "Upkeep", "open_backing", "open_delivery"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """How often what nobody waits for is done, in seconds; infinity for never."""
+
+    sweep_seconds: float = 30.0
+    uses_seconds: float = 60.0
+    """How often it is written down which client secrets were used."""
+    purge_seconds: float = 60.0
+    watches_pauses: bool = True
+    """Whether it is noticed that the server itself stood still."""
+
+
+NO_UPKEEP: Final = Upkeep(
+    sweep_seconds=math.inf, uses_seconds=math.inf, purge_seconds=math.inf, watches_pauses=False
+)
+
+
+@asynccontextmanager
+async def open_delivery(
+    settings: Settings, entropy_source: EntropySource, run_sync: RunSync = run_in_thread
+) -> AsyncIterator[Delivery]:
+    """Where text messages go: to the gateway, or to the outbox while none is named (READINGS 28)."""
+    if settings.sms_gateway_url is None:
+        yield Outbox(settings.sms_outbox, run_sync)
+        return
+    async with open_gateway(settings.sms_gateway_url, settings.sms_gateway_token, entropy_source) as gateway:
+        yield gateway
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a server has around it: time, chance, a store, threads. By default those of a real machine."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    entropy_source: EntropySource = field(default_factory=SystemEntropy)
+    open_store: Callable[[Settings], AbstractAsyncContextManager[ServerStore]] = open_store
+    hasher: PasswordHasher = OWASP
+    run_sync: RunSync = run_in_thread
+    """Where files are touched and passwords hashed."""
+    run_turns: RunSync | None = None
+    """Where the store works; None for what suits it."""
+    open_delivery: Callable[[Settings, EntropySource, RunSync], AbstractAsyncContextManager[Delivery]] = (
+        open_delivery
+    )
+    read_sheet: ReadSheet = field(default_factory=lambda: SheetReader().read)
+    upkeep: Upkeep = Upkeep()
+    has_administrator: bool = False
+    """Whether somebody else has seen to the first administrator."""
+    change_service: Callable[[Service], Service] = lambda service: service
+    """The service as the doors are to have it: a test may watch it."""
+
+
+@asynccontextmanager
+async def open_backing(settings: Settings, around: Surroundings | None = None) -> AsyncIterator[Backing]:
+    """The store, the queue of turns, what is done beside them, the way out for text messages; the first
+    administrator if there is none. Raises `SettingError` for what the settings name and cannot be had."""
+    around = around or Surroundings()
+    clock, entropy_source = around.clock, around.entropy_source
+    passwords = Passwords(around.hasher, entropy_source=entropy_source, run_sync=around.run_sync)
+    metrics = Metrics()
+    async with (
+        around.open_store(settings) as store,
+        _open_metrics(settings, metrics),
+        _open_tracing(settings) as tracing,
+        open_turns(store, clock, around.run_turns, metrics, tracing) as turns,
+        around.open_delivery(settings, entropy_source, around.run_sync) as delivery,
+        open_text_messages(delivery) as text_messages,
+        trio.open_nursery() as nursery,
+    ):
+        new_administrator = None
+        if not around.has_administrator:
+            new_administrator = await ensure_administrator(
+                turns,
+                passwords,
+                entropy_source,
+                username=settings.admin_username,
+                password=settings.admin_password,
+            )
+        _add_gauges(metrics, turns, passwords, text_messages)
+        service = around.change_service(
+            Service(
+                turns=turns,
+                clock=clock,
+                entropy_source=entropy_source,
+                endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale)),
+                sign_in_throttle=SignInThrottle(scale=settings.rate_limit_scale),
+                authentications=Authentications(),
+                metrics=metrics,
+                tracing=tracing,
+                pauses=Pauses(clock),
+            )
+        )
+        _start_upkeep(nursery, settings, around, service, store)
+
+        async def check_ready() -> None:
+            await trio.to_thread.run_sync(store.check_ready, abandon_on_cancel=True)
+
+        yield Backing(
+            settings=settings,
+            service=service,
+            passwords=passwords,
+            text_messages=text_messages,
+            files=Files(settings.data_dir / "files", entropy_source=entropy_source, run_sync=around.run_sync),
+            read_sheet=around.read_sheet,
+            submissions=Submissions(clock),
+            readiness=Readiness(check_ready),
+            new_administrator=new_administrator,
+        )
+        nursery.cancel_scope.cancel()
+
+
+def _start_upkeep(
+    nursery: trio.Nursery, settings: Settings, around: Surroundings, service: Service, store: ServerStore
+) -> None:
+    """Start what is done beside the turns, each as often as the surroundings say."""
+    upkeep, turns, clock = around.upkeep, service.turns, around.clock
+    if upkeep.watches_pauses and service.pauses is not None:
+        nursery.start_soon(service.pauses.watch)
+    if upkeep.uses_seconds < math.inf:
+        nursery.start_soon(keep_uses, service.authentications, turns, upkeep.uses_seconds)
+    if upkeep.sweep_seconds < math.inf:
+        nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, around.run_sync)
+    if upkeep.purge_seconds < math.inf:
+        audit_seconds = settings.retention_audit_days * DAY_SECONDS
+        purge = Purge(turns, store, clock, audit_seconds=audit_seconds, metrics=service.metrics)
+        holder = around.entropy_source.draw()[:16].hex()
+        nursery.start_soon(purge.run, holder, upkeep.purge_seconds)
+
+
+@asynccontextmanager
+async def _open_tracing(settings: Settings) -> AsyncIterator[Tracing | None]:
+    """What requests are traced with; None where no collector is named, and then OpenTelemetry is not
+    imported."""
+    if settings.otel_exporter_otlp_endpoint is None:
+        yield None
+        return
+    from ostiary_net.observability.spans import open_spans
+
+    async with open_spans(settings.otel_exporter_otlp_endpoint) as spans:
+        yield spans
+
+
+@asynccontextmanager
+async def _open_metrics(settings: Settings, metrics: Metrics) -> AsyncIterator[None]:
+    """`/metrics` on its own address, where the settings name one."""
+    with ExitStack() as stack:
+        try:
+            listeners = stack.enter_context(metrics_listeners(settings.metrics_bind))
+        except AddressError as error:
+            allowed = "an address that is free, as 127.0.0.1:9464"
+            raise SettingError("METRICS_BIND", str(error), allowed) from error
+        if not listeners:
+            yield
+            return
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve_metrics, listeners, metrics)
+            yield
+            nursery.cancel_scope.cancel()
+
+
+def _add_gauges(metrics: Metrics, turns: Turns, passwords: Passwords, text_messages: TextMessages) -> None:
+    """What is looked at whenever the metrics are asked for."""
+    metrics.add_gauge(
+        "ostiary_turns_waiting",
+        "Events that wait for their turn.",
+        lambda: [({"queue": name}, number) for name, number in turns.count_waiting().items()],
+    )
+    metrics.add_gauge(
+        "ostiary_hashes_waiting",
+        "Password checks that wait for a place.",
+        lambda: [({}, passwords.count_waiting())],
+    )
+    metrics.add_gauge(
+        "ostiary_text_messages_unfinished",
+        "Text messages on their way to the gateway.",
+        lambda: [({}, text_messages.count_unfinished())],
+    )

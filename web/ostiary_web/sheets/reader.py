@@ -1,0 +1,127 @@
+"""Who reads sheets for the server: a process for each, so that a hostile one costs its own import only.
+
+The process is started anew, not forked: it has none of the server's connections, files or threads, and of its
+environment no more than leads to the same code. It gets the file on its standard input and answers in JSON,
+which can hold nothing but rows or the name of a rule.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+import structlog
+import trio
+
+from ostiary_core.model.fields import FieldRule
+from ostiary_web.sheets import child
+from ostiary_web.sheets.reading import Row, Sheet
+
+__all__ = ["ReadSheet", "SheetReader", "read_sheet_in_place"]
+
+_log = structlog.get_logger("ostiary")
+
+ReadSheet = Callable[[bytes], Awaitable[Sheet]]
+"""Reads the file that somebody uploaded."""
+
+_AT_A_TIME: Final = 2
+_MOST_SECONDS_FOR_A_PLACE: Final = 3
+_MOST_SECONDS: Final = 6
+"""Both together within the 10 s in which everything is answered (READINGS 47)."""
+
+_LONGEST_ANSWER: Final = 32 * 1024 * 1024
+_ENVIRONMENT: Final = ("LD_LIBRARY_PATH", "PYTHONHOME")
+"""What Python itself may need to start."""
+
+_ANSWER: Final = tuple[Row, ...] | FieldRule
+
+
+class SheetReader:
+    """Reads each sheet in a process of its own, a few at a time. `read` is a `ReadSheet`."""
+
+    def __init__(self, *, most_seconds: float = _MOST_SECONDS) -> None:
+        self._most_seconds = most_seconds
+        self._places = trio.CapacityLimiter(_AT_A_TIME)
+
+    async def read(self, content: bytes) -> Sheet:
+        """What is in the sheet; `SHEET_TOO_LARGE` where it costs more than one may.
+
+        Raises `trio.TooSlowError` where others keep all places, `OSError` where no process can be started.
+        """
+        with trio.fail_after(_MOST_SECONDS_FOR_A_PLACE):
+            await self._places.acquire()
+        try:
+            process = await _start()
+            try:
+                answer = b""
+                with trio.move_on_after(self._most_seconds):
+                    answer = await _exchange(process, content)
+                    await process.wait()
+            finally:
+                # Also where the client is gone or the server stops.
+                await _end(process)
+        finally:
+            self._places.release()
+        code = process.returncode
+        if code == 0 and answer:
+            return _decode(answer)
+        # By its own fault a process ends with another code than 0; for what it cost it is killed.
+        is_too_large = code is None or code <= 0
+        _log.warning("a sheet was not read to its end", exit_code=code)
+        return FieldRule.SHEET_TOO_LARGE if is_too_large else FieldRule.SHEET
+
+
+async def _start() -> trio.Process:
+    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    return await trio.lowlevel.open_process(
+        [sys.executable, "-P", "-m", child.__name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # a fault may quote the sheet
+        env={**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        start_new_session=True,
+    )
+
+
+async def _exchange(process: trio.Process, content: bytes) -> bytes:
+    """Hand the file in, and take the answer; an empty one where it is longer than one may be."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    answer = bytearray()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_send, process.stdin, content)
+        async for piece in process.stdout:
+            answer += piece
+            if len(answer) > _LONGEST_ANSWER:
+                process.kill()
+                answer.clear()
+                break
+    return bytes(answer)
+
+
+async def _send(stream: trio.abc.SendStream, content: bytes) -> None:
+    async with stream:
+        with contextlib.suppress(trio.BrokenResourceError):  # it ended before it had read everything
+            await stream.send_all(content)
+
+
+async def _end(process: trio.Process) -> None:
+    with trio.CancelScope(shield=True):
+        process.kill()
+        await process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                await stream.aclose()
+
+
+def _decode(answer: bytes) -> Sheet:
+    return msgspec.json.decode(answer, type=_ANSWER)
+
+
+async def read_sheet_in_place(content: bytes) -> Sheet:
+    """The same in this process, for a virtual clock, which does not see others at work."""
+    await trio.lowlevel.checkpoint()
+    return _decode(child.answer_to(content))
