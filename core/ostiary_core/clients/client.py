@@ -11,12 +11,11 @@ from dataclasses import replace
 
 from ostiary_core import events as e
 from ostiary_core.clients.client_fields import NEW_CLIENT, read_client_fields
-from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.fields import FieldFault
+from ostiary_core.model.fields import FieldFault, merge_edits
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType, revised
@@ -64,8 +63,11 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
     if event.replace and stored is not None and stored.deleted_at is None:
         changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=event.fields)
         is_same = read_client_fields(event.fields, stored) == read_client_fields({}, stored)
-        unchanged = pass_over_row(event.caller, Permission.CLIENT_UPDATE, is_same, snapshot, now)
-        return unchanged or change(changed, snapshot, now)
+        who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
+        if isinstance(who, Why):
+            return refused(who)
+        # So a sheet can come back with what its bringer may not change, as long as it does not.
+        return Decision(Done()) if is_same else change(changed, snapshot, now)
     new = e.ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
     return register(new, snapshot, now)
 

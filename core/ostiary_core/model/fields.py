@@ -1,10 +1,13 @@
-"""The fields of a JSON object: the rules they can break, and a reader that collects every bad field."""
+"""The fields of a JSON object: the rules they break, the reader that says so, and edits by several people."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from ostiary_core.model.making import immutable
 from ostiary_core.model.why import Why
+
+Fields = Mapping[str, object]
+"""The fields of a JSON object, as they were sent or shown."""
 
 
 class FieldRule(StrEnum):
@@ -68,7 +71,7 @@ class FieldFault:
 class FieldReader:
     """Reads typed values from a JSON object and collects every bad field ("General envelope", 400)."""
 
-    def __init__(self, fields: Mapping[str, object], known: frozenset[str]) -> None:
+    def __init__(self, fields: Fields, known: frozenset[str]) -> None:
         self._fields = fields
         self._faults: dict[str, FieldFault] = {}
         for name in fields:
@@ -146,3 +149,27 @@ class FieldReader:
         """Check that a field that cannot be changed here is missing or sent back as it is."""
         if self.has_field(path) and self._fields[path] != stored:
             self.fault(path, FieldRule.IMMUTABLE)
+
+
+def merge_edits(
+    fields: Fields, shown: Fields | None, read: Callable[[Fields], object]
+) -> Fields | tuple[FieldFault, ...]:
+    """Return the fields to change; where others changed the same ones meanwhile, the conflicts instead.
+
+    A form sends every field it has, also those that nobody touched: one that is sent as it was shown is left
+    as it stands, and so a change undoes nothing that others changed since its author saw the record.
+
+    `shown` is what the caller saw of them, None where nothing is said of it: then all are asked for. `read`
+    says what the record would be with some fields replaced, by which a value that is shown is compared with
+    what stands: however it is spelled, and whether or not it still may be.
+    """
+    if shown is None:
+        return fields
+    asked = {name: value for name, value in fields.items() if name not in shown or shown[name] != value}
+    stored = read({})
+    faults = tuple(
+        FieldFault(name, Why.CHANGED_MEANWHILE)
+        for name, value in asked.items()
+        if name in shown and stored not in (read({name: shown[name]}), read({name: value}))
+    )
+    return faults or asked

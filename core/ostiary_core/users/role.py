@@ -15,11 +15,10 @@ from dataclasses import replace
 from typing import Final
 
 from ostiary_core import events as e
-from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule, merge_edits
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
@@ -96,8 +95,11 @@ def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decis
         as_shown = replace(stored, permissions=permissions_in(stored))
         is_same = _read(event.fields, as_shown) == _read({}, as_shown)
         changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=event.fields)
-        unchanged = pass_over_row(event.caller, Permission.ROLE_UPDATE, is_same, snapshot, now)
-        return unchanged or change(changed, snapshot, now)
+        who = check_permission(event.caller, Permission.ROLE_UPDATE, snapshot, now)
+        if isinstance(who, Why):
+            return refused(who)
+        # So a sheet can come back with what its bringer may not change, as long as it does not.
+        return Decision(Done()) if is_same else change(changed, snapshot, now)
     return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
 
 

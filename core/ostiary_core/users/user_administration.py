@@ -14,11 +14,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ostiary_core import events as e
-from ostiary_core.edit_conflicts import merge_edits, pass_over_row
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
-from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.fields import FieldFault, FieldRule, merge_edits
 from ostiary_core.model.identifiers import names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
@@ -130,9 +129,12 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant) -> Decis
             and event.password_hash is None
             and (read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user))
         )
-        unchanged = pass_over_row(event.caller, Permission.USER_UPDATE, is_same, snapshot, now)
-        if unchanged is not None:
-            return unchanged
+        who = check_permission(event.caller, Permission.USER_UPDATE, snapshot, now)
+        if isinstance(who, Why):
+            return refused(who)
+        if is_same:
+            # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
+            return Decision(Done())
         if event.password_hash is not None:
             return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("password", FieldRule.IMMUTABLE),)))
         changed = e.UserChanged(
