@@ -104,85 +104,38 @@ def test_a_secret_has_only_letters_and_digits(entropy: bytes) -> None:
 # --- redirectUris
 
 
-@row(TABLE, "redirectUris")
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "https://app.example/callback",
-        "https://app.example",
-        "https://app.example:8443/a/b?x=1&y=%20",
-        "https://xn--bcher-kva.example/",
-        "https://app.example/path@home",
-        "https://[2001:db8::1]/cb",
-        "http://localhost",
-        "http://localhost/cb",
-        "http://localhost:3000/cb",
-        "http://127.0.0.1",
-        "http://127.0.0.1:8080/cb?x",
-    ],
+REGISTRABLE = """
+    https://app.example/callback https://app.example https://app.example:8443/a/b?x=1&y=%20
+    https://xn--bcher-kva.example/ https://app.example/path@home https://[2001:db8::1]/cb
+    http://localhost http://localhost/cb http://localhost:3000/cb http://127.0.0.1 http://127.0.0.1:8080/cb?x
+"""
+NOT_REGISTRABLE = """
+    http://app.example/callback http://localhost.evil.example/ http://127.0.0.1.evil.example/ http://127.0.0.2/
+    http://localhost@evil.example/ http://localhost:@evil.example/ http://localhost:80:80/ http://LOCALHOST/
+    http://localhost:/ http://[::1]/ HTTPS://app.example/ https:/app.example/ https:// https:///callback
+    https://:443/ https://user@app.example/ https://user:password@app.example/ https://@app.example/
+    https://app.example/# https://app.example/#fragment https://*.example/ https://app.example/*
+    https://app.example\\@evil.example/ https://app.example/\x00 https://bücher.example/
+    https://app.example:0/ https://app.example:65536/ https://app.example:port/
+    https://[app.example/ https://app[::1].example/ https://[::1]app.example/ //app.example/ /callback
+    javascript:alert(1) com.example.app:/callback data:text/html,x
+"""
+WITH_SPACES = (
+    *("https://app.example/a b", "https://app.example/\t", "https://app.example/\r\nLocation: x"),
+    *(" https://app.example/", "https://app.example/ ", "https://app.example/\u00a0"),
 )
-def test_a_redirect_uri_may_be_registered(uri: str) -> None:
-    assert is_redirect_uri(uri)
-    world = given(client(redirectUris=[uri]))
-    assert world.client().redirect_uris == (uri,)
 
 
 @row(TABLE, "redirectUris")
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "http://app.example/callback",
-        "http://localhost.evil.example/",
-        "http://127.0.0.1.evil.example/",
-        "http://127.0.0.2/",
-        "http://localhost@evil.example/",
-        "http://localhost:@evil.example/",
-        "http://localhost:80:80/",
-        "http://LOCALHOST/",
-        "http://localhost:/",
-        "http://[::1]/",
-        "HTTPS://app.example/",
-        "https:/app.example/",
-        "https://",
-        "https:///callback",
-        "https://:443/",
-        "https://user@app.example/",
-        "https://user:password@app.example/",
-        "https://@app.example/",
-        "https://app.example/#",
-        "https://app.example/#fragment",
-        "https://*.example/",
-        "https://app.example/*",
-        "https://app.example\\@evil.example/",
-        "https://app.example/a b",
-        "https://app.example/\t",
-        "https://app.example/\r\nLocation: x",
-        " https://app.example/",
-        "https://app.example/ ",
-        "https://app.example/\u00a0",
-        "https://app.example/\x00",
-        "https://bücher.example/",
-        "https://app.example:0/",
-        "https://app.example:65536/",
-        "https://app.example:port/",
-        "https://[app.example/",
-        "https://app[::1].example/",
-        "https://[::1]app.example/",
-        "//app.example/",
-        "/callback",
-        "javascript:alert(1)",
-        "com.example.app:/callback",
-        "data:text/html,x",
-        "",
-        "https://app.example/" + "x" * 2_000,
-    ],
-)
-def test_a_redirect_uri_may_not_be_registered(uri: str) -> None:
-    assert not is_redirect_uri(uri)
+def test_which_redirect_uris_may_be_registered() -> None:
+    for uri in REGISTRABLE.split():
+        assert is_redirect_uri(uri), uri
+        assert given(client(redirectUris=[uri])).client().redirect_uris == (uri,)
     world = given()
-    assert world.when(client("newcomer", redirectUris=["https://app.example/cb", uri])).then_faults() == {
-        "redirectUris.1": FieldRule.REDIRECT_URI
-    }
+    for uri in (*NOT_REGISTRABLE.split(), *WITH_SPACES, "", "https://app.example/" + "x" * 2_000):
+        assert not is_redirect_uri(uri), uri
+        registered = world.when(client("newcomer", redirectUris=["https://app.example/cb", uri]))
+        assert registered.then_faults() == {"redirectUris.1": FieldRule.REDIRECT_URI}, uri
 
 
 @for_all(
@@ -200,22 +153,15 @@ def test_no_registered_redirect_uri_leads_anywhere_else(text: str, start: str) -
 
 
 @row(TABLE, "redirectUris")
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "https://app.example/CALLBACK",
-        "https://APP.example/callback",
-        "https://app.example/callback/",
-        "https://app.example/callback?",
-        "https://app.example/callback?x=1",
-        "https://app.example:443/callback",
-        "https://app.example/%63allback",
-    ],
-)
-def test_a_redirect_uri_is_compared_character_by_character(asked: str) -> None:
+def test_a_redirect_uri_is_compared_character_by_character() -> None:
     world = given()
     login = world.login()
-    world.when(asks.check(login, redirect_uri=asked)).then_refused(Why.REDIRECT_URI_NOT_REGISTERED)
+    right = "https://app.example/callback"
+    for other in (right.replace("callback", "CALLBACK"), right + "/", right + "?", right + "?x=1"):
+        world.when(asks.check(login, redirect_uri=other)).then_refused(Why.REDIRECT_URI_NOT_REGISTERED)
+    for host in ("APP.example", "app.example:443"):
+        other = right.replace("app.example", host)
+        world.when(asks.check(login, redirect_uri=other)).then_refused(Why.REDIRECT_URI_NOT_REGISTERED)
 
 
 def test_a_client_with_the_code_grant_needs_a_redirect_uri() -> None:

@@ -103,85 +103,36 @@ def test_a_json_body_is_refused_whatever_it_says_it_is(path: str, labelled: byte
     assert response.error == (400, "invalid_request")
 
 
+ARRAYS = b"code[]=a code[0]=a code[a]=b token[]=a code%5B%5D=a code%5b0%5d=a []=a code]=a unknown[]=a code[]"
+REPEATED = (
+    b"grant_type=client_credentials token=x scope=&scope=user.read to%6ben=y unknown=1&unknown=2 "
+    b"client_id=app&client_id=app"
+)
+"""RFC 6749 §3.2; also one that is empty, unknown or spelt otherwise."""
+UNDECODABLE = (
+    b"x=%ff x=\xff x=%C3%28 x=%C3\xa9 x=%C3\xa9&y=\xc2\xa9 %ff=x x=%ED%A0%80 x=% x=%4 x=%zz x=%u0041 "
+    b"x=%00 x=\x00 \x00=x %00"
+)
+
+
 @row(TABLE, "no array or object field")
 @row("Token-service errors", "invalid_request: a field is an array or object")
 @ALL
-@pytest.mark.parametrize(
-    "field",
-    [
-        b"code[]=a",
-        b"code[0]=a",
-        b"code[a]=b",
-        b"token[]=a",
-        b"code%5B%5D=a",
-        b"code%5b0%5d=a",
-        b"[]=a",
-        b"code]=a",
-        b"unknown[]=a",
-        b"code[]",
-    ],
-)
-def test_an_array_or_object_field_is_refused(path: str, field: bytes) -> None:
-    body = b"grant_type=client_credentials&token=x&" + field
-    assert sent(given(), path, body, FORM_TYPE).error == (400, "invalid_request")
+def test_a_malformed_field_is_refused(path: str) -> None:
+    world = given()
+    for field in (*ARRAYS.split(), *REPEATED.split(), *UNDECODABLE.split()):
+        body = b"grant_type=client_credentials&token=x&" + field
+        assert sent(world, path, body, FORM_TYPE).error == (400, "invalid_request"), field
 
 
 @ALL
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"grant_type=client_credentials&grant_type=client_credentials&token=x",
-        b"grant_type=client_credentials&token=x&token=x",
-        b"grant_type=client_credentials&token=x&scope=&scope=user.read",
-        b"grant_type=client_credentials&token=x&to%6ben=y",
-        b"grant_type=client_credentials&token=x&unknown=1&unknown=2",
-        b"grant_type=client_credentials&token=x&client_id=app&client_id=app",
-    ],
-)
-def test_a_repeated_field_is_refused(path: str, body: bytes) -> None:
-    """RFC 6749 §3.2; also one that is empty, unknown or spelt otherwise."""
-    assert sent(given(), path, body, FORM_TYPE).error == (400, "invalid_request")
-
-
-@ALL
-@pytest.mark.parametrize(
-    "piece",
-    [
-        b"x=%ff",
-        b"x=\xff",
-        b"x=%C3%28",
-        b"x=%C3\xa9",
-        b"x=%C3\xa9&y=\xc2\xa9",
-        b"%ff=x",
-        b"x=%ED%A0%80",
-        b"x=%",
-        b"x=%4",
-        b"x=%zz",
-        b"x=%u0041",
-        b"x=%00",
-        b"x=\x00",
-        b"\x00=x",
-        b"%00",
-    ],
-)
-def test_an_undecodable_body_or_a_nul_is_refused(path: str, piece: bytes) -> None:
-    body = b"grant_type=client_credentials&token=x&" + piece
-    assert sent(given(), path, body, FORM_TYPE).error == (400, "invalid_request")
-
-
-@ALL
-@pytest.mark.parametrize("size", [LONGEST_FORM + 1, 1_048_576])
-def test_a_body_that_is_too_large_is_refused(path: str, size: int) -> None:
+def test_a_body_that_is_too_large_is_refused(path: str) -> None:
     """READINGS 37."""
-    body = form_body({**MACHINE, "token": "x", "filler": ""})
-    response = sent(given(), path, body + b"x" * (size - len(body)), FORM_TYPE)
-    assert response.error == (413, "invalid_request")
-
-
-def test_a_body_just_small_enough_is_read() -> None:
-    body = form_body({**MACHINE, "filler": ""})
-    response = sent(given(), TOKEN, body + b"x" * (LONGEST_FORM - len(body)), FORM_TYPE)
-    assert response.status == 200
+    world, body = given(), form_body({**MACHINE, "token": "x", "filler": ""})
+    for size in (LONGEST_FORM + 1, 1_048_576):
+        response = sent(world, path, body + b"x" * (size - len(body)), FORM_TYPE)
+        assert response.error == (413, "invalid_request")
+    assert sent(world, path, body + b"x" * (LONGEST_FORM - len(body)), FORM_TYPE).status == 200
 
 
 @ALL
@@ -190,11 +141,11 @@ def test_an_unknown_field_is_ignored(path: str) -> None:
     assert sent(given(), path, body, FORM_TYPE).status == 200
 
 
-@pytest.mark.parametrize("body", [b"", b"&&&", b"=", b"=x", b"x"])
-def test_a_body_that_says_nothing_lacks_its_parameters(body: bytes) -> None:
+def test_a_body_that_says_nothing_lacks_its_parameters() -> None:
     world = given()
-    assert sent(world, TOKEN, body, FORM_TYPE).error == (400, "invalid_request")
-    assert sent(world, INTROSPECT, body, FORM_TYPE).error == (400, "invalid_request")
+    for body in (b"", b"&&&", b"=", b"=x", b"x"):
+        assert sent(world, TOKEN, body, FORM_TYPE).error == (400, "invalid_request"), body
+        assert sent(world, INTROSPECT, body, FORM_TYPE).error == (400, "invalid_request"), body
 
 
 def test_an_empty_field_counts_as_absent() -> None:

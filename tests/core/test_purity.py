@@ -148,59 +148,54 @@ def _file_of(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-@pytest.mark.parametrize(
-    "planted",
-    [
-        "import time",
-        "import os.path",
-        "from datetime import datetime\ndatetime.now()",
-        "from datetime import date\nx = date.today",
-        "import random",
-        "from secrets import token_bytes",
-        "import uuid",
-        "import socket",
-        "import threading",
-        "import asyncio",
-        "import logging",
-        "import trio",
-        "import functools",
-        "from ostiary_net.runtime.system import Clock",
-        "def f() -> None:\n    import os",
-        "if False:\n    from os import environ",
-        "async def f() -> None: ...",
-        "def f() -> None:\n    open('x')",
-        "print('x')",
-        "x = hash('x')",
-        "exec('x = 1')",
-        "__import__('os')",
-        "CACHE = {}",
-        "SEEN: list[str] = []",
-        "SEEN = set()",
-        "class A:\n    known = {}",
-        "def f(seen=[]): ...",
-        "def f(*, seen={}): ...",
-        "@functools.cache\ndef f(): ...",
-        "def f():\n    global x",
-    ],
-)
-def test_the_proof_sees_what_is_planted(planted: str) -> None:
-    assert impurities(planted)
+PLANTED = r"""
+import time
+import os.path
+from datetime import datetime\ndatetime.now()
+from datetime import date\nx = date.today
+import random
+from secrets import token_bytes
+import uuid
+import socket
+import threading
+import asyncio
+import logging
+import trio
+import functools
+from ostiary_net.runtime.clock import Clock
+def f() -> None:\n    import os
+if False:\n    from os import environ
+async def f() -> None: ...
+def f() -> None:\n    open('x')
+print('x')
+x = hash('x')
+exec('x = 1')
+__import__('os')
+CACHE = {}
+SEEN: list[str] = []
+SEEN = set()
+class A:\n    known = {}
+def f(seen=[]): ...
+def f(*, seen={}): ...
+@functools.cache\ndef f(): ...
+def f():\n    global x
+"""
+HARMLESS = r"""
+from types import MappingProxyType\nX = MappingProxyType({1: 2})
+X = (1, 2)
+X = frozenset({1})
+def f():\n    seen = []\n    return seen
+class A:\n    def __hash__(self):\n        return hash(1)
+__all__ = ['x']
+from ostiary_core.model.why import Why
+"""
 
 
-@pytest.mark.parametrize(
-    "harmless",
-    [
-        "from types import MappingProxyType\nX = MappingProxyType({1: 2})",
-        "X = (1, 2)",
-        "X = frozenset({1})",
-        "def f():\n    seen = []\n    return seen",
-        "class A:\n    def __hash__(self):\n        return hash(1)",
-        "__all__ = ['x']",
-        "from ostiary_core.model.why import Why",
-    ],
-)
-def test_the_proof_lets_pass_what_is_pure(harmless: str) -> None:
-    assert impurities(harmless) == []
+def test_the_proof_sees_what_is_planted_and_lets_pass_what_is_pure() -> None:
+    for line in PLANTED.strip().splitlines():
+        assert impurities(line.replace("\\n", "\n")), line
+    for line in HARMLESS.strip().splitlines():
+        assert impurities(line.replace("\\n", "\n")) == [], line
 
 
 LIVE = """
