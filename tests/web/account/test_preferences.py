@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.web.account.people import signed_in, with_phone
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Api, Served
+from tests.web.served import Api
 
 
 @pytest.mark.parametrize(
@@ -34,20 +33,3 @@ async def test_what_there_is_can_be_chosen_and_nothing_else(
         assert succeeded(await anna.call("GET", "/api/auth/me"))[name] == value
         shown = succeeded(await anna.call("GET", "/api/oauth2/userinfo"))
         assert shown.get(name) == (value if name == "locale" else None), "the zone is nobody else's business"
-
-
-async def test_who_must_change_the_password_can_choose_nothing_first(served: Served) -> None:
-    await with_phone(served, mustChangePassword=True)
-    anna = await signed_in(served)
-    before = served.records()
-    for method, path, body in (
-        ("PUT", "/api/auth/phone", {"phone": "+8613800000002", "code": "000000", "password": "wrong"}),
-        ("PUT", "/api/auth/locale", {"locale": "zh-CN"}),
-        ("PUT", "/api/auth/timezone", {"timezone": "UTC"}),
-        ("PUT", "/api/auth/avatar", None),
-        ("DELETE", "/api/auth/avatar", None),
-        ("GET", "/api/auth/grants", None),
-        ("DELETE", "/api/auth/grants/app", None),
-    ):
-        refused(await anna.call(method, path, body), 403, "A1004")
-    assert served.records() == before

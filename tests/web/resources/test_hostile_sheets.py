@@ -137,33 +137,6 @@ async def test_the_page_refuses_a_hostile_sheet_too(serve: Serve) -> None:
         assert page.status_code == 200
 
 
-async def test_nobody_has_a_sheet_read_who_may_not_import(serve: Serve) -> None:
-    given: list[bytes] = []
-
-    async def read_sheet(content: bytes) -> Sheet:
-        given.append(content)
-        return await read_sheet_in_place(content)
-
-    sheet = sheet_of([["code", "name"], ["porter", "Porter"]])
-    async with serve(read_sheet=read_sheet) as served:
-        refused(await imported(await holder_of(served, Permission.ROLE_UPDATE), sheet), 403, "A0403")
-        refused(await imported(served.api(), sheet), 401, "A1001")
-        browser = served.browser()
-        await served.user()
-        await browser.sign_in("anna", "anna's password")
-        token = re.findall(r'name="form_token" value="([^"]+)"', (await browser.get("/account")).text)[0]
-        page = await browser.post(
-            "/admin/roles/import",
-            data={"form_token": token, "mode": "insert"},
-            files={"file": ("r.xlsx", sheet, SHEET)},
-            headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"},
-        )
-        assert page.status_code == 403
-        assert given == []
-        succeeded(await imported(await served.administrator(), sheet))
-        assert given == [sheet]
-
-
 # --- the bounds
 
 
