@@ -41,7 +41,10 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user_id = given.sub or f"(nobody was told, {len(realm.users)})"
     if user_id in realm.users:
         return refused("A0409", "a user id is never used twice")
-    realm.users[user_id] = User(user_id, call.username or "", call.password or "", roles=roles)
+    must_change = bool(call.must_change)
+    realm.users[user_id] = User(
+        user_id, call.username or "", call.password or "", roles=roles, must_change_password=must_change
+    )
     return Verdict(Answer(said=Said.USER, sub=user_id, username=call.username), "a new account")
 
 

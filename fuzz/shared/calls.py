@@ -13,6 +13,7 @@ __all__ = [
     "AT_THE_TOKEN_SERVICE",
     "Answer",
     "Call",
+    "Face",
     "Said",
     "Verb",
     "refusal",
@@ -95,6 +96,15 @@ ADMINISTRATION = frozenset(
 """What needs a permission of the backend, or the operator."""
 
 
+class Face(StrEnum):
+    """Where the server is asked."""
+
+    INTERFACE = "interface"
+    PAGE = "page"
+    SHEET = "sheet"
+    """A row of a sheet that is imported."""
+
+
 class Call(NamedTuple):
     """One request as it goes out; a field that its verb does not send is None."""
 
@@ -142,6 +152,7 @@ class Call(NamedTuple):
     """For how long before that the server stood still, so that it may have come at any time of it."""
     parts: tuple["Call", ...] = ()
     """Of a batch, which is done whole or not at all."""
+    face: Face = Face.INTERFACE
 
 
 class Said(StrEnum):

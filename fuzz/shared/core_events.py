@@ -180,7 +180,8 @@ def _parts(call: Call, drawn: Entropy) -> Iterator[e.AdministrationEvent]:
 def fields_of_new_user(call: Call) -> dict[str, object]:
     """What an account is registered with, in the interface's names."""
     roles = {} if call.roles is None else {"roleIds": list(call.roles)}
-    return {"username": call.username, "name": call.username, "mustChangePassword": False, **roles}
+    must_change = bool(call.must_change)
+    return {"username": call.username, "name": call.username, "mustChangePassword": must_change, **roles}
 
 
 def user_fields(call: Call) -> dict[str, object]:

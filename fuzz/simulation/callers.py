@@ -8,22 +8,33 @@ from typing import Final
 
 import trio
 
-from fuzz.shared.calls import ADMINISTRATION, Call, Verb
+from fuzz.shared.calls import ADMINISTRATION, Call, Face, Verb
 from fuzz.shared.history import History
 from fuzz.shared.meaning import call_of
 from fuzz.shared.steps import Step
 from fuzz.simulation.connections import send_garbage
 from fuzz.simulation.documented import ISSUING
-from fuzz.simulation.exchanges import DESK, Exchanges
+from fuzz.simulation.exchanges import DESK, DESKS, OTHER_DESK, Exchanges
+from fuzz.simulation.forms import FORMS
 from fuzz.simulation.instance import Instance
 from fuzz.simulation.plan import Line, Mishap
 from fuzz.simulation.requests import is_batch_of_deletions
+from fuzz.simulation.sheets import SHEETS, picture_of
 from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 
 __all__ = ["Callers"]
 
 DESK_SECONDS: Final = 1_200
 BY_TELEPHONE: Final = frozenset({Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
+
+
+@dataclass
+class Desk:
+    """An administrator to whom nobody does anything, and the login they have at present."""
+
+    token: str | None = None
+    since: float = -math.inf
+    lock: trio.Lock = field(default_factory=trio.Lock)
 
 
 @dataclass
@@ -35,9 +46,7 @@ class Callers:
     story: Story
     exchanges: Exchanges
     instances: Sequence[Instance] = ()
-    desk_token: str | None = None
-    desk_since: float = -math.inf
-    desk_lock: trio.Lock = field(default_factory=trio.Lock)
+    desks: dict[str, Desk] = field(default_factory=lambda: {name: Desk() for name in DESKS})
     desk_calls: int = 0
 
     # --- a line of the plan
@@ -98,11 +107,19 @@ class Callers:
             call = call._replace(text_code=code)
         if call.verb is Verb.BATCH and not is_batch_of_deletions(call):
             return  # the interface knows no other, but for sheets
-        if call.verb in ADMINISTRATION and call.login is None:
-            login = await self._desk()
-            parts = tuple(part._replace(login=login) for part in call.parts)
-            call = call._replace(login=login, parts=parts)
+        at_the_desk = call.verb in ADMINISTRATION and call.login is None
+        if at_the_desk:
+            call = _by(call, await self._sign_in_at(DESK))
+        call = self._at_its_face(call, mishap)
+        if mishap.picture and call.login is not None:
+            instance = self.instances[mishap.instance % len(self.instances)]
+            self.story.faults["picture"] += 1
+            await self.exchanges.upload_picture(call, picture_of(random), instance)
         calls = [call] * mishap.race
+        if mishap.two_desks and at_the_desk:
+            self.story.faults["two administrators"] += 1
+            other = _by(call, await self._sign_in_at(OTHER_DESK))
+            calls = [other if place % 2 else one for place, one in enumerate(calls)]
         if mishap.two_agents:
             self.story.faults["two user-agents"] += 1
             calls = [
@@ -113,7 +130,7 @@ class Callers:
             calls = [other if place % 2 else one for place, one in enumerate(calls)]
         if mishap.race > 1:
             self.story.faults["race"] += 1
-        if mishap.pipelined:
+        if mishap.pipelined and call.face is Face.INTERFACE:
             self.story.faults["pipelined"] += 1
             await self.exchanges.exchange_pipelined(step, calls, mishap, random)
             return
@@ -145,22 +162,40 @@ class Callers:
         self.story.faults["text code"] += len(codes)
         return codes[-1] if codes else None
 
-    async def _desk(self) -> str:
-        """A token of the administration desk, which signs in where it has none that lasts."""
-        async with self.desk_lock:
+    def _at_its_face(self, call: Call, mishap: Mishap) -> Call:
+        """The call as it is made: in a browser, by a sheet, or as a program makes it."""
+        if mishap.sheet and call.verb in SHEETS:
+            self.story.faults["sheet"] += 1
+            return call._replace(face=Face.SHEET)
+        if not mishap.page or call.verb not in FORMS or call.must_change is not None:
+            return call
+        self.story.faults["page"] += 1
+        # Whoever is registered on the page has to choose a password of their own.
+        must_change = True if call.verb is Verb.REGISTER_USER else None
+        return call._replace(face=Face.PAGE, must_change=must_change)
+
+    async def _sign_in_at(self, name: str) -> str:
+        """A token of an administrator's, who signs in where they have none that lasts."""
+        desk = self.desks[name]
+        async with desk.lock:
             now = trio.current_time()
             for attempt in range(6):
-                is_good = self.desk_token not in self.exchanges.turned_away
-                if self.desk_token is not None and is_good and now < self.desk_since + DESK_SECONDS:
-                    return self.desk_token
+                is_good = desk.token not in self.exchanges.turned_away
+                if desk.token is not None and is_good and now < desk.since + DESK_SECONDS:
+                    return desk.token
                 self.desk_calls += 1
-                call = Call(verb=Verb.SIGN_IN, username=DESK, password=DESK_PASSWORD, user_agent=DESK)
+                call = Call(verb=Verb.SIGN_IN, username=name, password=DESK_PASSWORD, user_agent=name)
                 where = attempt % len(self.instances)
                 answer = await self.exchanges.ask(
                     AT_THE_DESK + self.desk_calls, call, Mishap(new=True), where, Random(self.desk_calls)
                 )
                 if answer is not None and answer.access is not None:
-                    self.desk_token, self.desk_since = answer.access, trio.current_time()
+                    desk.token, desk.since = answer.access, trio.current_time()
                 else:
                     await trio.sleep(1)
             return "nobody"
+
+
+def _by(call: Call, login: str) -> Call:
+    """The call as somebody else makes it."""
+    return call._replace(login=login, parts=tuple(part._replace(login=login) for part in call.parts))

@@ -1,13 +1,14 @@
 """Which answers there may be at all, whatever happened before: every error with the status it comes with.
 
-It is written from the specification ("Errors", READINGS 21, 23, 31 and 32) and imports nothing of the server.
+It is written from the specification ("Errors", READINGS 21, 23, 31 and 32).
 """
 
 import re
 from typing import Final
 
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Verb
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.http_client import Response
+from fuzz.simulation.forms import OVERTAKEN, code_or_reason
 from fuzz.simulation.responses import code_of_page
 
 __all__ = ["ISSUING", "STATUS_OF_CODE", "STATUS_OF_ERROR", "is_undocumented"]
@@ -53,6 +54,8 @@ STATUS_OF_CODE: Final = {
     "C1413": 413,
 }
 """In the envelope, and on pages."""
+SHOWS_A_SECRET: Final = (Verb.REGISTER_CLIENT, Verb.RESET_SECRET)
+"""What a form is answered with a page for: it shows a secret this once."""
 AT_SSO: Final = frozenset({"A0401", "B4001", "B4002", "A0500"})
 """Why a browser stays at `/sso`; who is not signed in, or must change the password, is sent on."""
 _REASON: Final = re.compile(rb'role="alert">\s*<p>[^<\s]')
@@ -61,7 +64,11 @@ _QUESTION: Final = (b'name="decision" value="approve"', b'name="decision" value=
 
 def is_undocumented(call: Call, response: Response, *, by_form: bool) -> str | None:
     """Why this cannot be an answer to `call`."""
+    if call.face is Face.PAGE:
+        return _wrong_after_form(call, response)
     if response.status < 400:
+        if call.face is Face.SHEET:
+            return None if response.status == 200 else f"status {response.status} for a sheet"
         if response.status not in SUCCESS.get(call.verb, (200,)):
             return f"status {response.status} for {call.verb}"
         return _wrong_success(call, response)
@@ -91,6 +98,23 @@ def _wrong_success(call: Call, response: Response) -> str | None:
     if call.verb not in AT_THE_TOKEN_SERVICE and (content.get("code"), content.get("msg")) != (0, "ok"):
         return f"status {response.status} of {call.verb} with code {content.get('code')}"
     return None
+
+
+def _wrong_after_form(call: Call, response: Response) -> str | None:
+    """What follows a form: another page of this server, the client's, or the form again with a reason."""
+    status = response.status
+    if status == 303:
+        location = response.field("location")
+        is_sent_away = call.verb in (Verb.APPROVE, Verb.DENY) and location.startswith("https://")
+        is_here = location.startswith("/") and not location.startswith("//")
+        return None if is_here or is_sent_away else f"the form for {call.verb} leads to {location}"
+    if "frame-ancestors 'none'" not in response.field("content-security-policy"):
+        return f"status {status} after the form for {call.verb} may be framed"
+    if status == 200:
+        return None if call.verb in SHOWS_A_SECRET else f"the form for {call.verb} is answered with a page"
+    code = code_or_reason(response)
+    is_known = status >= 500 or status == STATUS_OF_CODE.get("A0409" if code == OVERTAKEN else code)
+    return None if is_known else f"status {status} with {code or 'no reason'} after the form for {call.verb}"
 
 
 def _wrong_page(response: Response) -> str | None:

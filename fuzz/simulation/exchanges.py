@@ -8,27 +8,36 @@ from typing import Final
 
 import trio
 
-from fuzz.shared.calls import ADMINISTRATION, Answer, Call, Said, Verb
+from fuzz.shared.calls import ADMINISTRATION, Answer, Call, Face, Said, Verb
 from fuzz.shared.history import History
-from fuzz.shared.http_client import NotHttp, Response
+from fuzz.shared.http_client import NotHttp, Request, Response
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.shared.invariants import DOCUMENTED, PROGRESS
 from fuzz.shared.steps import Step
 from fuzz.simulation.connections import EXCHANGE_SECONDS, Connection
-from fuzz.simulation.documented import is_undocumented
+from fuzz.simulation.documented import STATUS_OF_CODE, is_undocumented
+from fuzz.simulation.forms import (
+    FORMS,
+    OVERTAKEN,
+    answer_of_page,
+    opening_request,
+    read_form,
+    sending_request,
+)
 from fuzz.simulation.instance import PROXY, Instance
 from fuzz.simulation.judge import RightSource
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.plan import CUT_BEFORE, Mishap
 from fuzz.simulation.requests import numbered, request_of, text_code_request
 from fuzz.simulation.responses import answer_of
+from fuzz.simulation.sheets import answer_of_import, picture_request
 from fuzz.simulation.storage import AT_THE_STORE, Shared
 from fuzz.simulation.story import AT_THE_DESK, Story
 from fuzz.simulation.witness import Witness
-from ostiary_core.model.records import RefreshToken, Session, Table
+from ostiary_core.model.records import RefreshToken, Session, Table, User
 from ostiary_core.model.secret import digest_of
 
-__all__ = ["DESK", "Exchanges"]
+__all__ = ["DESK", "DESKS", "OTHER_DESK", "Exchanges"]
 
 ANSWER_SECONDS: Final = 10.0
 """Within which every request is answered (READINGS 47)."""
@@ -36,14 +45,10 @@ NO_OPERATION: Final = -1
 """What is judged by nobody."""
 
 DESK: Final = "desk"
-"""Who administers: a super administrator to whom nobody does anything."""
-TURNED_AWAY: Final = {
-    (Verb.REGISTER_CLIENT, "A0429"),
-    (Verb.REGISTER_USER, "A0429"),
-    (Verb.REGISTER_ROLE, "A0429"),
-    (Verb.CHANGE_PASSWORD, "A0409"),
-    (Verb.CHANGE_PHONE, "A0409"),
-}
+OTHER_DESK: Final = "other-desk"
+DESKS: Final = (DESK, OTHER_DESK)
+"""Who administers: super administrators to whom nobody does anything."""
+OVERTAKEN_THERE: Final = {(Verb.CHANGE_PASSWORD, "A0409"), (Verb.CHANGE_PHONE, "A0409")}
 """Answers to one of several who do the same at the same time: nothing was done, and nobody is to blame."""
 
 
@@ -78,12 +83,13 @@ class Exchanges:
     async def ask(self, number: int, call: Call, mishap: Mishap, where: int, random: Random) -> Answer | None:
         """One request and what is heard of it; None where that is nothing, or only a failure."""
         instance = self.instances[where]
+        made = await self._request(call, mishap, instance)
+        if made is None:
+            return None
         operation = self._operation(number, call, instance)
         setting = (instance.times_set, instance.incarnation)
         source = source_of(call)
-        request = numbered(
-            request_of(call, by_form=mishap.form), operation.number, self._forwarding_fields(mishap, source)
-        )
+        request = numbered(made, operation.number, self._forwarding_fields(mishap, source))
         peer = PROXY if mishap.proxied else source
         connection = self._connection(instance, peer, mishap)
         self._note_faults(mishap, connection, operation, instance)
@@ -106,7 +112,7 @@ class Exchanges:
         cut = mishap.fate is not None or not instance.is_up or setting[1] != instance.incarnation
         if response is None and fresh and not cut and not self.story.violations:
             self.story.fault(PROGRESS, f"{call.verb} is not answered though nothing was cut")
-        if connection is not None and connection.is_usable and response is not None:
+        if connection is not None and connection.is_usable and response is not None and not mishap.slow:
             self.pool.setdefault((where, peer), []).append(connection)
         elif connection is not None:
             connection.close()
@@ -114,14 +120,49 @@ class Exchanges:
             return None
         return operation.answer
 
+    async def _request(self, call: Call, mishap: Mishap, instance: Instance) -> Request | None:
+        """The request that makes the call; None where the page with its form does not open."""
+        if call.face is not Face.PAGE:
+            return request_of(call, by_form=mishap.form)
+        page_form = FORMS[call.verb](call)
+        page = await self._ask_aside(opening_request(call, page_form), source_of(call), instance)
+        form = None if page is None or page.status != 200 else read_form(page_form, page)
+        return None if form is None else sending_request(call, page_form, form)
+
+    async def _ask_aside(self, request: Request, source: str, instance: Instance) -> Response | None:
+        """The response to what is no operation of the history; None where none is heard."""
+        connection = instance.connect(source, slow=False)
+        if connection is None:
+            return None
+        response = None
+        try:
+            response = await connection.exchange(numbered(request, NO_OPERATION, []), Mishap(), Random(0))
+        except trio.TooSlowError:
+            self.story.fault(PROGRESS, f"{request.method} {request.target} is not answered")
+        except NotHttp as error:
+            self.story.fault(DOCUMENTED, f"{request.method} {request.target} is answered in no HTTP: {error}")
+        connection.close()
+        return response
+
+    async def upload_picture(self, call: Call, picture: bytes, instance: Instance) -> None:
+        """A picture for the caller's account: it is refused with a reason, or served as it was sent."""
+        source = source_of(call)
+        response = await self._ask_aside(picture_request(call, picture), source, instance)
+        if response is None or response.status >= 500:
+            return
+        if response.status != 200:
+            if response.status != STATUS_OF_CODE.get(response.error):
+                self.story.fault(DOCUMENTED, f"a picture is refused with {response.status} {response.error}")
+            return
+        self.story.faults["picture kept"] += 1
+        shown = await self._ask_aside(Request("GET", response.data["avatarUrl"]), source, instance)
+        # Another picture of the same account takes this one's place, and its file with it.
+        if shown is not None and shown.status != 404 and shown.status < 500 and shown.body != picture:
+            self.story.fault(DOCUMENTED, f"a picture is served with {shown.status}, and not as it was sent")
+
     async def request_text_code(self, call: Call, instance: Instance) -> bool:
         """Whether a request for a code was answered with a yes, which tells nothing of whether one comes."""
-        connection = instance.connect(source_of(call), slow=False)
-        if connection is None:
-            return False
-        request = numbered(text_code_request(call), NO_OPERATION, [])
-        response = await connection.exchange(request, Mishap(), Random(0))
-        connection.close()
+        response = await self._ask_aside(text_code_request(call), source_of(call), instance)
         return response is not None and response.status == 200
 
     async def exchange_pipelined(self, step: Step, calls: list[Call], mishap: Mishap, random: Random) -> None:
@@ -199,7 +240,7 @@ class Exchanges:
             operation.outcome = Outcome.UNKNOWN
             self.story.tell_operation(operation, f"{response.status}, and not as documented")
             return
-        answer = self._complete(call, answer_of(call, response), source)
+        answer = self._complete(call, _answer_of(call, response), source)
         operation.answer = answer
         if answer.said is Said.FAILED:
             operation.outcome = Outcome.UNKNOWN
@@ -208,7 +249,7 @@ class Exchanges:
                 self.story.fault(
                     DOCUMENTED, f"{call.verb} fails with {response.status} though no fault was injected"
                 )
-        elif (call.verb, answer.error) in TURNED_AWAY:
+        elif answer.error in ("A0429", OVERTAKEN) or (call.verb, answer.error) in OVERTAKEN_THERE:
             operation.outcome = Outcome.NEVER
         else:
             operation.outcome = Outcome.ANSWERED
@@ -217,6 +258,8 @@ class Exchanges:
 
     def _complete(self, call: Call, answer: Answer, source: str) -> Answer:
         """With what HTTP does not say: which session began, and whose login it is."""
+        if answer.said is Said.USER and answer.sub is None:
+            return answer._replace(sub=self._user_id(call))
         begins = call.verb in (Verb.REDEEM, Verb.CLIENT_CREDENTIALS, Verb.SIGN_IN)
         if answer.said not in (Said.TOKENS, Said.LOGIN):
             return answer
@@ -227,6 +270,11 @@ class Exchanges:
         if answer.said is Said.LOGIN and session is not None:
             answer = answer._replace(sub=session.user_id)
         return answer
+
+    def _user_id(self, call: Call) -> str | None:
+        """Whom a sheet registered: it does not say."""
+        users = [user for user in self.shared.records(Table.USER) if isinstance(user, User)]
+        return next((user.user_id for user in users if user.username == call.username), None)
 
     def _session(self, answer: Answer) -> Session | None:
         texts = [text for text in (answer.access, answer.refresh) if text is not None]
@@ -253,6 +301,14 @@ class Exchanges:
             return
         now = BEGINNING_OF_TIME_MS + round(trio.current_time() * 1000)
         self.history.note(operation.step, call, now, answer)
+
+
+def _answer_of(call: Call, response: Response) -> Answer:
+    if response.status < 500 and call.face is Face.PAGE:
+        return answer_of_page(call, response)
+    if response.status == 200 and call.face is Face.SHEET:
+        return answer_of_import(call, response)
+    return answer_of(call, response)
 
 
 def source_of(call: Call) -> str:

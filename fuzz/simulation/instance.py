@@ -21,7 +21,9 @@ from fuzz.simulation.connections import Connection, Wire, connect
 from fuzz.simulation.determinism import SeededEntropy
 from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.witness import Witness, WitnessedService
+from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Decision
+from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door import Guard, install_seam
 from ostiary_net.front_door.connection import open_connection
@@ -80,6 +82,7 @@ class Habits:
     sweep_seconds: float
     clock_offset_ms: int
     free_guesses: int
+    window_scale: float
 
 
 @dataclass
@@ -223,7 +226,10 @@ class Instance:
 
     def _watched(self, service: Service) -> Service:
         throttle = SignInThrottle(scale=self.habits.free_guesses / FREE_GUESSES)
-        return WitnessedService.watching(self.witness, replace(service, sign_in_throttle=throttle))
+        endpoint = TokenEndpoint(RateWindows(scale=self.habits.window_scale))
+        return WitnessedService.watching(
+            self.witness, replace(service, sign_in_throttle=throttle, endpoint=endpoint)
+        )
 
     def crash(self) -> None:
         """Lose everything that is not stored, in the middle of whatever is going on."""

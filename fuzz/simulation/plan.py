@@ -59,6 +59,14 @@ class Mishap:
     """It arrives through the trusted proxy."""
     spoofed: bool = False
     """It says of itself that it comes from somewhere else."""
+    page: bool = False
+    """It is asked in a browser, by the form of a page, where there is one."""
+    sheet: bool = False
+    """What is to be registered stands in a sheet that is imported."""
+    picture: bool = False
+    """Whoever asks uploads a picture at the same time."""
+    two_desks: bool = False
+    """Every other one of a race comes from another administrator."""
     hurry: bool = False
     """The next line does not wait for this one."""
 
@@ -101,6 +109,10 @@ FLAGS: Final = (
     "garbage",
     "proxied",
     "spoofed",
+    "page",
+    "sheet",
+    "picture",
+    "two_desks",
     "hurry",
 )
 NUMBERS: Final[dict[str, int | None]] = {
@@ -174,6 +186,8 @@ class Swarm:
     rates: dict[str, float]
     free_guesses: int
     """How many wrong passwords from one address cost nothing."""
+    window_scale: float
+    """By how much the limits of requests a minute are multiplied."""
 
     def mishap(self, random: Random) -> Mishap:
         """One step's share of it."""
@@ -205,6 +219,10 @@ class Swarm:
             proxied=random.random() < 0.2,
             spoofed=random.random() < 0.1,
             hurry=happens("hurry"),
+            page=happens("page"),
+            sheet=happens("sheet"),
+            picture=happens("picture"),
+            two_desks=race > 1 and random.random() < 0.3,
         )
 
 
@@ -222,6 +240,9 @@ KINDS: Final = {
     "crash": (0.01, 0.05),
     "garbage": (0.03, 0.1),
     "hurry": (0.2, 0.6),
+    "page": (0.2, 0.6),
+    "sheet": (0.3, 0.8),
+    "picture": (0.02, 0.1),
 }
 """How often each kind of trouble comes where a seed has it at all."""
 
@@ -239,4 +260,5 @@ def swarm_of(random: Random) -> Swarm:
         turns=random.choice((40, 70, 110)),
         rates={name: random.choice(rates) for name, rates in KINDS.items() if random.random() < 0.5},
         free_guesses=random.choice((3, 20, 20, 1_000_000)),
+        window_scale=random.choice((0.02, 100.0, 100.0, 100.0)),
     )

@@ -14,7 +14,7 @@ from fuzz.shared.seen import SeenUser
 from fuzz.shared.steps import registrations_of
 from fuzz.simulation.callers import Callers
 from fuzz.simulation.determinism import SeededEntropy
-from fuzz.simulation.exchanges import DESK
+from fuzz.simulation.exchanges import DESKS
 from fuzz.simulation.instance import CHEAP
 from fuzz.simulation.story import DESK_PASSWORD
 from ostiary_core import events as e
@@ -58,20 +58,21 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
         )
     )
     history.names[ADMINISTRATOR] = know(made.reply, ROOT_PASSWORD)
-    made = await turns.decide(
-        e.UserRegistered(
-            caller=e.Operator(),
-            fields={
-                "username": DESK,
-                "name": DESK,
-                "mustChangePassword": False,
-                "roleIds": [SUPER_ADMINISTRATOR],
-            },
-            password_hash=password_hash[DESK_PASSWORD],
-            entropy=drawn.draw(),
+    for desk in DESKS:
+        made = await turns.decide(
+            e.UserRegistered(
+                caller=e.Operator(),
+                fields={
+                    "username": desk,
+                    "name": desk,
+                    "mustChangePassword": False,
+                    "roleIds": [SUPER_ADMINISTRATOR],
+                },
+                password_hash=password_hash[DESK_PASSWORD],
+                entropy=drawn.draw(),
+            )
         )
-    )
-    know(made.reply, DESK_PASSWORD)
+        know(made.reply, DESK_PASSWORD)
     for step in registrations_of(history.initial_state):
         call = call_of(history, step)
         event: Any = (

@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from fuzz.shared.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
+from fuzz.shared.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.core_events import fields_of_new_user, settings_of, user_fields
 from fuzz.shared.http_client import FORM, Fields, Request, basic, form_request, json_request
 from fuzz.shared.seeds import nonsense
+from fuzz.simulation.sheets import import_request
 from fuzz.simulation.witness import OPERATION
 
 __all__ = ["is_batch_of_deletions", "numbered", "request_of", "text_code_request"]
@@ -15,7 +16,9 @@ __all__ = ["is_batch_of_deletions", "numbered", "request_of", "text_code_request
 
 def request_of(call: Call, *, by_form: bool) -> Request:
     """The request that makes `call`; clients authenticate by Basic or by form fields."""
-    if call.verb in AT_THE_TOKEN_SERVICE:
+    if call.face is Face.SHEET:
+        request = import_request(call)
+    elif call.verb in AT_THE_TOKEN_SERVICE:
         request = _at_the_token_service(call, by_form=by_form)
     elif call.verb in AT_THE_CONSENT_PAGE:
         request = _at_the_consent_page(call)
@@ -30,11 +33,11 @@ def request_of(call: Call, *, by_form: bool) -> Request:
 def numbered(request: Request, operation: int, more: Fields) -> Request:
     """The request with more fields, saying which operation it is.
 
-    A form says it in a parameter of its own, which the server ignores as any it does not know, so that a
-    backend sends the very same head again and again, as backends do; everything else in a header field.
+    A backend's form says it in a parameter of its own, which the server ignores as any it does not know, so
+    that it sends the very same head again and again, as backends do; everything else in a header field.
     """
     fields = [*request.fields, *more]
-    if ("Content-Type", FORM) not in fields:
+    if ("Content-Type", FORM) not in fields or not request.target.startswith("/api/"):
         return replace(request, fields=[*fields, (OPERATION.decode(), str(operation))])
     said = b"%s=%06d" % (OPERATION, operation)
     return replace(request, fields=fields, body=request.body + b"&" + said if request.body else said)

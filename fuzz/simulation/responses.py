@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, refusal
 from fuzz.shared.http_client import Response
 
-__all__ = ["answer_of", "code_of_page"]
+__all__ = ["answer_of", "code_of_page", "consent_of"]
 
 _CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
 
@@ -70,7 +70,7 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
                 said=Said.OFFERED, client_id=client, scope=scopes, ask=bool(data["consentRequired"])
             )
         case Verb.APPROVE | Verb.DENY:
-            return _redirected(str(data.get("redirectTo")))
+            return consent_of(str(data.get("redirectTo")))
         case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
             return Answer(said=Said.ROLE, permissions=tuple(sorted(data.get("permissions", ()))))
         case Verb.BATCH:
@@ -85,7 +85,8 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
             return Answer(said=Said.DONE)
 
 
-def _redirected(address: str) -> Answer:
+def consent_of(address: str) -> Answer:
+    """What the address that a browser is sent on to says of a consent."""
     code = dict(parse_qsl(urlsplit(address).query)).get("code")
     if code is None:
         return Answer(said=Said.DENIED, redirect=address)
@@ -100,7 +101,7 @@ def _page_answer(call: Call, response: Response) -> Answer:
     if response.status == 303 and location.startswith("/"):
         return refusal("A1004")
     if response.status == 303:
-        return _redirected(location)
+        return consent_of(location)
     return refusal(code_of_page(response)) if response.status >= 400 else Answer(said=Said.OFFERED, ask=True)
 
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 from typing import Final
+from unittest.mock import patch
 
 import trio
 
@@ -15,7 +16,7 @@ from fuzz.model import Model
 from fuzz.shared.calls import Call, Verb
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.history import History
-from fuzz.shared.initial_states import InitialState, draw_initial_state
+from fuzz.shared.initial_states import SCOPES, InitialState, draw_initial_state
 from fuzz.shared.invariants import PROGRESS, Violation
 from fuzz.simulation.callers import Callers
 from fuzz.simulation.connections import EXCHANGE_SECONDS, Wire
@@ -23,6 +24,7 @@ from fuzz.simulation.determinism import run_determined
 from fuzz.simulation.exchanges import Exchanges
 from fuzz.simulation.instance import MOST_WRONG_SECONDS, Habits, Instance
 from fuzz.simulation.judge import verdicts, wrong_sources
+from fuzz.simulation.limits import overruns
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
 from fuzz.simulation.population import populate
 from fuzz.simulation.storage import OnFile, Shared, Together
@@ -32,6 +34,7 @@ from fuzz.simulation.witness import Witness
 from fuzz.workload.generator import Workload
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.policy import Policy
+from ostiary_web.pages.administration import clients as client_pages
 
 __all__ = ["Run", "live", "world_of"]
 
@@ -66,7 +69,8 @@ def live(seed: str, lines: Sequence[Line] | None = None) -> Run:
     """Run a seed: by the plan it makes on the way, or by `lines` in place of it."""
     log: list[str] = []
     folder = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="ostiary-simulation-", dir=folder) as scratch, with_more_scopes():
+    temporary = tempfile.TemporaryDirectory(prefix="ostiary-simulation-", dir=folder)
+    with temporary as scratch, with_more_scopes(), patch.object(client_pages, "SCOPES", SCOPES):
         world = _World(seed, Path(scratch), lines, log)
         try:
             return run_determined(seed, world.run, log)
@@ -114,6 +118,7 @@ class _World:
                     self.swarm.sweep_seconds,
                     self.swarm.offsets_ms[number],
                     self.swarm.free_guesses,
+                    self.swarm.window_scale,
                 ),
                 committed=self._committed,
                 secret=lambda: self.story.latest_secret,
@@ -238,6 +243,7 @@ class _World:
             self.story.faults.update(instance.faults_met)
         clauses: Counter[str] = Counter()
         self.story.violations += wrong_sources(self.story.sources)
+        self.story.violations += overruns(self.story.operations, self.swarm.window_scale)
         self.story.violations += verdicts(
             self.model, self.story.operations, self.witness, clauses, free_guesses=self.swarm.free_guesses
         )

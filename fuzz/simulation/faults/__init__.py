@@ -7,7 +7,7 @@ turns, the front door, the lane, the log, and how a refusal is told.
 
 from typing import Final
 
-from fuzz.simulation.faults import of_answers, of_storage, of_the_door, of_turns
+from fuzz.simulation.faults import of_answers, of_faces, of_storage, of_the_door, of_turns
 from fuzz.simulation.faults.plants import rule
 
 __all__ = ["FAULTS"]
@@ -17,5 +17,6 @@ FAULTS: Final = (
     *of_turns.FAULTS,
     *of_the_door.FAULTS,
     *of_answers.FAULTS,
+    *of_faces.FAULTS,
     *(rule(name) for name in ("retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked")),
 )

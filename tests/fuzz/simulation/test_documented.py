@@ -4,11 +4,13 @@ import json
 
 import pytest
 
-from fuzz.shared.calls import Call, Verb
+from fuzz.shared.calls import Call, Face, Verb
 from fuzz.shared.http_client import Response
 from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.why import Why
 
+NEVER_FRAMED = ("content-security-policy", "default-src 'none'; frame-ancestors 'none'")
 BASIC = [("www-authenticate", 'Basic realm="oauth2"')]
 
 
@@ -66,6 +68,27 @@ def test_the_page_at_sso_says_why_by_code_and_in_words() -> None:
     assert page(400, "") is not None
     assert page(400, "B4001", reason="") is not None
     assert page(200, "") == "the page is answered 200 without the question"
+
+
+def after_form(
+    verb: Verb, status: int, location: str = "", reason: str = "", *, framed: bool = False
+) -> str | None:
+    fields = [("location", location)] if framed else [("location", location), NEVER_FRAMED]
+    body = f'<div role="alert">\n<p>{reason}</p></div>'.encode()
+    return is_undocumented(Call(verb=verb, face=Face.PAGE), Response(status, fields, body), by_form=False)
+
+
+def test_after_a_form_comes_a_page_of_here_or_a_reason() -> None:
+    assert after_form(Verb.DELETE_USER, 303, "/admin/people") is None
+    assert after_form(Verb.DELETE_USER, 303, "https://elsewhere.example/") is not None
+    assert after_form(Verb.DELETE_USER, 303, "//elsewhere.example/") is not None
+    assert after_form(Verb.APPROVE, 303, "https://client.example/?code=1") is None
+    assert after_form(Verb.RESET_SECRET, 200) is None
+    assert after_form(Verb.DELETE_USER, 200) is not None
+    assert after_form(Verb.DELETE_USER, 403, reason=MEANINGS[Why.PERMISSION_MISSING].en) is None
+    assert after_form(Verb.DELETE_USER, 404, reason=MEANINGS[Why.PERMISSION_MISSING].en) is not None
+    assert after_form(Verb.DELETE_USER, 403, reason="Because.") is not None
+    assert after_form(Verb.RESET_SECRET, 200, framed=True) is not None
 
 
 def test_the_server_has_each_of_them_with_the_same_status() -> None:

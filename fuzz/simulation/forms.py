@@ -1,0 +1,287 @@
+"""Calls as people make them in a browser: the form of a page, filled and sent, and the page that follows.
+
+A browser first opens the page that has the form: its hidden fields prove where the form was filled, and
+a form of a record that stands comes filled with what stands.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from html import unescape
+from html.parser import HTMLParser
+from typing import Final, NamedTuple
+from urllib.parse import quote, urlencode
+
+from fuzz.shared.calls import Answer, Call, Said, Verb, refusal
+from fuzz.shared.core_events import fields_of_new_user, settings_of, user_fields
+from fuzz.shared.http_client import FORM, Fields, Request, Response
+from fuzz.simulation.responses import code_of_page, consent_of
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.why import Why
+
+__all__ = [
+    "FORMS",
+    "OVERTAKEN",
+    "Form",
+    "PageForm",
+    "answer_of_page",
+    "code_or_reason",
+    "opening_request",
+    "read_form",
+    "sending_request",
+]
+
+OVERTAKEN: Final = "overtaken"
+"""The error of a form whose record somebody else changed while it was filled: nothing was done."""
+
+_ANY_FORM: Final = "/login?switch=1"
+"""A page that has a form for everybody."""
+_REASON: Final = re.compile(r'role="alert">\s*<p>([^<]*)</p>')
+_SECRET: Final = re.compile(rb'<code id="secret-text">([^<]+)</code>')
+_TEXTS: Final = {meaning.en: meaning.code for meaning in MEANINGS.values()}
+_OVERTAKEN_TEXT: Final = MEANINGS[Why.CHANGED_MEANWHILE].en
+
+Values = dict[str, list[str]]
+
+
+class PageForm(NamedTuple):
+    """Where the form of a call is found, where it goes, and what is written into it."""
+
+    action: str
+    values: Mapping[str, object]
+    opened_at: str = _ANY_FORM
+    is_of_a_record: bool = False
+    """Whether it comes filled with what stands; else any form's proof will do."""
+
+
+class Form(NamedTuple):
+    """A form as a browser holds it."""
+
+    cookie: str
+    values: Values
+
+
+class _FormReader(HTMLParser):
+    """The fields of the form that goes to `action`, or of the first that is sent by POST."""
+
+    def __init__(self, action: str | None) -> None:
+        super().__init__()
+        self.values: Values = {}
+        self._action = action
+        self._is_inside = self._is_read = False
+        self._name: str | None = None
+        self._text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Begin a form or a field."""
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form" and not self._is_read:
+            self._is_inside = given.get("method") == "post" and self._action in (None, given.get("action"))
+        if not self._is_inside:
+            return
+        name = given.get("name")
+        is_box = given.get("type") in ("checkbox", "radio")
+        if tag == "input" and name is not None and (not is_box or "checked" in given):
+            self.values.setdefault(name, []).append(given.get("value", ""))
+        elif tag in ("textarea", "select"):
+            self._name, self._text = name, ""
+        elif tag == "option" and "selected" in given and self._name is not None:
+            self.values[self._name] = [given["value"]] if "value" in given else []
+
+    def handle_data(self, data: str) -> None:
+        """Keep what stands in a text area."""
+        self._text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a form or a field."""
+        if tag == "form" and self._is_inside:
+            self._is_inside, self._is_read = False, True
+        elif tag == "textarea" and self._name is not None and self._is_inside:
+            self.values[self._name] = [self._text]
+
+
+def read_form(page_form: PageForm, response: Response) -> Form | None:
+    """The form on a page that was opened; None where there is none."""
+    reader = _FormReader(page_form.action if page_form.is_of_a_record else None)
+    reader.feed(response.body.decode())
+    cookie = _cookies(response).get("ostiary_form", "").partition(";")[0]
+    if "form_token" not in reader.values or not cookie:
+        return None
+    values = reader.values if page_form.is_of_a_record else {"form_token": reader.values["form_token"]}
+    return Form(cookie, values)
+
+
+def _place(root: str, name: str | None, last: str) -> str:
+    return f"{root}/{quote(name or 'nobody')}/{last}"
+
+
+def _people(last: str) -> Callable[[Call], PageForm]:
+    return lambda call: PageForm(
+        _place("/admin/people", call.user_id, last), {"password": call.new_password or ""}
+    )
+
+
+def _clients(last: str) -> Callable[[Call], PageForm]:
+    return lambda call: PageForm(
+        _place("/admin/clients", call.client_id, last), {"keepOldForSeconds": str(call.keep_seconds or 0)}
+    )
+
+
+def _record(root: str, name: str | None, values: Mapping[str, object]) -> PageForm:
+    """The form to change a record that stands."""
+    action = _place(root, name, "edit")
+    return PageForm(action, values, action, is_of_a_record=True)
+
+
+def _decision(call: Call) -> PageForm:
+    given = {
+        "response_type": call.response_type,
+        "client_id": call.client_id,
+        "redirect_uri": call.redirect_uri,
+        "code_challenge": call.challenge,
+        "code_challenge_method": call.method,
+        "scope": None if call.scope is None else " ".join(call.scope),
+        "state": call.state,
+    }
+    query = urlencode({name: value for name, value in given.items() if value is not None})
+    return PageForm(f"/sso?{query}", {"decision": "approve" if call.verb is Verb.APPROVE else "deny"})
+
+
+FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
+    Verb.APPROVE: _decision,
+    Verb.DENY: _decision,
+    Verb.SIGN_IN: lambda call: PageForm("/login", {"username": call.username, "password": call.password}),
+    Verb.SIGN_OUT: lambda call: PageForm("/logout", {}),
+    Verb.CHANGE_PASSWORD: lambda call: PageForm(
+        "/password",
+        {
+            "old_password": call.password,
+            "new_password": call.new_password,
+            "new_password_again": call.new_password,
+        },
+    ),
+    Verb.CHANGE_PHONE: lambda call: PageForm(
+        "/account/phone/code", {"phone": call.phone, "code": call.text_code, "password": call.password}
+    ),
+    Verb.RECOVER_PASSWORD: lambda call: PageForm(
+        "/recover/password", {"phone": call.phone, "code": call.text_code, "new_password": call.new_password}
+    ),
+    Verb.WITHDRAW: lambda call: PageForm(_place("/account/applications", call.client_id, "withdraw"), {}),
+    Verb.REGISTER_USER: lambda call: PageForm(
+        "/admin/people/new", {**fields_of_new_user(call), "password": call.password}
+    ),
+    Verb.CHANGE_USER: lambda call: _record("/admin/people", call.user_id, user_fields(call)),
+    Verb.ENABLE_USER: _people("enable"),
+    Verb.DISABLE_USER: _people("disable"),
+    Verb.DELETE_USER: _people("delete"),
+    Verb.RESET_PASSWORD: _people("reset-password"),
+    Verb.FORCE_OUT_USER: _people("force-out"),
+    Verb.REGISTER_ROLE: lambda call: PageForm(
+        "/admin/roles/new",
+        {"code": call.role_id, "name": call.role_id, "permissions": call.permissions or ()},
+    ),
+    Verb.CHANGE_ROLE: lambda call: _record(
+        "/admin/roles", call.role_id, {"name": call.role_id, "permissions": call.permissions or ()}
+    ),
+    Verb.DELETE_ROLE: lambda call: PageForm(_place("/admin/roles", call.role_id, "delete"), {}),
+    Verb.END_SESSION: lambda call: PageForm(_place("/admin/online", call.session_id, "end"), {}),
+    Verb.REGISTER_CLIENT: lambda call: PageForm(
+        "/admin/clients/new", {"clientId": call.client_id, "name": call.client_id, **settings_of(call)}
+    ),
+    Verb.CHANGE_CLIENT: lambda call: _record("/admin/clients", call.client_id, settings_of(call)),
+    Verb.ENABLE_CLIENT: _clients("enable"),
+    Verb.DISABLE_CLIENT: _clients("disable"),
+    Verb.DELETE_CLIENT: _clients("delete"),
+    Verb.RESET_SECRET: _clients("reset-secret"),
+    Verb.END_OLD_SECRET: _clients("end-old-secret"),
+}
+"""Everything that has a page."""
+
+
+def opening_request(call: Call, page_form: PageForm) -> Request:
+    """The request by which a browser opens the page that has a form."""
+    cookie = [] if call.login is None else [("Cookie", f"ostiary_access={call.login}")]
+    return Request("GET", page_form.opened_at, [("Accept", "text/html"), *_agent(call), *cookie])
+
+
+def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
+    """The request by which a browser sends a form."""
+    cookies = [f"ostiary_form={form.cookie}"]
+    if call.login is not None and call.verb is not Verb.SIGN_IN:
+        cookies.append(f"ostiary_access={call.login}")
+    fields = [("Content-Type", FORM), ("Accept", "text/html"), *_agent(call), ("Cookie", "; ".join(cookies))]
+    return Request("POST", page_form.action, fields, _body_of(form, page_form))
+
+
+def _agent(call: Call) -> Fields:
+    return [] if call.user_agent is None else [("User-Agent", call.user_agent)]
+
+
+def _cookies(response: Response) -> dict[str, str]:
+    """The cookies that are set, each with its attributes behind it."""
+    lines = (value for name, value in response.fields if name == "set-cookie")
+    return {name: rest for name, _, rest in (line.partition("=") for line in lines)}
+
+
+def _body_of(form: Form, page_form: PageForm) -> bytes:
+    """The form with the values of the call written over what stood there."""
+    values = dict(form.values)
+    for name, value in page_form.values.items():
+        if isinstance(value, tuple | list):
+            values[name] = ["\n".join(value)] if name == "redirectUris" else [str(each) for each in value]
+        else:
+            values[name] = ["" if value is None else str(value)]
+    return urlencode(values, doseq=True).encode()
+
+
+# --- what the page that follows says
+
+
+def code_or_reason(response: Response) -> str:
+    """The code of the refusal that a page shows, or whose words it shows; empty where it is neither."""
+    code = code_of_page(response)
+    if code:
+        return code
+    reason = _REASON.search(response.body.decode())
+    text = "" if reason is None else unescape(reason[1])
+    return OVERTAKEN if text == _OVERTAKEN_TEXT else _TEXTS.get(text, "")
+
+
+def answer_of_page(call: Call, response: Response) -> Answer:
+    """What a page says in the words of the interface, as far as it says it."""
+    if response.status >= 400:
+        return refusal(code_or_reason(response))
+    location = response.field("location")
+    is_sent_to_sign_in = location.startswith("/login") and "recovered=1" not in location
+    if is_sent_to_sign_in and call.verb is not Verb.SIGN_OUT:
+        return refusal("A1001")
+    if location.startswith("/password") and call.verb is not Verb.SIGN_IN:
+        return refusal("A1004")
+    match call.verb:
+        case Verb.SIGN_IN:
+            cookies = _cookies(response)
+            access, *attributes = cookies.get("ostiary_access", "").split("; ")
+            seconds = next((one for one in attributes if one.startswith("Max-Age=")), "Max-Age=0")
+            return Answer(
+                said=Said.LOGIN,
+                access=access,
+                refresh=cookies.get("ostiary_refresh", "").partition(";")[0],
+                expires_in=int(seconds.removeprefix("Max-Age=")),
+                must_change_password=location.startswith("/password"),
+            )
+        case Verb.APPROVE | Verb.DENY:
+            return consent_of(location)
+        case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
+            shown = _SECRET.search(response.body)
+            secret = None if shown is None else shown[1].decode()
+            return Answer(said=Said.SECRET, client_id=call.client_id, secret=secret)
+        case Verb.REGISTER_USER:
+            user_id = location.removeprefix("/admin/people/").partition("?")[0]
+            return Answer(said=Said.USER, sub=user_id, username=call.username)
+        case Verb.CHANGE_USER | Verb.ENABLE_USER | Verb.DISABLE_USER:
+            return Answer(said=Said.USER, sub=call.user_id)
+        case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
+            return Answer(said=Said.ROLE, permissions=tuple(sorted(call.permissions or ())))
+        case Verb.CHANGE_CLIENT | Verb.ENABLE_CLIENT | Verb.DISABLE_CLIENT | Verb.END_OLD_SECRET:
+            return Answer(said=Said.DONE, client_id=call.client_id)
+        case _:
+            return Answer(said=Said.DONE)

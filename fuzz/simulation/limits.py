@@ -1,0 +1,80 @@
+"""The judge of requests a minute: nobody is refused who asks within a limit, nobody let through past it.
+
+Written from the specification ("Limits") and READINGS 30 and 39: a fixed window of a minute for each
+operation and address, counted by each process.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fuzz.shared.calls import Face, Verb
+from fuzz.shared.invariants import DOCUMENTED, Violation
+from fuzz.simulation.operations import Operation, Outcome
+
+__all__ = ["overruns"]
+
+TOKEN: Final = "token"
+LIMITS: Final[Mapping[str, int]] = {
+    "check": 120,
+    "decide": 120,
+    TOKEN: 600,
+    "introspect": 1_200,
+    "revoke": 1_200,
+    "sign-in": 120,
+    "reset-password": 20,
+}
+OPERATION: Final[Mapping[Verb, str]] = {
+    Verb.CHECK: "check",
+    Verb.APPROVE: "decide",
+    Verb.DENY: "decide",
+    Verb.REDEEM: TOKEN,
+    Verb.REFRESH: TOKEN,
+    Verb.CLIENT_CREDENTIALS: TOKEN,
+    Verb.INTROSPECT: "introspect",
+    Verb.REVOKE: "revoke",
+    Verb.SIGN_IN: "sign-in",
+    Verb.RECOVER_PASSWORD: "reset-password",
+}
+WITHOUT_A_LIMIT_AS_PAGE: Final = (Verb.APPROVE, Verb.DENY)
+MINUTE: Final = 60.0
+
+
+def overruns(operations: Sequence[Operation], scale: float) -> list[Violation]:
+    """Requests that were refused for their number too early, or let through too late."""
+    groups: dict[tuple[object, ...], list[Operation]] = {}
+    for one in operations:
+        verb = one.call.verb
+        if verb in OPERATION and not (one.call.face is Face.PAGE and verb in WITHOUT_A_LIMIT_AS_PAGE):
+            groups.setdefault((one.instance, one.incarnation, one.source, OPERATION[verb]), []).append(one)
+    found = []
+    for (*_, name), group in groups.items():
+        limit = max(1, int(LIMITS[str(name)] * scale))
+        for one in group:
+            if one.answer is None:
+                continue
+            others = [other for other in group if other is not one]
+            is_refused = one.answer.error == "A0429"
+            if is_refused and sum(_may_count(other, one) for other in others) < limit:
+                found.append(Violation(DOCUMENTED, f"{one.call.verb} is refused within its limit of {limit}"))
+            elif not is_refused and sum(_does_count(other, one) for other in others) >= limit:
+                found.append(Violation(DOCUMENTED, f"{one.call.verb} is answered past its limit of {limit}"))
+    return found[:1]
+
+
+def _may_count(other: Operation, one: Operation) -> bool:
+    """Whether `other` can have come before `one` in a minute that `one` can have come in."""
+    began, ended = _minutes(one)
+    other_began, other_ended = _minutes(other)
+    return other.invoked < (one.returned or 0) and other_began <= ended and began <= other_ended
+
+
+def _does_count(other: Operation, one: Operation) -> bool:
+    """Whether `other` certainly came before `one`, and in the same minute."""
+    is_answered = other.outcome in (Outcome.ANSWERED, Outcome.NEVER) and other.answer is not None
+    minutes = {*_minutes(one), *_minutes(other)}
+    return is_answered and (other.returned or 0) < one.invoked and len(minutes) == 1
+
+
+def _minutes(one: Operation) -> tuple[int, int]:
+    ended = one.returned_at if one.answer is not None else one.returned_at + 10 * MINUTE
+    return int(one.invoked_at // MINUTE), int(ended // MINUTE)
