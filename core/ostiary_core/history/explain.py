@@ -65,16 +65,6 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NearMisses:
-    """How often, and how late, a safe retry saved the client from losing its session."""
-
-    count: int
-    latest_delay_ms: int | None
-    """Of the most recent one; None where there was none."""
-    longest_delay_ms: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """A session with its state, the reason of its end, and the steps that led there."""
 
@@ -85,12 +75,17 @@ class Explanation:
     why: Why | None
     """Why it ended; None while it runs, and where its maximum was reached."""
     steps: tuple[Step, ...]
-    near_misses: NearMisses
 
     @property
     def last(self) -> Step:
         """The last step: how the session ended, or that it is running."""
         return self.steps[-1]
+
+    @property
+    def near_misses_ms(self) -> tuple[int, ...]:
+        """How late each safe retry came that saved the client from losing its session, in their order."""
+        delays = (step.delay_ms for step in self.steps if step.kind is StepKind.RETRIED)
+        return tuple(delay for delay in delays if delay is not None)
 
     @property
     def actor_ids(self) -> frozenset[str]:
@@ -102,20 +97,13 @@ def explain(history: SessionHistory, now: Instant) -> Explanation:
     """Explain the history of a session up to `now`."""
     session, snapshot = history.session, history.snapshot
     outcome = _last_step(history, now)
-    steps = (_first_step(history), *_middle_steps(history), outcome)
-    delays = [step.delay_ms for step in steps if step.kind is StepKind.RETRIED and step.delay_ms is not None]
     return Explanation(
         session=session,
         client=snapshot.client(session.client_id),
         user=None if session.user_id is None else snapshot.user(session.user_id),
         state=_STATES[outcome.kind],
         why=outcome.why,
-        steps=steps,
-        near_misses=NearMisses(
-            count=len(delays),
-            latest_delay_ms=delays[-1] if delays else None,
-            longest_delay_ms=max(delays, default=None),
-        ),
+        steps=(_first_step(history), *_middle_steps(history), outcome),
     )
 
 

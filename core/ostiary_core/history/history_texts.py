@@ -128,8 +128,8 @@ def step_text(
 
 def near_misses_text(of: Explanation, language: Language) -> str:
     """Write how often, and how late, a safe retry saved the client."""
-    misses = of.near_misses
-    if misses.latest_delay_ms is None or misses.longest_delay_ms is None:
+    delays = of.near_misses_ms
+    if not delays:
         return _choose(language, "No safe retry was needed.", "未发生安全重试。")
     return _choose(
         language,
@@ -137,9 +137,9 @@ def near_misses_text(of: Explanation, language: Language) -> str:
         "slowest {longest}.",
         "安全重试挽救客户端的次数：{count}；最近一次在首次使用 {latest}后，最迟一次在 {longest}后。",
     ).format(
-        count=misses.count,
-        latest=duration_text(misses.latest_delay_ms, language),
-        longest=duration_text(misses.longest_delay_ms, language),
+        count=len(delays),
+        latest=duration_text(delays[-1], language),
+        longest=duration_text(max(delays), language),
     )
 
 

@@ -80,7 +80,7 @@ async def names_of(
 
 def life_record(of: Explanation, language: Language, names: Names) -> SessionHistoryRecord:
     """The whole life; the texts are in the language asked for, everything else is the same in both."""
-    session, misses = of.session, of.near_misses
+    session, misses = of.session, of.near_misses_ms
     return SessionHistoryRecord(
         id=session.session_id,
         kind="login" if session.kind is SessionKind.LOGIN else "oauth",
@@ -97,9 +97,9 @@ def life_record(of: Explanation, language: Language, names: Names) -> SessionHis
         expires_at=iso_time(session.expires_at),
         text=step_text(of.last, of, language, names),
         near_misses=NearMissesRecord(
-            count=misses.count,
-            latest_delay_ms=misses.latest_delay_ms,
-            longest_delay_ms=misses.longest_delay_ms,
+            count=len(misses),
+            latest_delay_ms=misses[-1] if misses else None,
+            longest_delay_ms=max(misses, default=None),
             text=near_misses_text(of, language),
         ),
         steps=[_step_record(step, of, language, names) for step in of.steps],
