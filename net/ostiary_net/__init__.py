@@ -1,1 +1,1 @@
-"""The machine room of Ostiary: Trio, storage, sockets, clock, entropy, processes."""
+"""The machine room of Ostiary: Trio, storage, sockets, clock, entropy, processes. No rule enters."""

@@ -25,7 +25,7 @@ from ostiary_core.model.records import Client, Epochs, Record, Session, SessionK
 from ostiary_core.model.secret import digest_of
 from ostiary_core.storage.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, USERS, Listing, Range, Sort
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sqlite.audit_trail import index_pending, keep
+from ostiary_net.sqlite.access import index_pending, keep
 
 NOW = Instant(1_800_000_000_000)
 DAY_MS = 24 * 60 * MINUTE_MS

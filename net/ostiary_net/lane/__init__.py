@@ -3,7 +3,8 @@
 Third-party backends keep a connection open and send nothing else. For them a task, two channels and a round
 trip through ASGI cost several times what the answer costs. The lane is a subclass of the front door's
 connection: it looks at what was just read, answers what it understands in full, and hands everything else
-untouched to Hypercorn and h11 (docs/decisions/0011-token-lane.md).
+untouched to Hypercorn and h11 (docs/decisions/0011-token-lane.md). What a request means does not enter: the
+service says it.
 """
 
 from ostiary_net.lane.opening import open_lane

@@ -79,15 +79,18 @@ def _write(folder: Path, name: str, content: bytes) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f".{name}"
     try:
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        unfinished.write_bytes(content)
+        flush_to_disk(unfinished)
         unfinished.replace(folder / name)
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    flush_to_disk(folder)
+
+
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

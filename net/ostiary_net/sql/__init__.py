@@ -1,4 +1,4 @@
-"""What both databases share: columns, pages of lists, schema steps.
+"""What both databases share: columns, pages of lists, questions of a store, steps of a schema.
 
-Statements of one of them are in its own room.
+No driver enters, and no statement that only one of them knows.
 """

@@ -8,6 +8,7 @@ from typing import Final
 
 import apsw
 
+from ostiary_net.runtime.files import flush_to_disk
 from ostiary_net.sqlite.connections import connect, create_file
 from ostiary_net.sqlite.schema import examine
 
@@ -41,7 +42,7 @@ def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = 
         if finish is not None:
             finish(unfinished)
             _leave_one_file(unfinished)
-        _flush(unfinished)
+        flush_to_disk(unfinished)
         os.link(unfinished, target)
     except FileExistsError as error:
         raise BackupError(f"{target} is there already; name another file, or move it away") from error
@@ -51,7 +52,7 @@ def back_up(source: Path, target: Path, finish: Callable[[Path], None] | None = 
         for end in ("", "-wal", "-shm", "-journal", ".lock"):
             with suppress(FileNotFoundError):
                 unfinished.with_name(unfinished.name + end).unlink()
-    _flush(target.parent)
+    flush_to_disk(target.parent)
     return target.stat().st_size
 
 
@@ -111,11 +112,3 @@ def _leave_one_file(path: Path) -> None:
 def _merge_log(connection: apsw.Connection) -> None:
     """Put all of a database into one file, with no log beside it."""
     connection.execute("PRAGMA journal_mode = DELETE").fetchall()
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

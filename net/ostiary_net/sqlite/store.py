@@ -25,8 +25,7 @@ from ostiary_net.sql.columns import has_utf8
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import Reading, SQLStore
-from ostiary_net.sqlite.access import fetch, fetch_with_all, write
-from ostiary_net.sqlite.audit_trail import OF_A_SESSION, OF_A_USER, PARTS
+from ostiary_net.sqlite.access import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
 from ostiary_net.sqlite.connections import (
     ReaderPool,
     create_file,

@@ -19,8 +19,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.storage.store import net_changes
-from ostiary_net.sqlite.access import fetch_with_all, write
-from ostiary_net.sqlite.audit_trail import index_pending, keep
+from ostiary_net.sqlite.access import fetch_with_all, index_pending, keep, write
 from ostiary_net.sqlite.writer import Writer
 
 

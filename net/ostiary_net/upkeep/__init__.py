@@ -1,4 +1,4 @@
-"""Work that is done beside all requests: forgetting, and checkpoints of the log.
+"""Work that nobody waits for: forgetting what has lapsed, and copying one database to another.
 
-Nobody waits for it.
+Nothing that a request needs enters.
 """

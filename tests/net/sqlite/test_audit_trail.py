@@ -14,8 +14,8 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import AUDIT, Listing, Range, Sort
 from ostiary_net.sql import paging
-from ostiary_net.sqlite import SQLiteStore, audit_trail
-from ostiary_net.sqlite.audit_trail import PARTS, index_pending, keep
+from ostiary_net.sqlite import SQLiteStore, access
+from ostiary_net.sqlite.access import PARTS, index_pending, keep
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from tests.core import asks
 from tests.core.story import START
@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def _a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_trail, "FILED_AT_ONCE", FILED_AT_ONCE)
+    monkeypatch.setattr(access, "FILED_AT_ONCE", FILED_AT_ONCE)
 
 
 @pytest.fixture

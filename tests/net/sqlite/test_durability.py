@@ -16,7 +16,7 @@ from ostiary_core.events import Event
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import RECORD_TABLES, Record, Table, User
-from ostiary_net.sqlite import SQLiteStore, audit_trail
+from ostiary_net.sqlite import SQLiteStore, access
 from tests.core import asks
 from tests.core.story import START
 from tests.net.sqlite.disk import Disk
@@ -129,7 +129,7 @@ def in_steps(store: SQLiteStore, events: Sequence[Event], now: Instant) -> None:
     begun.open(events, now).commit()
 
 
-@pytest.mark.parametrize("filed_at_once", [audit_trail.FILED_AT_ONCE, 1], ids=["kept", "and filed"])
+@pytest.mark.parametrize("filed_at_once", [access.FILED_AT_ONCE, 1], ids=["kept", "and filed"])
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "also while rolling back"])
 @pytest.mark.parametrize("take", [SQLiteStore.turn, in_steps], ids=["in one", "in steps"])
 def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
@@ -139,7 +139,7 @@ def test_a_turn_that_fails_at_any_one_statement_leaves_nothing_behind(
     for_good: bool,
     filed_at_once: int,
 ) -> None:
-    monkeypatch.setattr(audit_trail, "FILED_AT_ONCE", filed_at_once)
+    monkeypatch.setattr(access, "FILED_AT_ONCE", filed_at_once)
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         largest = max(a_life(), key=lambda wave: len(wave.events))
         for wave in takewhile(lambda wave: wave is not largest, a_life()):

@@ -19,7 +19,7 @@ from ostiary_core.model.secret import digest_of
 from ostiary_net.sql.columns import TABLES, row_codec
 from ostiary_net.sql.migrations import Migration
 from ostiary_net.sqlite import SchemaError, SQLiteStore
-from ostiary_net.sqlite.audit_trail import PARTS
+from ostiary_net.sqlite.access import PARTS
 from ostiary_net.sqlite.schema import bring_up_to_date, examine, known_migrations
 from tests.core import asks, story
 from tests.core.story import START

@@ -15,7 +15,7 @@ from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store
 from ostiary_net.postgres import PostgreSQLStore
-from ostiary_net.sqlite import SQLiteStore, audit_trail
+from ostiary_net.sqlite import SQLiteStore, access
 from tests.net.postgres.schemas import lent_schema
 
 
@@ -68,7 +68,7 @@ def opened(kind: str, folder: Path) -> Iterator[OpenStore]:
             yield lambda: nullcontext(kept)
         case "sqlite":
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(audit_trail, "FILED_AT_ONCE", FILED_AT_ONCE)
+                patched.setattr(access, "FILED_AT_ONCE", FILED_AT_ONCE)
                 yield lambda: SQLiteStore(folder / "ostiary.db")
         case "postgresql":
             assert POSTGRESQL is not None
