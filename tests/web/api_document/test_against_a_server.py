@@ -9,7 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.web.account.pictures import png
+from tests.web.api_document.test_imports import sheet_about
 from tests.web.command_line.machine import Machine
+from tests.web.resources.sheets import sheet_of
+from tests.web.resources.test_convention import CLIENTS, ROLES, USERS
 
 HERE = Path(__file__).parent
 CASES = int(os.environ.get("API_DOCUMENT_CASES", "3"))
@@ -18,6 +22,10 @@ THOROUGH_FROM = 20
 
 def test_the_server_does_what_its_document_says(tmp_path: Path) -> None:
     machine = Machine(tmp_path, API_DOCS_ENABLED="true", RATE_LIMIT_SCALE="1000000")
+    (tmp_path / "api-auth-avatar").write_bytes(png())
+    for kind in (CLIENTS, USERS, ROLES):
+        path = f"{kind.path}/import".strip("/").replace("/", "-")
+        (tmp_path / path).write_bytes(sheet_of(sheet_about(kind, "one", "two")))
     with machine.serving() as address:
         secret = machine.script("client", "create", "app", "--redirect-uri", "https://app.example/cb")[
             "secret"
