@@ -85,11 +85,15 @@ class Door:
         await client.connect(("127.0.0.1", self.port))
         return peer
 
-    async def ask(self, data: bytes, seconds: float = 0.1) -> bytes:
-        """What is heard on a new connection after saying `data`."""
+    async def call(self, data: bytes) -> Peer:
+        """A new connection, over which this was said."""
         peer = await self.connect()
         await peer.say(data)
-        return await peer.hear(seconds)
+        return peer
+
+    async def ask(self, data: bytes, seconds: float = 0.1) -> bytes:
+        """What is heard on a new connection after saying `data`."""
+        return await (await self.call(data)).hear(seconds)
 
 
 OpenDoor = Callable[..., Awaitable[Door]]

@@ -23,8 +23,7 @@ LARGE = b"GET /large HTTP/1.1\r\nHost: door\r\n\r\n"
 
 async def test_a_connection_that_is_idle_after_an_answer_is_closed(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(GET)
+    peer = await door.call(GET)
     assert b"hello" in await peer.hear()
     began = trio.current_time()
     assert await peer.hear_end() == b""
@@ -35,8 +34,7 @@ async def test_requests_on_one_connection_are_answered_in_order_and_keep_it_open
     app: Any, open_door: OpenDoor
 ) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(GET)
+    peer = await door.call(GET)
     assert (await peer.hear()).count(b"hello") == 1
     await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
     heard = await peer.hear()
@@ -65,8 +63,7 @@ async def test_a_head_that_trickles_in_is_not_waited_for(bare: Any, open_door: O
 
 async def test_a_body_that_trickles_in_is_answered_408(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 1000\r\n\r\n")
+    peer = await door.call(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 1000\r\n\r\n")
     began = trio.current_time()
     heard = b""
     while not heard:
@@ -181,8 +178,7 @@ async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(
 ) -> None:
     """A client that asks again at once has its next request read before the answer to the last is over."""
     door = await open_door(app, graceful_seconds=100)
-    peer = await door.connect()
-    await peer.say(SLOW + GET)
+    peer = await door.call(SLOW + GET)
     await trio.sleep(1)
     door.stop.set()
     assert (await peer.hear_end()).count(b"hello") == 1
@@ -192,8 +188,7 @@ async def test_a_stop_does_not_wait_for_what_stands_behind_the_last_answer(
 
 async def test_a_stop_cuts_off_what_runs_longer_than_the_grace(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app, graceful_seconds=1)
-    peer = await door.connect()
-    await peer.say(SLOW)
+    peer = await door.call(SLOW)
     await trio.sleep(0.5)
     door.stop.set()
     with trio.fail_after(2):
@@ -213,8 +208,7 @@ async def test_a_stop_does_not_wait_for_a_client_that_does_not_read(bare: Any, o
 
 async def test_a_connection_that_its_client_closed_holds_nothing(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(GET)
+    peer = await door.call(GET)
     await peer.hear()
     await peer.stream.aclose()
     await trio.sleep(0.1)
@@ -229,8 +223,7 @@ async def test_one_connection_too_many_takes_the_place_of_the_one_that_is_idle_l
     for peer in (newer, older, newer):
         await peer.say(GET)
         await peer.hear()
-    third = await door.connect()
-    await third.say(GET)
+    third = await door.call(GET)
     assert b"hello" in await third.hear()
     assert await older.hear_end(1) == b""
     await newer.say(GET)

@@ -29,8 +29,7 @@ async def test_an_answer_that_overtakes_the_body_closes_the_connection(
     app: Any, open_door: OpenDoor, request_bytes: bytes
 ) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(request_bytes)
+    peer = await door.call(request_bytes)
     heard = await peer.hear(1)
     assert heard.startswith(b"HTTP/1.1 401")
     assert heard.lower().count(b"connection: close") == 1
@@ -42,8 +41,7 @@ async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody
     app: Any, open_door: OpenDoor
 ) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
+    peer = await door.call(b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 3\r\n\r\nabc" + GET)
     heard = await peer.hear()
     assert b"who are you?" in heard
     assert heard.endswith(b"hello")
@@ -52,8 +50,7 @@ async def test_an_answer_after_the_whole_body_keeps_the_connection_though_nobody
 
 async def test_a_chunked_body_is_413_where_it_passes_the_limit(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST /small HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n")
+    peer = await door.call(b"POST /small HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n")
     for _ in range(6):
         await peer.say(b"14\r\n" + b"x" * 20 + b"\r\n")
         await trio.sleep(0.2)  # past the patience: the application has the request by now
@@ -66,8 +63,7 @@ async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(
     app: Any, open_door: OpenDoor
 ) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 500000\r\n\r\n")
+    peer = await door.call(b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 500000\r\n\r\n")
     for _ in range(5):
         await peer.say(bytes(100_000))
         await trio.sleep(0.1)
@@ -77,8 +73,7 @@ async def test_a_client_that_sends_on_after_a_413_reads_the_answer_and_no_reset(
 
 async def test_a_body_that_comes_slowly_still_reaches_the_application(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 6\r\n\r\nabc")
+    peer = await door.call(b"POST /echo HTTP/1.1\r\nHost: door\r\nContent-Length: 6\r\n\r\nabc")
     assert await peer.hear(3) == b""
     await peer.say(b"def")
     assert (await peer.hear()).endswith(b"abcdef")
@@ -86,8 +81,9 @@ async def test_a_body_that_comes_slowly_still_reaches_the_application(app: Any, 
 
 async def test_a_client_that_waits_for_a_continue_gets_one(app: Any, open_door: OpenDoor) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST /echo HTTP/1.1\r\nHost: door\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+    peer = await door.call(
+        b"POST /echo HTTP/1.1\r\nHost: door\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+    )
     assert (await peer.hear()).startswith(b"HTTP/1.1 100")
     await peer.say(b"abc")
     assert (await peer.hear()).endswith(b"abc")
@@ -109,8 +105,7 @@ async def test_an_answer_that_has_begun_is_finished_though_its_request_turns_out
         await send({"type": "http.response.body", "body": b" you?"})
 
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST / HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+    peer = await door.call(b"POST / HTTP/1.1\r\nHost: door\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
     await has_begun.wait()
     await peer.say(b"no chunk\r\n")
     await trio.testing.wait_all_tasks_blocked()
@@ -195,8 +190,7 @@ async def test_a_head_that_is_not_in_order_is_refused_and_nothing_behind_it_is_a
     app: Any, open_door: OpenDoor, status: int, head: bytes
 ) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(b"POST /echo HTTP/1.1\r\n" + head + b"\r\n0\r\n\r\n" + BEHIND)
+    peer = await door.call(b"POST /echo HTTP/1.1\r\n" + head + b"\r\n0\r\n\r\n" + BEHIND)
     heard = await peer.hear_end(5)
     assert heard.startswith(b"HTTP/1.1 %d" % status)
     assert b"refused %d" % status in heard
@@ -230,8 +224,7 @@ async def test_what_is_not_in_order_is_refused_in_the_documented_form(
     app: Any, open_door: OpenDoor, status: int, asked: bytes
 ) -> None:
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(asked)
+    peer = await door.call(asked)
     heard = await peer.hear_end(35)
     assert heard.startswith(b"HTTP/1.1 %d" % status)
     assert heard.count(b"HTTP/1.1") == 1
@@ -259,8 +252,7 @@ async def test_an_application_that_raises_is_a_500_in_the_documented_form(
     bare: Any, open_door: OpenDoor, capsys: pytest.CaptureFixture[str]
 ) -> None:
     door = await open_door(bare)
-    peer = await door.connect()
-    await peer.say(b"GET /raise HTTP/1.1\r\nHost: door\r\n\r\n")
+    peer = await door.call(b"GET /raise HTTP/1.1\r\nHost: door\r\n\r\n")
     assert (await peer.hear_end(5)).endswith(b"refused 500 at /raise")
     logged = capsys.readouterr()
     assert "unexpected error" in logged.out + logged.err
@@ -315,8 +307,7 @@ async def test_an_application_that_answers_after_a_refusal_is_not_heard(open_doo
         await send({"type": "http.response.body", "body": b"too late", "more_body": False})
 
     door = await open_door(stubborn)
-    peer = await door.connect()
-    await peer.say(b"POST /x HTTP/1.1\r\nHost: door\r\nContent-Length: 9\r\n\r\nabc")
+    peer = await door.call(b"POST /x HTTP/1.1\r\nHost: door\r\nContent-Length: 9\r\n\r\nabc")
     heard = await peer.hear_end(60)
     assert heard.startswith(b"HTTP/1.1 408")
     assert b"too late" not in heard
@@ -351,6 +342,5 @@ async def test_an_answer_that_has_begun_may_take_its_time(open_door: OpenDoor) -
         await send({"type": "http.response.body", "body": b"done"})
 
     door = await open_door(slow)
-    peer = await door.connect()
-    await peer.say(b"GET /slow HTTP/1.1\r\nHost: door\r\n\r\n")
+    peer = await door.call(b"GET /slow HTTP/1.1\r\nHost: door\r\n\r\n")
     assert (await peer.hear(60)).endswith(b"done")

@@ -74,8 +74,7 @@ async def test_without_the_seam_the_guard_still_repairs_what_it_can(
 ) -> None:
     monkeypatch.setattr(seam, "version", lambda name: "0.19.0")
     door = await open_door(app)
-    peer = await door.connect()
-    await peer.say(GET)
+    peer = await door.call(GET)
     assert b"hello" in await peer.hear()
     assert await peer.hear_end(35) == b""
     for status, request in (

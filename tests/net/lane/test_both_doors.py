@@ -235,8 +235,7 @@ def test_a_request_torn_at_any_byte_is_answered_alike(name: str) -> None:
         heard: list[Heard] = []
         async with opened(lane=lane, kind=kind) as door:
             for cut in range(len(data) + 1):
-                line = door.connect()
-                await line.say(data[:cut], data[cut:])
+                line = await door.call(data[:cut], data[cut:])
                 answer = await line.hear(0.1)
                 await line.stream.aclose()
                 heard.append(Heard(masked(answer.data), answer.closed))

@@ -46,8 +46,7 @@ async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
 async def test_a_plain_request_never_reaches_the_application(opened: Door, data: bytes) -> None:
     with capture_logs() as log:
         async with opened(lane=True, app=nobody) as door:
-            line = door.connect()
-            await line.say(data)
+            line = await door.call(data)
             heard = await line.hear()
     assert heard.data.startswith(b"HTTP/1.1 ")
     assert not heard.closed
@@ -93,8 +92,7 @@ async def test_a_plain_request_waits_for_the_one_before_it_that_the_application_
         await counting(asked, scope, receive, send)
 
     async with opened(lane=True, app=app) as door:
-        line = door.connect()
-        await line.say(ELSEWHERE["another route"], ACTIVE)
+        line = await door.call(ELSEWHERE["another route"], ACTIVE)
         before = await line.hear(1)
         release.set()
         after = await line.hear(1)
@@ -107,8 +105,7 @@ async def test_pipelined_requests_are_answered_in_order_and_sent_together(opened
     names = ("profile", "unknown token", "active access token", "revoke nothing")
 
     async with opened(lane=True, app=nobody) as door:
-        line = door.connect()
-        await line.say(b"".join(ASKED[name] for name in names))
+        line = await door.call(b"".join(ASKED[name] for name in names))
         await wait_all_tasks_blocked()
         data = bytes(await line.stream.receive_some(65_536))
     assert data.count(b"HTTP/1.1 200") == 4
@@ -138,8 +135,7 @@ async def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors(op
 async def test_a_body_that_never_comes_is_given_up_alike(opened: Door, lane: bool) -> None:
     async with opened(lane=lane, body_seconds=3) as door:
         door.config.keep_alive_timeout = 60
-        line = door.connect()
-        await line.say(ACTIVE[:-5])
+        line = await door.call(ACTIVE[:-5])
         began = trio.current_time()
         heard = await line.hear(1_000)
         seconds = trio.current_time() - began
@@ -152,8 +148,7 @@ async def test_a_body_that_never_comes_is_given_up_alike(opened: Door, lane: boo
 async def test_a_body_that_trickles_in_does_not_hold_the_lane(opened: Door) -> None:
     async with opened(lane=True, body_seconds=3) as door:
         door.config.keep_alive_timeout = 60
-        line = door.connect()
-        await line.say(ACTIVE[:-30])
+        line = await door.call(ACTIVE[:-30])
         for byte in ACTIVE[-30:]:
             await line.say(bytes([byte]))
             await trio.sleep(0.4)
@@ -167,8 +162,7 @@ async def test_connections_are_counted_and_the_idle_one_makes_room(opened: Door)
         for line in (lines[1], lines[0], lines[1]):
             await line.say(ACTIVE)
             await line.hear(0.1)
-        third = door.connect()
-        await third.say(ACTIVE)
+        third = await door.call(ACTIVE)
         assert (await third.hear(0.1)).data.startswith(b"HTTP/1.1 200")
         assert (await lines[0].hear(0.1)).closed
         assert not (await lines[1].hear(0.1)).closed
@@ -193,8 +187,7 @@ async def test_the_last_request_of_a_connection_says_so_at_both_doors(opened: Do
 async def test_a_worker_that_answers_so_many_requests_ends_after_them(opened: Door) -> None:
     async with opened(lane=True, app=nobody) as door:
         door.context.max_requests = 2
-        line = door.connect()
-        await line.say(ACTIVE * 3)
+        line = await door.call(ACTIVE * 3)
         await line.hear(0.1)
         assert door.context.terminate.is_set()
 
@@ -234,8 +227,7 @@ async def test_a_request_on_its_way_at_a_stop_is_answered_and_told_that_it_is_th
 
 async def test_a_stop_lets_a_request_finish_whose_body_is_on_its_way(opened: Door) -> None:
     async with opened(lane=True, app=nobody) as door:
-        line = door.connect()
-        await line.say(ACTIVE[:-1])
+        line = await door.call(ACTIVE[:-1])
         await wait_all_tasks_blocked()
         await door.context.terminated.set()
         await wait_all_tasks_blocked()
@@ -248,8 +240,7 @@ async def test_a_stop_lets_a_request_finish_whose_body_is_on_its_way(opened: Doo
 async def test_a_stop_cuts_off_a_request_that_runs_longer_than_the_grace(opened: Door) -> None:
     async with opened(lane=True, app=nobody) as door:
         slow_down(door)
-        line = door.connect()
-        await line.say(ACTIVE)
+        line = await door.call(ACTIVE)
         await door.context.terminated.set()
         began = trio.current_time()
         assert (await line.hear(60)).closed
@@ -290,8 +281,7 @@ async def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_to
     with capture_logs() as log:
         async with opened(lane=True, app=nobody) as door:
             door.service.turns.submit = broken  # type: ignore[method-assign, assignment]
-            line = door.connect()
-            await line.say(ACTIVE)
+            line = await door.call(ACTIVE)
             heard = await line.hear(0.1)
     assert heard.data.startswith(b"HTTP/1.1 500")
     assert b'"code":"A0500"' in heard.data
@@ -308,8 +298,7 @@ async def test_the_rate_limit_counts_by_the_address_that_a_trusted_proxy_names(o
 
     trusted = (ipaddress.ip_network("203.0.113.7"),)
     async with opened(lane=True, app=nobody, trusted_proxies=trusted) as door:
-        line = door.connect()
-        await line.say(asking("192.0.2.1") * limit)
+        line = await door.call(asking("192.0.2.1") * limit)
         first = await line.hear(1)
         await line.say(asking("192.0.2.1"))
         second = await line.hear(0.1)
@@ -325,8 +314,7 @@ async def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_o
     app = partial(counting, asked)
     async with opened(lane=True, app=app) as door:
         door.config.accesslog = "-"
-        line = door.connect()
-        await line.say(ACTIVE)
+        line = await door.call(ACTIVE)
         await line.hear(0.1)
     assert asked == ["/api/oauth2/introspect"]
 
@@ -339,8 +327,7 @@ async def test_where_hypercorn_keeps_other_things_the_lane_stays_closed(
     with capture_logs() as log:
         async with opened(lane=False) as door:
             assert not open_lane(door.guarded, door.service)
-            line = door.connect()
-            await line.say(ACTIVE)
+            line = await door.call(ACTIVE)
             assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
     [entry] = [entry for entry in log if "the token lane stays closed" in entry["event"]]
     assert entry["found"] == [f"{name} has no something_else"]
@@ -358,8 +345,7 @@ async def test_a_connection_makes_h11_when_there_is_something_for_it(
 
     async with opened(lane=True, app=partial(counting, [])) as door:
         monkeypatch.setattr(protocol, "GuardedProtocol", counted)
-        line = door.connect()
-        await line.say(ACTIVE, ACTIVE)
+        line = await door.call(ACTIVE, ACTIVE)
         before = len(made)
         await line.say(ELSEWHERE["another route"], ACTIVE)
         after, heard = len(made), await line.hear(1)

@@ -60,8 +60,7 @@ HEAD, END_OF_HEAD, BODY = ACTIVE.partition(b"\r\n\r\n")
 async def test_what_a_backend_asks_next_wakes_no_task_of_its_connection(pieces: Sequence[bytes]) -> None:
     woken = Woken()
     async with opened(app=nobody) as door:
-        line = door.connect()
-        await line.say(*pieces)
+        line = await door.call(*pieces)
         trio.lowlevel.add_instrument(woken)
         for _ in range(5):
             await line.say(*pieces)
@@ -101,8 +100,7 @@ async def test_a_request_that_is_traced_wakes_no_task_and_has_its_span_each_time
     woken = Woken()
     async with opened(app=nobody) as door:
         object.__setattr__(door.service, "tracing", recorder)
-        line = door.connect()
-        await line.say(TRACED)
+        line = await door.call(TRACED)
         trio.lowlevel.add_instrument(woken)
         await line.say(TRACED, ASKED["profile of nobody"])
         trio.lowlevel.remove_instrument(woken)
@@ -142,8 +140,7 @@ async def test_a_task_is_woken_for_what_is_not_the_lane_s() -> None:
 async def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None:
     async with opened() as door:
         release = slow_down(door)
-        line = door.connect()
-        await line.say(ASKED["machine token"], behind, ACTIVE[-5:] if behind == ACTIVE[:-5] else b"")
+        line = await door.call(ASKED["machine token"], behind, ACTIVE[-5:] if behind == ACTIVE[:-5] else b"")
         before = await line.hear(0.5)
         release.set()
         after = await line.hear(2)
@@ -159,8 +156,7 @@ async def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -
 async def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it(seconds: float) -> None:
     woken = Woken()
     async with opened() as door:
-        line = door.connect()
-        await line.say(ACTIVE)
+        line = await door.call(ACTIVE)
         assert (await line.hear(0.1)).data.startswith(b"HTTP/1.1 200")
         trio.lowlevel.add_instrument(woken)
         await line.say(HEAD + END_OF_HEAD)
@@ -178,8 +174,7 @@ async def test_a_body_is_waited_for_a_moment_before_the_connection_s_task_has_it
 )
 async def test_a_client_that_leaves_in_the_middle_of_a_request_is_let_go(said: bytes) -> None:
     async with opened() as door:
-        line = door.connect()
-        await line.say(said)
+        line = await door.call(said)
         await line.stream.send_eof()
         heard = await line.hear(5)
         await wait_all_tasks_blocked()
@@ -191,8 +186,7 @@ async def test_a_client_that_leaves_in_the_middle_of_a_request_is_let_go(said: b
 async def test_a_client_that_says_no_more_is_answered_before_its_connection_is_closed() -> None:
     async with opened(app=nobody) as door:
         release = slow_down(door)
-        line = door.connect()
-        await line.say(ACTIVE)
+        line = await door.call(ACTIVE)
         await line.stream.send_eof()
         before = await line.hear(0.5)
         release.set()
@@ -216,15 +210,13 @@ async def test_a_connection_that_ends_while_it_waits_for_its_turn_is_forgotten(l
     with capture_logs() as log:
         async with opened(app=nobody) as door:
             release = slow_down(door)
-            line = door.connect()
-            await line.say(ACTIVE)
+            line = await door.call(ACTIVE)
             await leave(door, line)
             await wait_all_tasks_blocked()
             release.set()
             await wait_all_tasks_blocked()
             assert len(door.guarded.connections) == 0
-            other = door.connect()
-            await other.say(ACTIVE)
+            other = await door.call(ACTIVE)
             assert (await other.hear(0.1)).data.startswith(b"HTTP/1.1 200")
     assert [entry for entry in log if entry["log_level"] == "error"] == []
 
@@ -235,8 +227,7 @@ async def test_an_event_whose_connection_was_aborted_before_its_turn_is_left_out
         first = door.connect()
         await first.say(ASKED["client credentials"])  # its turn has begun
         [connection] = door.guarded.connections.open
-        second = door.connect()
-        await second.say(ASKED["client credentials"])
+        await door.call(ASKED["client credentials"])
         [waiting] = door.guarded.connections.open - {connection}
         waiting.abort()
         gate.open()
@@ -292,8 +283,7 @@ async def test_where_the_system_has_no_epoll_a_connection_s_task_reads(
 
     woken = Woken()
     async with opened(app=nobody) as door:
-        line = door.connect()
-        await line.say(ACTIVE)
+        line = await door.call(ACTIVE)
         trio.lowlevel.add_instrument(woken)
         await line.say(ACTIVE)
         trio.lowlevel.remove_instrument(woken)

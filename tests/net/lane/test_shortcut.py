@@ -21,8 +21,7 @@ def heard(data: bytes, *, short: bool, app: Application | None = None) -> Heard:
         async with opened(lane=False, app=app) as door:
             if short:
                 door.guarded.shortcut = shortcut(door.service)
-            line = door.connect()
-            await line.say(data)
+            line = await door.call(data)
             said = await line.hear()
         return Heard(masked(said.data), said.closed)
 

@@ -146,6 +146,12 @@ class Opened:
         self.lines.append(Line(stream))
         return self.lines[-1]
 
+    async def call(self, *pieces: bytes) -> Line:
+        """A new connection, over which this was said."""
+        line = self.connect()
+        await line.say(*pieces)
+        return line
+
 
 @asynccontextmanager
 async def opened(
