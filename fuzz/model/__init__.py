@@ -13,7 +13,7 @@ from typing import Final
 
 from fuzz.model import accounts, administration, clients, consent_page, roles, token_service
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, User, Verdict, refused
+from fuzz.model.records import DONE, Refusal, User, Verdict, refused
 from fuzz.shared.calls import Answer, Call, Said, Verb
 
 __all__ = ["Model", "Realm", "User", "Verdict"]
@@ -65,6 +65,13 @@ RULES: Final[Mapping[Verb, Rule]] = {
 }
 
 
+def _apply(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    try:
+        return RULES[call.verb](realm, call, now, given)
+    except Refusal as refusal:
+        return refusal.verdict
+
+
 class Model:
     """A world that behaves as the specification says."""
 
@@ -75,7 +82,7 @@ class Model:
         """What must be answered to `call` at `now`; `given` shows the texts of what is new in it."""
         if call.verb is Verb.BATCH:
             return self._judge_batch(call, now, given)
-        return RULES[call.verb](self.realm, call, now, given)
+        return _apply(self.realm, call, now, given)
 
     def _judge_batch(self, call: Call, now: int, given: Answer) -> Verdict:
         """Done whole or not at all: each part sees what those before it changed, and a part that is refused
@@ -83,12 +90,12 @@ class Model:
         rehearsed = deepcopy(self.realm)
         faults = []
         for place, part in enumerate(call.parts):
-            said = RULES[part.verb](rehearsed, part, now, Answer(said=Said.DONE, sub=f"new {place}")).answer
+            said = _apply(rehearsed, part, now, Answer(said=Said.DONE, sub=f"new {place}")).answer
             if said.said is Said.REFUSED:
                 faults.append(f"{place}:{said.error}")
         if faults:
             return refused(",".join(faults), "a batch that is refused in part is refused as a whole")
         shown = given.parts if given.said is Said.BATCH else (Answer(said=Said.DONE),) * len(call.parts)
         told = zip(call.parts, shown, strict=True)
-        answers = tuple(RULES[part.verb](self.realm, part, now, one).answer for part, one in told)
+        answers = tuple(_apply(self.realm, part, now, one).answer for part, one in told)
         return Verdict(Answer(said=Said.BATCH, parts=answers), "a batch is done whole")

@@ -8,7 +8,6 @@ from fuzz.model.records import (
     LOGIN_ACCESS_SECONDS,
     LOGIN_SECONDS,
     LONGEST_WAIT_SECONDS,
-    NOT_SIGNED_IN,
     SECOND_MS,
     TEXT_CODES_A_DAY,
     WRONG_PASSWORD_MS,
@@ -68,16 +67,13 @@ def refresh_login(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def sign_out(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    if realm.signed_in(call.login, now) is None:
-        return NOT_SIGNED_IN
+    realm.require_login(call, now, any_password=True)
     realm.tokens[call.login or ""].session.ended = True
     return Verdict(DONE, "sign-out ends the login session")
 
 
 def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = realm.signed_in(call.login, now)
-    if user is None:
-        return NOT_SIGNED_IN
+    user = realm.require_login(call, now, any_password=True)
     if call.password != user.password:
         return wrong_password(realm, user, now)
     user.password = call.new_password or ""
@@ -87,7 +83,7 @@ def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
 
 
 def wrong_password(realm: Realm, user: User, now: int) -> Verdict:
-    """The same for a new password and for a new telephone number."""
+    """A wrong current password, given for a new one or for a new telephone number."""
     user.wrong_at = [at for at in user.wrong_at if now - at < WRONG_PASSWORD_MS]
     if len(user.wrong_at) + 1 < WRONG_PASSWORDS:
         user.wrong_at.append(now)
@@ -97,11 +93,7 @@ def wrong_password(realm: Realm, user: User, now: int) -> Verdict:
 
 
 def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = realm.signed_in(call.login, now)
-    if user is None:
-        return NOT_SIGNED_IN
-    if user.must_change_password:
-        return refused("A1004", "the signed-in account must change its password first")
+    user = realm.require_login(call, now)
     if call.text_code is None:
         user.asked_at = [at for at in user.asked_at if now - at < DAY_MS]
         if len(user.asked_at) >= TEXT_CODES_A_DAY:

@@ -1,20 +1,18 @@
 """What must be answered to administrators of accounts and sessions."""
 
-from fuzz.model.permissions import allowed_by, barred, is_super, lacks
+from fuzz.model.permissions import allowed_by, is_super, require_permission, require_reach
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, User, Verdict, known, refused
+from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, User, Verdict, known, refused
 from fuzz.shared.calls import Answer, Call, Said
 
 
-def target(realm: Realm, call: Call, now: int) -> User | Verdict:
-    bar = barred(realm, call, now)
-    if bar is not None:
-        return bar
+def find_user(realm: Realm, call: Call, now: int) -> User:
+    require_permission(realm, call, now)
     user = realm.users.get(call.user_id or "")
     if user is None or user.deleted:
-        return refused("A0404", "no such user")
-    if lacks(realm, call, now, allowed_by(realm, user.roles)):
-        return refused("A0403", "an account that holds what the caller does not is out of reach")
+        raise Refusal(refused("A0404", "no such user"))
+    allowed = allowed_by(realm, user.roles)
+    require_reach(realm, call, now, allowed, "an account that holds what the caller does not is out of reach")
     return user
 
 
@@ -28,14 +26,11 @@ def exist(realm: Realm, roles: frozenset[str]) -> bool:
 
 
 def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    bar = barred(realm, call, now)
-    if bar is not None:
-        return bar
+    require_permission(realm, call, now)
     roles = frozenset(call.roles or ())
     if not exist(realm, roles):
         return refused("A0401", "no such role")
-    if lacks(realm, call, now, allowed_by(realm, roles)):
-        return refused("A0403", "nobody hands out more than they hold")
+    require_reach(realm, call, now, allowed_by(realm, roles), "nobody hands out more than they hold")
     if any(one.username == call.username and not one.deleted for one in realm.users.values()):
         return refused("A0409", "uniqueness conflict")
     user_id = given.sub or f"(nobody was told, {len(realm.users)})"
@@ -49,15 +44,12 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = target(realm, call, now)
-    if isinstance(user, Verdict):
-        return user
+    user = find_user(realm, call, now)
     roles = user.roles if call.roles is None else frozenset(call.roles)
     if not exist(realm, roles):
         return refused("A0401", "no such role")
     moved = roles ^ user.roles
-    if lacks(realm, call, now, allowed_by(realm, moved)):
-        return refused("A0403", "nobody hands out more than they hold")
+    require_reach(realm, call, now, allowed_by(realm, moved), "nobody hands out more than they hold")
     if SUPER_ADMINISTRATOR in moved and is_last_administrator(realm, user):
         return refused("B1001", "the last super administrator stays")
     username = call.new_username or user.username
@@ -75,17 +67,13 @@ def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def enable_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = target(realm, call, now)
-    if isinstance(user, Verdict):
-        return user
+    user = find_user(realm, call, now)
     user.enabled = True
     return Verdict(known(user), "enabling brings nothing back")
 
 
 def disable_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = target(realm, call, now)
-    if isinstance(user, Verdict):
-        return user
+    user = find_user(realm, call, now)
     if is_last_administrator(realm, user):
         return refused("B1001", "the last super administrator stays")
     if user.enabled:
@@ -95,9 +83,7 @@ def disable_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def delete_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = target(realm, call, now)
-    if isinstance(user, Verdict):
-        return user
+    user = find_user(realm, call, now)
     if is_last_administrator(realm, user):
         return refused("B1001", "the last super administrator stays")
     user.deleted, user.enabled = True, False
@@ -106,9 +92,7 @@ def delete_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def reset_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = target(realm, call, now)
-    if isinstance(user, Verdict):
-        return user
+    user = find_user(realm, call, now)
     user.password = call.new_password or ""
     user.must_change_password = True
     user.failures = 0
@@ -117,17 +101,13 @@ def reset_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
 
 
 def force_out_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = target(realm, call, now)
-    if isinstance(user, Verdict):
-        return user
+    user = find_user(realm, call, now)
     realm.end_all_of(user)
     return Verdict(DONE, "user is force-logged-out: all OAuth sessions end")
 
 
 def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    bar = barred(realm, call, now)
-    if bar is not None:
-        return bar
+    require_permission(realm, call, now)
     session = next((one for one in realm.sessions if one.session_id == call.session_id), None)
     if session is None or session.ended or now >= session.until:
         return refused("A0404", "no such running session")

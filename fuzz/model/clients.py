@@ -1,15 +1,13 @@
 """What must be answered to administrators of clients."""
 
-from fuzz.model.permissions import barred
+from fuzz.model.permissions import require_permission
 from fuzz.model.realm import Realm
-from fuzz.model.records import BUILT_IN, DONE, SECOND_MS, Client, Verdict, refused
+from fuzz.model.records import BUILT_IN, DONE, SECOND_MS, Client, Refusal, Verdict, refused
 from fuzz.shared.calls import Answer, Call, Said
 
 
 def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    bar = barred(realm, call, now)
-    if bar is not None:
-        return bar
+    require_permission(realm, call, now)
     client_id = call.client_id or ""
     if client_id in BUILT_IN or client_id in realm.clients:
         return refused("A0409", "a client identifier is never given out again")
@@ -27,22 +25,18 @@ def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
     return Verdict(Answer(said=Said.SECRET, client_id=client_id, secret=secret), "a new client")
 
 
-def target_client(realm: Realm, call: Call, now: int) -> Client | Verdict:
-    bar = barred(realm, call, now)
-    if bar is not None:
-        return bar
+def find_client(realm: Realm, call: Call, now: int) -> Client:
+    require_permission(realm, call, now)
     if call.client_id in BUILT_IN:
-        return refused("B4010", "a built-in client is protected")
+        raise Refusal(refused("B4010", "a built-in client is protected"))
     client = realm.clients.get(call.client_id or "")
     if client is None or client.deleted:
-        return refused("A0404", "no such client")
+        raise Refusal(refused("A0404", "no such client"))
     return client
 
 
 def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = target_client(realm, call, now)
-    if isinstance(client, Verdict):
-        return client
+    client = find_client(realm, call, now)
     client.redirect_uris = client.redirect_uris if call.redirect_uris is None else call.redirect_uris
     client.grants = client.grants if call.grants is None else call.grants
     client.scopes = client.scopes if call.scopes is None else call.scopes
@@ -53,18 +47,14 @@ def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def enable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = target_client(realm, call, now)
-    if isinstance(client, Verdict):
-        return client
+    client = find_client(realm, call, now)
     client.enabled = True
     answer = Answer(said=Said.DONE, client_id=client.client_id)
     return Verdict(answer, "enabling a client brings nothing back")
 
 
 def disable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = target_client(realm, call, now)
-    if isinstance(client, Verdict):
-        return client
+    client = find_client(realm, call, now)
     if client.enabled:
         client.enabled = False
         realm.end_all_of_client(client)
@@ -74,18 +64,14 @@ def disable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
 
 
 def delete_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = target_client(realm, call, now)
-    if isinstance(client, Verdict):
-        return client
+    client = find_client(realm, call, now)
     client.deleted = True
     realm.end_all_of_client(client)
     return Verdict(DONE, "client deleted: all its sessions end")
 
 
 def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = target_client(realm, call, now)
-    if isinstance(client, Verdict):
-        return client
+    client = find_client(realm, call, now)
     keeps = bool(call.keep_seconds)
     client.old_secret = client.secret if keeps else None
     client.old_until = now + (call.keep_seconds or 0) * SECOND_MS
@@ -97,8 +83,6 @@ def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def end_old_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = target_client(realm, call, now)
-    if isinstance(client, Verdict):
-        return client
+    client = find_client(realm, call, now)
     client.old_secret = None
     return Verdict(Answer(said=Said.DONE, client_id=client.client_id), "the old secret ends before its time")

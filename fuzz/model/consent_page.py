@@ -4,9 +4,9 @@ from fuzz.model.realm import Realm
 from fuzz.model.records import (
     BASE64URL,
     DONE,
-    NOT_SIGNED_IN,
     Client,
     Code,
+    Refusal,
     User,
     Verdict,
     offered,
@@ -16,12 +16,8 @@ from fuzz.model.records import (
 from fuzz.shared.calls import Answer, Call, Said
 
 
-def examined(realm: Realm, call: Call, now: int) -> tuple[User, Client, frozenset[str]] | Verdict:
-    user = realm.signed_in(call.login, now)
-    if user is None:
-        return NOT_SIGNED_IN
-    if user.must_change_password:
-        return refused("A1004", "the signed-in account must change its password first")
+def check_request(realm: Realm, call: Call, now: int) -> tuple[User, Client, frozenset[str]]:
+    user = realm.require_login(call, now)
     challenge = call.challenge or ""
     if (
         not call.redirect_uri
@@ -29,17 +25,17 @@ def examined(realm: Realm, call: Call, now: int) -> tuple[User, Client, frozense
         or not BASE64URL.issuperset(challenge)
         or call.method != "S256"
     ):
-        return refused("A0401", "malformed parameters")
+        raise Refusal(refused("A0401", "malformed parameters"))
     client = realm.clients.get(call.client_id or "")
     if client is None or client.deleted or not client.enabled or "authorization_code" not in client.grants:
-        return refused("B4001", "client unknown, disabled, built-in or without the grant")
+        raise Refusal(refused("B4001", "client unknown, disabled, built-in or without the grant"))
     if call.redirect_uri not in client.redirect_uris:
-        return refused("B4001", "redirect_uri is not exactly one of the registered addresses")
+        raise Refusal(refused("B4001", "redirect_uri is not exactly one of the registered addresses"))
     if call.response_type != "code":
-        return refused("B4002", "response_type is not code")
+        raise Refusal(refused("B4002", "response_type is not code"))
     scope = frozenset(client.scopes if call.scope is None else call.scope)
     if not scope or not scope.issubset(client.scopes):
-        return refused("B4002", "scope empty or outside the client's scopes")
+        raise Refusal(refused("B4002", "scope empty or outside the client's scopes"))
     return user, client, scope
 
 
@@ -48,34 +44,27 @@ def must_ask(user: User, client: Client, scope: frozenset[str]) -> bool:
 
 
 def check(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    request = examined(realm, call, now)
-    if isinstance(request, Verdict):
-        return request
-    user, client, scope = request
+    user, client, scope = check_request(realm, call, now)
     return Verdict(offered(client, scope, must_ask(user, client, scope)), "the request is in order")
 
 
 def approve(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    request = examined(realm, call, now)
-    if isinstance(request, Verdict):
-        return request
-    user, client, scope = request
+    user, client, scope = check_request(realm, call, now)
     if must_ask(user, client, scope):
         user.consents[client.client_id] = user.consents.get(client.client_id, frozenset()) | scope
-    return code(realm, call, user, client, scope, now, given, "user approves")
+    return issue_code(realm, call, user, client, scope, now, given, "user approves")
 
 
 def recall(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    request = examined(realm, call, now)
-    if isinstance(request, Verdict):
-        return request
-    user, client, scope = request
+    user, client, scope = check_request(realm, call, now)
     if must_ask(user, client, scope):
         return Verdict(offered(client, scope, ask=True), "the user must be asked")
-    return code(realm, call, user, client, scope, now, given, "auto-approved or remembered: no question")
+    return issue_code(
+        realm, call, user, client, scope, now, given, "auto-approved or remembered: no question"
+    )
 
 
-def code(
+def issue_code(
     realm: Realm,
     call: Call,
     user: User,
@@ -92,19 +81,13 @@ def code(
 
 
 def deny(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    request = examined(realm, call, now)
-    if isinstance(request, Verdict):
-        return request
+    check_request(realm, call, now)
     redirect = redirected(call.redirect_uri or "", "error=access_denied", call.state)
     return Verdict(Answer(said=Said.DENIED, redirect=redirect), "user denies")
 
 
 def withdraw(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = realm.signed_in(call.login, now)
-    if user is None:
-        return NOT_SIGNED_IN
-    if user.must_change_password:
-        return refused("A1004", "the signed-in account must change its password first")
+    user = realm.require_login(call, now)
     client = realm.clients.get(call.client_id or "")
     if client is None:
         return refused("A0404", "no such client")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fuzz.model.realm import Realm
-from fuzz.model.records import NOT_SIGNED_IN, SUPER_ADMINISTRATOR, Verdict, refused
+from fuzz.model.records import SUPER_ADMINISTRATOR, Refusal, refused
 from fuzz.shared.calls import Call, Verb
 
 PERMISSION: Final[Mapping[Verb, str]] = {
@@ -29,18 +29,22 @@ PERMISSION: Final[Mapping[Verb, str]] = {
 }
 
 
-def barred(realm: Realm, call: Call, now: int) -> Verdict | None:
-    """Why a caller may not administer; the operator, who has no login, may."""
+def require_permission(realm: Realm, call: Call, now: int) -> None:
+    """Raises `Refusal` where a caller may not administer; the operator, who has no login, may."""
     if call.login is None:
-        return None
-    user = realm.signed_in(call.login, now)
-    if user is None:
-        return NOT_SIGNED_IN
-    if user.must_change_password:
-        return refused("A1004", "the signed-in account must change its password first")
+        return
+    user = realm.require_login(call, now)
     if not user.super_administrator and PERMISSION[call.verb] not in allowed_by(realm, user.roles):
-        return refused("A0403", "no permission")
-    return None
+        raise Refusal(refused("A0403", "no permission"))
+
+
+def require_reach(realm: Realm, call: Call, now: int, permissions: frozenset[str], clause: str) -> None:
+    """Raises `Refusal` where any of these is one that the caller does not hold."""
+    if is_super(realm, call, now):
+        return
+    user = realm.signed_in(call.login, now)
+    if user is None or not permissions <= allowed_by(realm, user.roles):
+        raise Refusal(refused("A0403", clause))
 
 
 def is_super(realm: Realm, call: Call, now: int) -> bool:
@@ -55,11 +59,3 @@ def allowed_by(realm: Realm, roles: Iterable[str]) -> frozenset[str]:
     """What these roles allow together; being a super administrator is more than every permission there is."""
     own = frozenset({SUPER_ADMINISTRATOR})
     return frozenset().union(*(own if role in own else realm.roles[role] for role in roles))
-
-
-def lacks(realm: Realm, call: Call, now: int, permissions: frozenset[str]) -> bool:
-    """Whether any of these is one that the caller does not hold."""
-    if is_super(realm, call, now):
-        return False
-    user = realm.signed_in(call.login, now)
-    return user is None or not permissions <= allowed_by(realm, user.roles)

@@ -6,11 +6,15 @@ from fuzz.model.records import (
     BASE64URL,
     GRACE_MS,
     LOGIN_ACCESS_SECONDS,
+    MUST_CHANGE,
+    NOT_SIGNED_IN,
     SECOND_MS,
+    STRANGER,
     Client,
     Code,
     Held,
     Pair,
+    Refusal,
     Session,
     User,
     Verdict,
@@ -35,12 +39,14 @@ class Realm:
         self.sessions: list[Session] = []
         self.tokens: dict[str, Held] = {}
 
-    def authenticated(self, call: Call, now: int) -> Client | None:
+    def authenticate(self, call: Call, now: int) -> Client:
+        """The client whose secret was presented. Raises `Refusal`."""
         client = self.clients.get(call.client_id or "")
         if client is None or client.deleted or not client.enabled or call.secret is None:
-            return None
-        proved = call.secret == client.secret or (call.secret == client.old_secret and now < client.old_until)
-        return client if proved else None
+            raise Refusal(STRANGER)
+        if call.secret == client.secret or (call.secret == client.old_secret and now < client.old_until):
+            return client
+        raise Refusal(STRANGER)
 
     def text_code_stands(self, call: Call, given: Answer) -> bool:
         """Whether the code that a call brings opens anything. One that was used before does not; of one
@@ -108,6 +114,15 @@ class Realm:
         if held is None or not held.is_access or held.session.client is not None or not self.live(held, now):
             return None
         return held.session.user
+
+    def require_login(self, call: Call, now: int, *, any_password: bool = False) -> User:
+        """Who is signed in, and need not change their password first, if that matters. Raises `Refusal`."""
+        user = self.signed_in(call.login, now)
+        if user is None:
+            raise Refusal(NOT_SIGNED_IN)
+        if user.must_change_password and not any_password:
+            raise Refusal(MUST_CHANGE)
+        return user
 
     def begin(
         self,

@@ -122,6 +122,14 @@ class Held(NamedTuple):
     is_access: bool
 
 
+class Refusal(Exception):
+    """A rule goes no further: the call must be answered so."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.clause)
+        self.verdict = verdict
+
+
 def refused(error: str, clause: str) -> Verdict:
     """The verdict that a call is refused."""
     return Verdict(refusal(error), clause)
@@ -147,4 +155,5 @@ DONE: Final = Answer(said=Said.DONE)
 INACTIVE: Final = Answer(said=Said.INACTIVE)
 STRANGER: Final = refused("invalid_client", "client authentication failed")
 NOT_REGISTERED: Final = refused("unauthorized_client", "the client does not register the requested grant")
+MUST_CHANGE: Final = refused("A1004", "the signed-in account must change its password first")
 NOT_SIGNED_IN: Final = refused("A1001", "not logged in, or the token is not valid")

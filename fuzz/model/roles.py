@@ -1,8 +1,8 @@
 """What must be answered to administrators of roles."""
 
-from fuzz.model.permissions import barred, lacks
+from fuzz.model.permissions import require_permission, require_reach
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Verdict, refused
+from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, Verdict, refused
 from fuzz.shared.calls import Answer, Call, Said
 
 
@@ -11,12 +11,9 @@ def role_known(permissions: frozenset[str], clause: str) -> Verdict:
 
 
 def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    bar = barred(realm, call, now)
-    if bar is not None:
-        return bar
+    require_permission(realm, call, now)
     permissions = frozenset(call.permissions or ())
-    if lacks(realm, call, now, permissions):
-        return refused("A0403", "nobody puts more into a role than they hold")
+    require_reach(realm, call, now, permissions, "nobody puts more into a role than they hold")
     role_id = call.role_id or ""
     if role_id in realm.roles or role_id == SUPER_ADMINISTRATOR:
         return refused("A0409", "uniqueness conflict")
@@ -24,32 +21,26 @@ def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     return role_known(permissions, "a new role")
 
 
-def target_role(realm: Realm, call: Call, now: int) -> str | Verdict:
-    bar = barred(realm, call, now)
-    if bar is not None:
-        return bar
+def find_role(realm: Realm, call: Call, now: int) -> str:
+    require_permission(realm, call, now)
     if call.role_id == SUPER_ADMINISTRATOR:
-        return refused("B1002", "the built-in role cannot be changed")
+        raise Refusal(refused("B1002", "the built-in role cannot be changed"))
     if call.role_id is None or call.role_id not in realm.roles:
-        return refused("A0404", "no such role")
+        raise Refusal(refused("A0404", "no such role"))
     return call.role_id
 
 
 def change_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    role_id = target_role(realm, call, now)
-    if isinstance(role_id, Verdict):
-        return role_id
+    role_id = find_role(realm, call, now)
     permissions = frozenset(call.permissions or ())
-    if lacks(realm, call, now, permissions | realm.roles[role_id]):
-        return refused("A0403", "nobody puts more into a role than they hold")
+    concerned = permissions | realm.roles[role_id]
+    require_reach(realm, call, now, concerned, "nobody puts more into a role than they hold")
     realm.roles[role_id] = permissions
     return role_known(permissions, "a role is changed: whoever holds it may do so at once")
 
 
 def delete_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    role_id = target_role(realm, call, now)
-    if isinstance(role_id, Verdict):
-        return role_id
+    role_id = find_role(realm, call, now)
     if any(role_id in user.roles and not user.deleted for user in realm.users.values()):
         return refused("A0409", "a role that somebody holds is still referenced")
     del realm.roles[role_id]

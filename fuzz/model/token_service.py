@@ -10,7 +10,6 @@ from fuzz.model.records import (
     INACTIVE,
     NOT_REGISTERED,
     SECOND_MS,
-    STRANGER,
     VERIFIER,
     Client,
     Code,
@@ -21,9 +20,7 @@ from fuzz.shared.calls import Answer, Call, Said
 
 
 def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call, now)
-    if client is None:
-        return STRANGER
+    client = realm.authenticate(call, now)
     if "authorization_code" not in client.grants:
         return NOT_REGISTERED
     code = realm.codes.get(call.token or "")
@@ -80,9 +77,7 @@ def fault_of_exchange(call: Call, code: Code, client: Client, now: int) -> Verdi
 
 
 def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call, now)
-    if client is None:
-        return STRANGER
+    client = realm.authenticate(call, now)
     if "refresh_token" not in client.grants:
         return NOT_REGISTERED
     if call.token is None:
@@ -96,9 +91,7 @@ def refresh(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call, now)
-    if client is None:
-        return STRANGER
+    client = realm.authenticate(call, now)
     if "client_credentials" not in client.grants:
         return NOT_REGISTERED
     if not client.scopes:
@@ -111,9 +104,7 @@ def client_credentials(realm: Realm, call: Call, now: int, given: Answer) -> Ver
 
 
 def introspect(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call, now)
-    if client is None:
-        return STRANGER
+    client = realm.authenticate(call, now)
     if call.token is None:
         return refused("invalid_request", "token missing at introspect")
     held = realm.tokens.get(call.token)
@@ -137,9 +128,7 @@ def introspect(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def revoke(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    client = realm.authenticated(call, now)
-    if client is None:
-        return STRANGER
+    client = realm.authenticate(call, now)
     if call.token is None:
         return refused("invalid_request", "token missing at revoke")
     held = realm.tokens.get(call.token)

@@ -10,15 +10,12 @@ from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, se
 from fuzz.shared.history import History
 from fuzz.shared.invariants import (
     CLIENTS_APART,
-    ENDED_STAYS_ENDED,
     NO_SECRETS,
-    NOTHING_OUTLIVES,
-    REDEEMED_ONCE,
     REFUSALS,
-    SCOPE_NEVER_WIDENS,
     STRANGERS,
     Violation,
 )
+from fuzz.shared.record_checks import faults_of_update
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import (
     AuthorizationCode,
@@ -90,7 +87,7 @@ def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[V
     for change in outcome.decision.changes:
         before, after = both_ends(change)
         if before is not None and after is not None:
-            yield from _faults_of_update(before, after)
+            yield from faults_of_update(before, after)
         if call.verb in AT_THE_TOKEN_SERVICE:
             yield from _faults_between_clients(call, before, after)
 
@@ -159,37 +156,6 @@ def _faults_of_refusal(outcome: Outcome) -> Iterator[Violation]:
             yield Violation(REFUSALS, f"{call.verb}, refused with {answer.error}, changes a session")
         if isinstance(after, AuthorizationCode) and after.voided_why is None:
             yield Violation(REFUSALS, f"{call.verb}, refused with {answer.error}, changes a code")
-
-
-# --- what an update may do to a record
-
-
-def _faults_of_update(before: Record, after: Record) -> Iterator[Violation]:
-    if isinstance(before, Session) and isinstance(after, Session):
-        if before.ended_at is not None and after.ended_at != before.ended_at:
-            yield Violation(ENDED_STAYS_ENDED, "an ended session is written as another")
-        if after.generation < before.generation:
-            yield Violation(ENDED_STAYS_ENDED, "a session goes back to a pair it had spent")
-        if (after.started_at, after.expires_at) != (before.started_at, before.expires_at):
-            yield Violation(NOTHING_OUTLIVES, "the session's maximum moves")
-        if after.access_expires_at > after.expires_at:
-            yield Violation(NOTHING_OUTLIVES, "an access token would outlive its session")
-        if after.scopes != before.scopes or not set(after.access_scopes) <= set(after.scopes):
-            yield Violation(SCOPE_NEVER_WIDENS, "the session's scope moves, or its access token exceeds it")
-        if (after.client_id, after.user_id, after.kind) != (before.client_id, before.user_id, before.kind):
-            yield Violation(CLIENTS_APART, "a session changes hands")
-    elif isinstance(before, AuthorizationCode) and isinstance(after, AuthorizationCode):
-        if before.session_id is not None and after.session_id != before.session_id:
-            yield Violation(REDEEMED_ONCE, "a used code is used again")
-        if before.voided_why is not None and after.voided_why != before.voided_why:
-            yield Violation(ENDED_STAYS_ENDED, "a void code is written as another")
-        if (after.scopes, after.issued_at) != (before.scopes, before.issued_at):
-            yield Violation(SCOPE_NEVER_WIDENS, "what a code is bound to moves")
-    elif isinstance(before, User | Client) and isinstance(after, User | Client):
-        if after.epoch < before.epoch or (before.deleted_at is not None and after.deleted_at is None):
-            yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} goes back before an ending")
-    elif isinstance(before, Consent) and isinstance(after, Consent) and after.epoch < before.epoch:
-        yield Violation(ENDED_STAYS_ENDED, "a consent goes back before its withdrawal")
 
 
 def _faults_between_clients(call: Call, before: Record | None, after: Record | None) -> Iterator[Violation]:

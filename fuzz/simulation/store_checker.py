@@ -11,12 +11,11 @@ from fuzz.shared.invariants import (
     ENDED_STAYS_ENDED,
     GUARDED,
     NO_SECRETS,
-    NOTHING_OUTLIVES,
     ONE_LIVE_PAIR,
     REDEEMED_ONCE,
-    SCOPE_NEVER_WIDENS,
     Violation,
 )
+from fuzz.shared.record_checks import faults_of_update
 from fuzz.shared.state_tables import transitions_of
 from fuzz.simulation.storage import Shared
 from ostiary_core.model.decision import Decision
@@ -76,37 +75,12 @@ class StoreChecker:
             # A name that passes on in one turn stays at its revision (`Identifier`).
             if after.revision <= before.revision and not isinstance(after, Identifier):
                 yield Violation(GUARDED, f"a {type(after).__name__} is written over without a new revision")
-            yield from _move(before, after)
+            yield from faults_of_update(before, after)
         for key, before in self._records.items():
             if key not in records and isinstance(before, Session | User | Client | AuthorizationCode):
                 yield Violation(
                     ENDED_STAYS_ENDED, f"a {type(before).__name__} is gone, and nobody forgets one"
                 )
-
-
-def _move(before: Record, after: Record) -> Iterator[Violation]:
-    if isinstance(before, Session) and isinstance(after, Session):
-        if before.ended_at is not None and after.ended_at != before.ended_at:
-            yield Violation(ENDED_STAYS_ENDED, "an ended session is written as another")
-        if after.generation < before.generation:
-            yield Violation(ENDED_STAYS_ENDED, "a session goes back to a pair it had spent")
-        if after.generation > before.generation + 1:
-            yield Violation(ONE_LIVE_PAIR, "a session skips a generation")
-        if (after.started_at, after.expires_at) != (before.started_at, before.expires_at):
-            yield Violation(NOTHING_OUTLIVES, "the session's maximum moves")
-        if after.scopes != before.scopes or not set(after.access_scopes) <= set(after.scopes):
-            yield Violation(SCOPE_NEVER_WIDENS, "the session's scope moves, or its access token exceeds it")
-    elif isinstance(before, AuthorizationCode) and isinstance(after, AuthorizationCode):
-        if before.session_id is not None and after.session_id != before.session_id:
-            yield Violation(REDEEMED_ONCE, "a used code is used again")
-        if before.voided_why is not None and after.session_id is not None:
-            yield Violation(ENDED_STAYS_ENDED, "a void code is used")
-    elif (
-        isinstance(before, User | Client)
-        and isinstance(after, User | Client)
-        and (after.epoch < before.epoch or (before.deleted_at is not None and after.deleted_at is None))
-    ):
-        yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} goes back before an ending")
 
 
 def _faults_of(records: Iterable[Record]) -> Iterator[Violation]:
