@@ -291,5 +291,5 @@ RULES: Final = _table(
 )
 """What each class of events needs loaded, and what decides it."""
 
-READ_ONLY: Final = tuple(kind for kind, rule in RULES.items() if rule.reads_only)
+READ_ONLY: Final = frozenset(kind for kind, rule in RULES.items() if rule.reads_only)
 """Events whose decision never changes anything, so that a store may serve them beside a writer."""

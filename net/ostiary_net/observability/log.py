@@ -19,6 +19,7 @@ from ostiary_core.model.why import Why
 P = ParamSpec("P")
 
 _REFUSED: Final = "refused"
+_REFUSALS: Final = (Refused, BatchRefused)
 
 
 class LogLines:
@@ -77,15 +78,18 @@ class RequestLog:
 
     def log_decisions(self, origins: Sequence[Origin | None], decisions: Iterable[Decision]) -> None:
         """Log each fact in order, or a refusal that has none; nothing where no request asked."""
-        if self._log.is_enabled_for(logging.INFO):
-            entries = [
-                entry
-                for origin, decision in zip(origins, decisions, strict=True)
-                if origin is not None
-                for entry in _entries(origin, decision)
-            ]
-            if entries:
-                LINES.tell("info", entries)
+        if not self._log.is_enabled_for(logging.INFO):
+            return
+        entries: list[dict[str, Any]] = []
+        for origin, decision in zip(origins, decisions, strict=True):
+            if origin is None:
+                continue
+            if decision.facts:
+                entries += [_entry(origin, fact) for fact in decision.facts]
+            elif isinstance(decision.reply, _REFUSALS):
+                entries.append(_refusal_entry(origin, decision.reply))
+        if entries:
+            LINES.tell("info", entries)
 
 
 def log_refusal(why: Why, trace_id: str, source: str) -> None:
@@ -96,16 +100,9 @@ def log_refusal(why: Why, trace_id: str, source: str) -> None:
     structlog.get_logger("ostiary").info(_REFUSED, trace_id=trace_id, source=source, why=why.value)
 
 
-def _entries(origin: Origin, decision: Decision) -> list[dict[str, Any]]:
-    if decision.facts:
-        return [_entry(origin, fact) for fact in decision.facts]
-    reply = decision.reply
-    if isinstance(reply, BatchRefused):
-        reply = reply.refusals[0][1]
-    if not isinstance(reply, Refused):
-        return []
-    refusal = {"trace_id": origin.trace_id, "source": origin.source, "why": reply.why.value}
-    return [{"event": _REFUSED, **refusal}]
+def _refusal_entry(origin: Origin, reply: Refused | BatchRefused) -> dict[str, Any]:
+    why = reply.why if isinstance(reply, Refused) else reply.refusals[0][1].why
+    return {"event": _REFUSED, "trace_id": origin.trace_id, "source": origin.source, "why": why}
 
 
 def _entry(origin: Origin, fact: Fact) -> dict[str, Any]:

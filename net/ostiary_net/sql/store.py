@@ -107,7 +107,7 @@ class SQLStore(ABC):
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`, beside all turns and without waiting for any."""
         for event in events:
-            if not isinstance(event, READ_ONLY):
+            if type(event) not in READ_ONLY:
                 raise TypeError(f"{type(event).__name__} may write: give it to turn()")
 
         def decide(reading: Reading) -> list[Decision]:

@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import outcome
 import trio
 
-from ostiary_core.decide import RULES
+from ostiary_core.decide import READ_ONLY
 from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
@@ -136,7 +136,7 @@ class Turns:
         `has_left` and `may_be_stale` are those of `TurnQueue.submit`. Raises `TurnFailed` where no more
         events are taken.
         """
-        queue = self._reading if RULES[type(event)].reads_only else self._writing
+        queue = self._reading if type(event) in READ_ONLY else self._writing
         return queue.submit(event, origin, resolve, has_left, may_be_stale=may_be_stale)
 
     async def decide_all(self, events: Sequence[Event]) -> list[Decision]:
