@@ -23,6 +23,7 @@ __all__ = [
     "Registered",
     "authorization",
     "exchange_of",
+    "form_token_in",
     "forms_in",
     "in_query",
     "sso",
@@ -128,6 +129,12 @@ def forms_in(page: httpx.Response) -> list[Form]:
     return parser.forms
 
 
+def form_token_in(page: httpx.Response) -> str:
+    """What makes the forms of a page ours."""
+    [token] = {form.fields["form_token"] for form in forms_in(page) if "form_token" in form.fields}
+    return token
+
+
 class Browser(httpx.AsyncClient):
     """A browser without JavaScript. Our pages send no referrer, so it names its origin `null`."""
 
@@ -146,6 +153,12 @@ class Browser(httpx.AsyncClient):
         sent = {"Origin": "null", "Sec-Fetch-Site": "same-origin", **(headers or {})}
         return await self.post(form.action, data={**form.fields, **(values or {})}, headers=sent)
 
+    async def log_in(
+        self, page: httpx.Response, username: str = "admin", password: str = ADMIN_PASSWORD
+    ) -> httpx.Response:
+        """Fill in the sign-in form of a page."""
+        return await self.submit(page, {"username": username, "password": password}, to="/login")
+
     async def follow(self, response: httpx.Response) -> httpx.Response:
         """Go where a redirect within the site leads."""
         assert response.status_code == 303, response.text
@@ -157,7 +170,7 @@ class Browser(httpx.AsyncClient):
     ) -> httpx.Response:
         """Through the sign-in page."""
         page = await self.get("/login", params={"next": onward})
-        return await self.submit(page, {"username": username, "password": password}, to="/login")
+        return await self.log_in(page, username, password)
 
 
 def authorization(client_id: str | None = "app", **asked: str | None) -> dict[str, str]:

@@ -7,7 +7,6 @@ import httpx
 from ostiary_core.model.records import Table
 from tests.rows import row
 from tests.web.served import (
-    ADMIN_PASSWORD,
     REDIRECT_URI,
     Browser,
     Served,
@@ -62,7 +61,7 @@ async def test_who_is_not_signed_in_signs_in_and_comes_back_to_the_same_page(ser
     sent_on = await browser.get(address)
     sign_in = await browser.follow(sent_on)
     assert urlsplit(sent_on.headers["location"]).path == "/login"
-    signed_in = await browser.submit(sign_in, {"username": "admin", "password": ADMIN_PASSWORD}, to="/login")
+    signed_in = await browser.log_in(sign_in)
     assert (signed_in.status_code, signed_in.headers["location"]) == (303, address)
 
     consent = await browser.follow(signed_in)
@@ -144,7 +143,7 @@ async def test_a_session_that_ended_meanwhile_leads_back_to_the_same_consent(ser
     sent = await browser.submit(page, {"decision": "approve"}, to="/sso")
     assert sent.headers["location"] == f"/login?next={quote(sso(), safe='')}"
     sign_in = await browser.follow(sent)
-    back = await browser.submit(sign_in, {"username": "admin", "password": ADMIN_PASSWORD}, to="/login")
+    back = await browser.log_in(sign_in)
     assert back.headers["location"] == sso()
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.web.served import Browser, Served, forms_in
+from tests.web.served import Browser, Served, form_token_in
 from tests.web.test_every_route import routes
 from tests.web.test_malformed import standing
 
@@ -35,8 +35,7 @@ FOREIGN = {
 async def test_a_forged_request_does_nothing(served: Served, browser: Browser, sent: str) -> None:
     """Without the browser's form token, and with it from another site."""
     await served.client()
-    (form, *_) = forms_in(await browser.get("/password"))
-    known = form.fields["form_token"]
+    known = form_token_in(await browser.get("/password"))
     kept, before = dict(browser.cookies), standing(served)
     assert ("POST", "/logout") in CHANGING
     assert len(CHANGING) > 40

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from ostiary_core.model.records import Record, Table, User
 from tests.web.doors import DOORS
-from tests.web.served import Api, Browser, Served, authorization, sso
+from tests.web.served import Api, Browser, Served, authorization, form_token_in, sso
 
 at_every_door = pytest.mark.parametrize("door", DOORS)
 
@@ -240,7 +240,7 @@ async def test_any_form_of_a_page(served: Served, path: str, known: bool) -> Non
     if known:
         await browser.sign_in()
     page = await browser.get("/password" if known else "/login")
-    form_token = page.text.partition('name="form_token" value="')[2].partition('"')[0]
+    form_token = form_token_in(page)
     assert form_token
     kept = dict(browser.cookies)
     names = ["username", "password", "next", "old_password", "new_password", "new_password_again", "decision"]

@@ -66,14 +66,10 @@ async def test_a_picture_is_shown_as_what_its_bytes_are_whatever_it_is_called(
     assert shown.headers["content-type"] == media_type
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", gif(), b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"<html></html>", png(5000, 5000)],
-    ids=["empty", "gif", "svg", "html", "too many pixels"],
-)
-async def test_what_is_no_such_picture_is_refused_by_field(served: Served, anna: Api, content: bytes) -> None:
-    failure = refused(await upload(anna, content, name="me.png"), 400, "A0401")
-    assert fields_of(failure) == ["file"]
+async def test_what_is_no_such_picture_is_refused_by_field(served: Served, anna: Api) -> None:
+    for content in (b"", gif(), b"<svg xmlns='http://www.w3.org/2000/svg'/>", b"<html/>", png(5000, 5000)):
+        failure = refused(await upload(anna, content, name="me.png"), 400, "A0401")
+        assert fields_of(failure) == ["file"]
     assert stored(served) == []
     assert succeeded(await anna.call("GET", "/api/auth/me"))["avatarUrl"] is None
 
@@ -103,12 +99,6 @@ async def test_it_takes_one_file_in_its_field(served: Served, anna: Api, options
     response = await anna.call("PUT", "/api/auth/avatar", **options)
     assert fields_of(refused(response, 400, "A0401")) == ["file"]
     assert stored(served) == []
-
-
-@pytest.mark.parametrize("content_type", ["application/json", "image/png", "text/plain"])
-async def test_it_takes_nothing_but_a_multipart_form(anna: Api, content_type: str) -> None:
-    headers = {"Content-Type": content_type}
-    refused(await anna.call("PUT", "/api/auth/avatar", content=b"{}", headers=headers), 415, "A0415")
 
 
 # --- letting go

@@ -8,7 +8,7 @@ import pytest
 
 from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
-from tests.web.served import ADMIN_PASSWORD, BASE, Api, Browser, Served
+from tests.web.served import ADMIN_PASSWORD, BASE, Api, Browser, Served, form_token_in
 
 pytestmark = pytest.mark.parametrize("door", ["guard", "lane"])
 
@@ -105,7 +105,7 @@ async def test_no_spelling_gets_around_a_limit_that_goes_by_the_path(served: Ser
 async def test_a_page_and_the_sign_in_are_asked_for_by_their_own_address_alone(served: Served) -> None:
     browser = served.browser()
     page = await browser.get("/login")
-    token = page.text.partition('name="form_token" value="')[2].partition('"')[0]
+    token = form_token_in(page)
     values = {"username": "admin", "password": ADMIN_PASSWORD, "form_token": token}
     for path in ("//login", "/%6cogin", "/login/", "/./login"):
         response = await asked(browser, "POST", path, data=values, headers={"Origin": "null"})

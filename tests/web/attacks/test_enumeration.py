@@ -78,9 +78,7 @@ async def test_a_failed_sign_in_is_the_same_for_whoever_is_not_there(served: Ser
             browser = served.browser(source)
             page = await browser.get("/login")
             with watched(served) as work:
-                response = await browser.submit(
-                    page, {"username": username, "password": "wrong"}, to="/login"
-                )
+                response = await browser.log_in(page, username, "wrong")
             page_text = re.sub(r'value="[^"]*"', "typed", response.text)
             found.append((response.status_code, DRAWN.sub("drawn", page_text), work.done))
         else:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import ADMIN_PASSWORD, Browser, Served, serving, sso
+from tests.web.served import ADMIN_PASSWORD, Browser, Served, form_token_in, serving, sso
 
 PAIR = ("ostiary_access", "ostiary_refresh")
 HTTPS = "https://id.example"
@@ -16,7 +16,7 @@ HTTPS = "https://id.example"
 async def signed_in_by(browser: Browser, way: str) -> httpx.Response:
     if way == "page":
         page = await browser.get("/login", params={"switch": "1"})
-        return await browser.submit(page, {"username": "admin", "password": ADMIN_PASSWORD}, to="/login")
+        return await browser.log_in(page)
     body = {"username": "admin", "password": ADMIN_PASSWORD}
     return await browser.post("/api/auth/login", json=body)
 
@@ -82,7 +82,7 @@ async def test_what_was_shown_to_one_person_is_not_sent_by_the_next(
     else:
         await browser.submit(await browser.get("/"), to="/logout")
         page = await browser.get("/login")
-    await browser.submit(page, {"username": "anna", "password": "anna's password"}, to="/login")
+    await browser.log_in(page, "anna", "anna's password")
     before = served.records()
     for shown, values, path in (
         (asks_admin, {"decision": "approve"}, "/sso"),
@@ -105,7 +105,7 @@ async def test_over_https_a_cookie_without_the_hosts_own_prefix_proves_nothing(s
     plain = served.browser()
     page = await plain.get("/login")
     known_cookie = plain.cookies["ostiary_form"]
-    known_token = page.text.partition('name="form_token" value="')[2].partition('"')[0]
+    known_token = form_token_in(page)
     values = {"username": "admin", "password": ADMIN_PASSWORD, "form_token": known_token}
     assert (await plain.post("/login", data=values)).status_code == 303
 

@@ -37,49 +37,47 @@ def nothing_planted(response: httpx.Response) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
-async def test_no_parameter_of_a_page_becomes_a_field(served: Served, broken: str) -> None:
+async def test_no_parameter_of_a_page_becomes_a_field(served: Served) -> None:
     await served.client()
-    sent = f"x{broken}{PLANTED}{broken}{broken}<p>"
-    browser, stranger = served.browser(), served.browser()
-    await browser.sign_in()
-    for visitor in (browser, stranger):
-        for path, parameters in (
-            ("/login", {"next": f"/{sent}"}),
-            ("/login", {"next": sent, "switch": "1"}),
-            ("/language", {"to": "en-US", "next": f"/{sent}"}),
-            ("/language", {"to": sent}),
-            ("/password", {"next": f"/{sent}"}),
-            ("/recover", {"code": sent}),
-            ("/login", {"next": f"/sso?redirect_uri=https://app.example{sent}"}),
-            ("/admin/clients", {"q": sent, "sort": sent}),
-        ):
-            nothing_planted(await visitor.get(path, params=parameters))
-        for name in ("state", "redirect_uri", "client_id", "scope", "response_type", "code_challenge"):
-            nothing_planted(await visitor.get(sso(**{name: sent})))
-    page = await stranger.get("/login")
-    values = {"username": "admin", "password": ADMIN_PASSWORD, "next": f"/{sent}"}
-    signed_in = await stranger.submit(page, values, to="/login")
-    nothing_planted(signed_in)
-    assert signed_in.status_code == 303
+    for broken in BREAKS.values():
+        sent = f"x{broken}{PLANTED}{broken}{broken}<p>"
+        browser, stranger = served.browser(), served.browser()
+        await browser.sign_in()
+        for visitor in (browser, stranger):
+            for path, parameters in (
+                ("/login", {"next": f"/{sent}"}),
+                ("/login", {"next": sent, "switch": "1"}),
+                ("/language", {"to": "en-US", "next": f"/{sent}"}),
+                ("/language", {"to": sent}),
+                ("/password", {"next": f"/{sent}"}),
+                ("/recover", {"code": sent}),
+                ("/login", {"next": f"/sso?redirect_uri=https://app.example{sent}"}),
+                ("/admin/clients", {"q": sent, "sort": sent}),
+            ):
+                nothing_planted(await visitor.get(path, params=parameters))
+            for name in ("state", "redirect_uri", "client_id", "scope", "response_type", "code_challenge"):
+                nothing_planted(await visitor.get(sso(**{name: sent})))
+        page = await stranger.get("/login")
+        values = {"username": "admin", "password": ADMIN_PASSWORD, "next": f"/{sent}"}
+        signed_in = await stranger.submit(page, values, to="/login")
+        nothing_planted(signed_in)
+        assert signed_in.status_code == 303
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("broken", BREAKS.values(), ids=BREAKS)
-async def test_a_state_comes_back_whole_and_as_one_parameter(
-    served: Served, browser: Browser, broken: str
-) -> None:
-    await served.client()
-    state = f"a{broken}{PLANTED}&code=stolen#x"
-    page = await browser.get(sso(state=state))
-    for decision in ("deny", "approve"):
-        answer = await browser.submit(page, {"decision": decision}, to="/sso")
-        nothing_planted(answer)
-        result = urlsplit(answer.headers["location"])
-        assert f"{result.scheme}://{result.netloc}{result.path}" == REDIRECT_URI
-        assert result.fragment == ""
-        assert parse_qs(result.query, strict_parsing=True)["state"] == [state]
-        assert parse_qs(result.query).get("code") != ["stolen"]
+async def test_a_state_comes_back_whole_and_as_one_parameter(served: Served, browser: Browser) -> None:
+    for number, broken in enumerate(BREAKS.values()):
+        await served.client(f"app{number}")
+        state = f"a{broken}{PLANTED}&code=stolen#x"
+        page = await browser.get(sso(f"app{number}", state=state))
+        for decision in ("deny", "approve"):
+            answer = await browser.submit(page, {"decision": decision}, to="/sso")
+            nothing_planted(answer)
+            result = urlsplit(answer.headers["location"])
+            assert f"{result.scheme}://{result.netloc}{result.path}" == REDIRECT_URI
+            assert result.fragment == ""
+            assert parse_qs(result.query, strict_parsing=True)["state"] == [state]
+            assert parse_qs(result.query).get("code") != ["stolen"]
 
 
 @pytest.mark.parametrize("broken", ["\n", "\r\n", "\x00", "é"], ids=["LF", "CR LF", "NUL", "not ASCII"])

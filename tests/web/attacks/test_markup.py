@@ -13,7 +13,17 @@ import httpx
 import pytest
 
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import ADMIN_PASSWORD, BASE, Api, Browser, Served, exchange_of, serving, sso
+from tests.web.served import (
+    ADMIN_PASSWORD,
+    BASE,
+    Api,
+    Browser,
+    Served,
+    exchange_of,
+    form_token_in,
+    serving,
+    sso,
+)
 
 MARK: Final = "mark7341"
 HOSTILE: Final = f"{MARK}'\"><x-{MARK} on{MARK}=1 style=x></title></textarea></pre><!--{{{{7*7}}}}%s&lt;"
@@ -133,7 +143,7 @@ async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
         ("/account/phone/code", {"phone": HOSTILE, "code": HOSTILE, "password": HOSTILE}),
     ):
         page = await browser.get(path.removesuffix("/code"))
-        token = page.text.partition('name="form_token" value="')[2].partition('"')[0]
+        token = form_token_in(page)
         again = await browser.post(path, data={"form_token": token, **values}, headers={"Origin": "null"})
         assert again.status_code in (400, 422), path
         harmless(again, shows=True)

@@ -17,7 +17,7 @@ async def test_the_password_is_typed_again_after_a_wrong_one(served: Served) -> 
     browser = served.browser()
     page = await browser.get("/login")
     assert typed_in(page) == ["username"]
-    wrong = await browser.submit(page, {"username": "admin", "password": "wrong"}, to="/login")
+    wrong = await browser.log_in(page, "admin", "wrong")
     assert forms_in(wrong)[0].fields["username"] == "admin"
     assert typed_in(wrong) == ["password"]
 
@@ -35,8 +35,7 @@ async def test_a_form_that_was_open_for_too_long_says_so_and_works_again(
     browser = served.browser(**{"Accept-Language": language})
     page = await browser.get("/login?next=/account")
     browser.cookies.clear()
-    values = {"username": "admin", "password": ADMIN_PASSWORD}
-    stale = await browser.submit(page, values, to="/login")
+    stale = await browser.log_in(page)
     assert stale.status_code == 403
     assert text in stale.text
     assert stale.text.count('role="alert"') == 1

@@ -120,7 +120,6 @@ async def test_a_form_shown_to_one_person_is_not_sent_by_the_next(served_app: Se
     await with_phone(served_app, "berta", None, roleIds=["super_admin"])
     browser, left_open = await opened(served_app)
     switched = await browser.get("/login", params={"switch": "1"})
-    values = {"username": "berta", "password": "berta password"}
-    assert (await browser.submit(switched, values, to="/login")).status_code == 303
+    assert (await browser.log_in(switched, "berta", "berta password")).status_code == 303
     assert (await saved(browser, left_open, name="Renamed")).status_code == 403
     assert (await app(served_app))["name"] != "Renamed"

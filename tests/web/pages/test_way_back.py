@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.web.account.people import ANNAS_PHONE, outbox, with_phone
-from tests.web.served import ADMIN_PASSWORD, Browser, Served, forms_in, sso
+from tests.web.served import Browser, Served, forms_in, sso
 
 
 def link(page: httpx.Response, beginning: str) -> str:
@@ -38,10 +38,9 @@ async def at_sign_in(served: Served) -> tuple[Browser, httpx.Response]:
 
 async def test_another_language_after_a_wrong_password(served: Served) -> None:
     browser, page = await at_sign_in(served)
-    wrong = await browser.submit(page, {"username": "admin", "password": "wrong"}, to="/login")
+    wrong = await browser.log_in(page, "admin", "wrong")
     again = await in_another_language(browser, wrong)
-    values = {"username": "admin", "password": ADMIN_PASSWORD}
-    assert (await browser.submit(again, values, to="/login")).headers["location"] == sso()
+    assert (await browser.log_in(again)).headers["location"] == sso()
 
 
 async def test_another_language_while_another_account_signs_in(served: Served, browser: Browser) -> None:
@@ -49,17 +48,15 @@ async def test_another_language_while_another_account_signs_in(served: Served, b
     await served.client()
     await with_phone(served)
     page = await browser.get(link(await browser.get(sso()), "/login?"))
-    wrong = await browser.submit(page, {"username": "anna", "password": "wrong"}, to="/login")
+    wrong = await browser.log_in(page, "anna", "wrong")
     again = await in_another_language(browser, wrong)
-    values = {"username": "anna", "password": "anna password"}
-    assert (await browser.submit(again, values, to="/login")).headers["location"] == sso()
+    assert (await browser.log_in(again, "anna", "anna password")).headers["location"] == sso()
 
 
 async def test_another_language_on_the_way_through_the_first_password(served: Served) -> None:
     await served.user("anna", must_change=True)
     browser, page = await at_sign_in(served)
-    values = {"username": "anna", "password": "anna's password"}
-    page = await browser.follow(await browser.submit(page, values, to="/login"))
+    page = await browser.follow(await browser.log_in(page, "anna", "anna's password"))
     change = {"old_password": "anna's password", "new_password": "a better one"}
     differ = await browser.submit(page, {**change, "new_password_again": "x"}, to="/password")
     # Or a browser goes no further than /sso, where that leads straight on to the client.
@@ -113,8 +110,7 @@ async def test_a_password_forgotten_on_the_way(served: Served) -> None:
     done = await browser.submit(page, {**values, "phone": ANNAS_PHONE}, to="/recover/password")
     page = await browser.follow(done)
     assert "Your new password is set." in page.text
-    values = {"username": "anna", "password": "a better one"}
-    assert (await browser.submit(page, values, to="/login")).headers["location"] == sso()
+    assert (await browser.log_in(page, "anna", "a better one")).headers["location"] == sso()
 
 
 async def test_from_a_forgotten_password_back_to_the_sign_in(served: Served) -> None:
@@ -122,8 +118,7 @@ async def test_from_a_forgotten_password_back_to_the_sign_in(served: Served) -> 
     page = await browser.get(link(page, "/recover"))
     page = await browser.get(link(page, "/recover"))
     page = await browser.get(link(page, "/login"))
-    values = {"username": "admin", "password": ADMIN_PASSWORD}
-    assert (await browser.submit(page, values, to="/login")).headers["location"] == sso()
+    assert (await browser.log_in(page)).headers["location"] == sso()
 
 
 @pytest.mark.parametrize("onward", ["https://evil.example", "//evil.example", "/\\evil.example"])
@@ -156,28 +151,27 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("shown_on", FORMS)
-async def test_a_session_that_ran_out_while_a_form_was_open(served: Served, shown_on: str) -> None:
+async def test_a_session_that_ran_out_while_a_form_was_open(served: Served) -> None:
     await served.client()
-    browser = served.browser()
-    page = await browser.follow(await browser.post(FORMS[shown_on]))
-    values = {"username": "admin", "password": ADMIN_PASSWORD}
-    back = await browser.submit(page, values, to="/login")
-    assert back.headers["location"] == shown_on
-    assert (await browser.follow(back)).status_code in (200, 404)
+    for shown_on, sent_to in FORMS.items():
+        browser = served.browser()
+        page = await browser.follow(await browser.post(sent_to))
+        back = await browser.log_in(page)
+        assert back.headers["location"] == shown_on
+        assert (await browser.follow(back)).status_code in (200, 404)
 
 
-@pytest.mark.parametrize("shown_on", FORMS)
-async def test_a_password_that_was_reset_while_a_form_was_open(served: Served, shown_on: str) -> None:
-    await served.user("anna", must_change=True)
-    browser = served.browser()
-    await browser.sign_in("anna", "anna's password")
-    page = await browser.follow(await browser.post(FORMS[shown_on]))
-    change = {"old_password": "anna's password", "new_password": "a better one"}
-    changed = await browser.submit(page, {**change, "new_password_again": "a better one"}, to="/password")
-    assert changed.headers["location"] == shown_on
-    # Anna may see little of it, but it is a page.
-    assert (await browser.follow(changed)).status_code in (200, 403, 404)
+async def test_a_password_that_was_reset_while_a_form_was_open(served: Served) -> None:
+    for number, (shown_on, sent_to) in enumerate(FORMS.items()):
+        await served.user(f"anna{number}", must_change=True)
+        browser = served.browser()
+        await browser.sign_in(f"anna{number}", "anna's password")
+        page = await browser.follow(await browser.post(sent_to))
+        change = {"old_password": "anna's password", "new_password": "a better one"}
+        changed = await browser.submit(page, {**change, "new_password_again": "a better one"}, to="/password")
+        assert changed.headers["location"] == shown_on
+        # Anna may see little of it, but it is a page.
+        assert (await browser.follow(changed)).status_code in (200, 403, 404)
 
 
 async def test_a_list_that_somebody_narrowed_is_there_after_the_password(served: Served) -> None:
@@ -203,7 +197,5 @@ async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(served: 
     assert forms_in(page_after)[0].fields["username"] == "anna"
     switched = await in_another_language(browser, page_after)
     for sign_in in (page_after, switched):
-        signed_in = await browser.submit(
-            sign_in, {"username": "anna", "password": "anna's password"}, to="/login"
-        )
+        signed_in = await browser.log_in(sign_in, "anna", "anna's password")
         assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/account")

@@ -23,7 +23,7 @@ from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.resources.hostile import REFUSED_AT_ONCE, UNFORESEEN, shared_texts
 from tests.web.resources.sheets import SHEET, book_around, cells, sheet_of
-from tests.web.served import Api, Browser
+from tests.web.served import Api, Browser, form_token_in
 
 MOST_GROWTH_BYTES = 96 * 1024 * 1024
 """Of the server while a sheet is read: the upload itself comes through it."""
@@ -95,7 +95,7 @@ async def imported(api: Api, content: bytes) -> httpx.Response:
 async def imported_on_the_page(browser: Browser, content: bytes) -> httpx.Response:
     """The import form of the administration pages, sent with a sheet."""
     page = await browser.get("/admin/roles/import")
-    [token] = re.findall(r'name="form_token" value="([^"]+)"', page.text)[:1]
+    token = form_token_in(page)
     return await browser.post(
         "/admin/roles/import",
         data={"form_token": token, "mode": "insert"},
