@@ -37,7 +37,9 @@ class Schemas:
         if isinstance(kind, tuple):
             return {"oneOf": [self.of(each) for each in kind]}
         [schema], found = schema_components([kind], ref_template="#/components/schemas/{name}")
-        self.components |= found
+        for name, component in found.items():
+            if self.components.setdefault(name, component) != component:
+                raise ValueError(f"two types of the interface are called {name}")
         return schema
 
 
