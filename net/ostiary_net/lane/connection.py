@@ -28,12 +28,10 @@ from ostiary_net.front_door.seam import (
     Closed,
     RawData,
 )
-from ostiary_net.lane.deadline import SharedDeadline
 from ostiary_net.lane.exchange import LaneExchange
 from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
-from ostiary_net.lane.poller import Poller
-from ostiary_net.lane.reader import SocketReader
+from ostiary_net.lane.sockets import Poller, SharedDeadline, SocketReader
 from ostiary_net.lane.writer import AnswerWriter
 from ostiary_net.runtime.arrivals import make_has_left
 from ostiary_net.turns.service import Service

@@ -10,9 +10,8 @@ import structlog
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.seam import find_surprises
 from ostiary_net.lane.connection import Lane, LaneConnection
-from ostiary_net.lane.deadline import SharedDeadline
 from ostiary_net.lane.heads import HeadReader
-from ostiary_net.lane.poller import open_poller
+from ostiary_net.lane.sockets import SharedDeadline, open_poller
 from ostiary_net.lane.writer import AnswerWriter
 from ostiary_net.turns.service import Service
 
