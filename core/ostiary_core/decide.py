@@ -147,6 +147,22 @@ def _all_or_nothing(event: e.AllOrNothing, snapshot: Snapshot, now: Instant, pol
     )
 
 
+def _keys_of_session(event: e.OwnSessionEnded | e.SessionForcedOut) -> Keys:
+    return by_caller(event.caller, session_key(event.session_id))
+
+
+def _keys_of_named_client(event: e.ClientRegistered | e.ClientImported) -> Keys:
+    return by_caller(event.caller, *named_keys(Table.CLIENT, event.fields, "clientId"))
+
+
+def _keys_of_named_role(event: e.RoleRegistered | e.RoleImported) -> Keys:
+    return by_caller(event.caller, *named_keys(Table.ROLE, event.fields, "code"))
+
+
+def _keys_of_own_token(event: e.IntrospectionRequested | e.RevocationRequested) -> Keys:
+    return by_client(event.credentials, token_keys(event.token))
+
+
 def _password_owner(event: e.PasswordHashRequested) -> Keys:
     return roots(username_key(event.of)) if isinstance(event.of, str) else by_caller(event.of)
 
@@ -168,16 +184,8 @@ RULES: Final = _table(
         lambda it: by_client(it.credentials, refresh_token_keys(it.refresh_token)),
         token_service.refresh,
     ),
-    _query(
-        e.IntrospectionRequested,
-        lambda it: by_client(it.credentials, token_keys(it.token)),
-        token_service.introspect,
-    ),
-    _rule(
-        e.RevocationRequested,
-        lambda it: by_client(it.credentials, token_keys(it.token)),
-        token_service.revoke,
-    ),
+    _query(e.IntrospectionRequested, _keys_of_own_token, token_service.introspect),
+    _rule(e.RevocationRequested, _keys_of_own_token, token_service.revoke),
     _rule(e.ClientCredentialsRequested, lambda it: by_client(it.credentials), token_service.issue_to_client),
     _policy_rule(
         e.CodeRedeemed, lambda it: by_client(it.credentials, code_keys(it.code)), token_service.redeem
@@ -201,11 +209,7 @@ RULES: Final = _table(
         e.LoginRefreshed, lambda it: roots(*refresh_token_keys(it.refresh_token)), account.refresh_login
     ),
     _rule(e.SignedOut, lambda it: by_caller(it.caller), account.sign_out),
-    _rule(
-        e.OwnSessionEnded,
-        lambda it: by_caller(it.caller, session_key(it.session_id)),
-        account.end_own_session,
-    ),
+    _rule(e.OwnSessionEnded, _keys_of_session, account.end_own_session),
     _query(e.AccountRequested, lambda it: by_caller(it.caller), account.show_account),
     _policy_rule(e.PasswordChanged, lambda it: by_caller(it.caller), account.change_password),
     _rule(e.LocaleChosen, lambda it: by_caller(it.caller), account.choose_locale),
@@ -245,30 +249,14 @@ RULES: Final = _table(
         people.reset_password,
     ),
     _query(e.RoleRequested, lambda it: by_caller(it.caller, role_key(it.role_id)), role.show),
-    _rule(
-        e.RoleRegistered,
-        lambda it: by_caller(it.caller, *named_keys(Table.ROLE, it.fields, "code")),
-        role.register,
-    ),
+    _rule(e.RoleRegistered, _keys_of_named_role, role.register),
     _rule(e.RoleChanged, lambda it: by_caller(it.caller, role_key(it.role_id)), role.change),
-    _rule(
-        e.RoleImported,
-        lambda it: by_caller(it.caller, *named_keys(Table.ROLE, it.fields, "code")),
-        role.import_row,
-    ),
+    _rule(e.RoleImported, _keys_of_named_role, role.import_row),
     _rule(e.RoleDeleted, lambda it: by_caller(it.caller, role_key(it.role_id)), role.delete),
     _query(e.ClientRequested, lambda it: by_caller(it.caller, client_key(it.client_id)), client.show),
-    _rule(
-        e.ClientRegistered,
-        lambda it: by_caller(it.caller, *named_keys(Table.CLIENT, it.fields, "clientId")),
-        client.register,
-    ),
+    _rule(e.ClientRegistered, _keys_of_named_client, client.register),
     _rule(e.ClientChanged, lambda it: by_caller(it.caller, client_key(it.client_id)), client.change),
-    _rule(
-        e.ClientImported,
-        lambda it: by_caller(it.caller, *named_keys(Table.CLIENT, it.fields, "clientId")),
-        client.import_row,
-    ),
+    _rule(e.ClientImported, _keys_of_named_client, client.import_row),
     _rule(e.ClientEnabled, lambda it: by_caller(it.caller, client_key(it.client_id)), client.enable),
     _rule(e.ClientDisabled, lambda it: by_caller(it.caller, client_key(it.client_id)), client.disable),
     _rule(e.ClientDeleted, lambda it: by_caller(it.caller, client_key(it.client_id)), client.delete),
@@ -276,11 +264,7 @@ RULES: Final = _table(
         e.ClientSecretReset, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.reset
     ),
     _rule(e.OldSecretEnded, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.end_old),
-    _rule(
-        e.SessionForcedOut,
-        lambda it: by_caller(it.caller, session_key(it.session_id)),
-        people.force_out_session,
-    ),
+    _rule(e.SessionForcedOut, _keys_of_session, people.force_out_session),
     _policy_rule(e.AllOrNothing, _keys_of_all, _all_or_nothing),
     # --- whoever runs the machine, and the runtime itself
     _rule(e.FirstAdministratorCreated, _built_in_keys, first_administrator.create_first_administrator),
