@@ -39,7 +39,7 @@ from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Table, TextCodePurpose
 from ostiary_core.model.reply import BatchDone, BatchRefused, Refused
-from ostiary_core.oauth import consent, profile, token_service
+from ostiary_core.oauth import consent, token_service
 from ostiary_core.users import first_administrator, role, telephone
 from ostiary_core.users import own_account as account
 from ostiary_core.users import user_administration as people
@@ -191,7 +191,9 @@ RULES: Final = _table(
         e.CodeRedeemed, lambda it: by_client(it.credentials, code_keys(it.code)), token_service.redeem
     ),
     _rule(e.GrantUnrecognised, lambda it: by_client(it.credentials), token_service.refuse_grant),
-    _query(e.ProfileRequested, lambda it: roots(*access_token_keys(it.access_token)), profile.show),
+    _query(
+        e.ProfileRequested, lambda it: roots(*access_token_keys(it.access_token)), token_service.show_profile
+    ),
     # --- the consent page
     _query(e.AuthorizationChecked, lambda it: of_consent(it.caller, it.parameters.client_id), consent.check),
     _rule(e.ConsentGiven, lambda it: of_consent(it.caller, it.parameters.client_id), consent.give),

@@ -76,7 +76,7 @@ def refresh_at_user_info(original: Original) -> Original:
 def looked_for_among_both() -> Iterator[None]:
     with (
         replaced("keys", "access_token_keys", either_token),
-        wrapped("profile", "show", refresh_at_user_info)(),
+        wrapped("oauth.token_service", "show_profile", refresh_at_user_info)(),
     ):
         yield
 

@@ -9,8 +9,6 @@ from ostiary_core.http.form import header_values
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
 
-__all__ = ["read_basic", "read_credentials"]
-
 
 def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Why | None:
     """Read the credentials in the Authorization field, or say what is wrong; None where there is none."""

@@ -31,8 +31,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.store import Store, retry_lost_races
 from ostiary_core.throttling.rate_windows import Operation, RateWindows
 
-__all__ = ["PendingRequest", "Request", "TokenEndpoint", "is_failure"]
-
 
 @immutable()
 class Request:

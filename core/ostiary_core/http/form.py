@@ -7,8 +7,6 @@ from urllib.parse import unquote_to_bytes
 
 from ostiary_core.model.why import Why
 
-__all__ = ["LONGEST_FORM", "header_values", "read_form", "says_form"]
-
 LONGEST_FORM: Final = 64 * 1024
 """Bytes; more is refused (READINGS 37)."""
 

@@ -40,8 +40,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import parse_scope
 from ostiary_core.throttling.rate_windows import Operation
 
-__all__ = ["MINTING", "PATHS", "TokenServiceEvent", "answer", "read", "refusal"]
-
 PATHS: Final[Mapping[str, Operation]] = MappingProxyType(
     {
         "/api/oauth2/token": Operation.TOKEN,

@@ -13,27 +13,6 @@ from ostiary_core.model.making import immutable
 from ostiary_core.model.records import RawKey, Table, TextCodePurpose
 from ostiary_core.model.secret import Digest, Secret
 
-__all__ = [
-    "BACKEND_CLIENT",
-    "BUILT_IN_CLIENTS",
-    "Keys",
-    "access_token_keys",
-    "account_keys",
-    "by_caller",
-    "by_client",
-    "client_key",
-    "code_keys",
-    "named_keys",
-    "of_consent",
-    "refresh_token_keys",
-    "role_key",
-    "roots",
-    "session_key",
-    "telephone_keys",
-    "token_keys",
-    "user_key",
-]
-
 BACKEND_CLIENT = "console"
 """The built-in client whose sessions are the backend's own login sessions."""
 

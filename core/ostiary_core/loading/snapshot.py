@@ -21,8 +21,6 @@ from ostiary_core.model.records import (
     User,
 )
 
-__all__ = ["Fetch", "NotLoaded", "Snapshot", "load"]
-
 R = TypeVar("R", bound=Record)
 
 Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]

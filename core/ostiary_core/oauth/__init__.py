@@ -1,2 +1,2 @@
-"""The rules of the protocol: code, session, consent, token service, profile. What administrators do is not
+"""The rules of the protocol: code, session, consent, token service. What administrators do is not
 here."""

@@ -15,22 +15,6 @@ from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import SessionState, state_of
 
-__all__ = [
-    "Person",
-    "actor_id_of",
-    "authenticate_client",
-    "authenticate_for_grant",
-    "check_permission",
-    "find_person",
-    "find_person_free_to_act",
-    "find_roles",
-    "is_above",
-    "is_authenticated",
-    "is_super_administrator",
-    "permissions_of",
-    "roles_of",
-]
-
 _NOT_AUTHENTICATED: Final = frozenset(
     {
         *(Why.CLIENT_UNKNOWN, Why.CLIENT_BUILT_IN, Why.CLIENT_SECRET_WRONG),

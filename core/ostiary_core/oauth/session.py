@@ -38,17 +38,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth.inherited_endings import inherited_ending
 from ostiary_core.oauth.scopes import is_beyond, narrow_scopes
 
-__all__ = [
-    "SessionState",
-    "end",
-    "erase_salt",
-    "introspect",
-    "refresh",
-    "revoke",
-    "start",
-    "state_of",
-]
-
 
 class SessionState(StrEnum):
     """What a session is at an instant; its moves are drawn in docs/states.md."""

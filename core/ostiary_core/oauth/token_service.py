@@ -1,31 +1,24 @@
-"""The rules of `/token`, `/introspect` and `/revoke`, each in the order of its checks (READINGS 13).
+"""The rules of `/token`, `/introspect`, `/revoke` and user-info, in the order of their checks (READINGS 13).
 
-Nothing before a successful client authentication changes any state.
+Nothing before a successful client authentication changes any state. User-info changes none at all, and asks
+for no client: it shows the profile of the user of an access token.
 """
 
-from ostiary_core.events import (
-    ClientCredentialsRequested,
-    CodeRedeemed,
-    GrantUnrecognised,
-    IntrospectionRequested,
-    RefreshRequested,
-    RevocationRequested,
-)
+from ostiary_core import events as e
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, refused
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import GrantType, SessionKind
+from ostiary_core.model.reply import Profile
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import code, session
 from ostiary_core.oauth.authentication import authenticate_client, authenticate_for_grant
 from ostiary_core.oauth.inherited_endings import epochs_now
-from ostiary_core.oauth.scopes import is_beyond
-
-__all__ = ["introspect", "issue_to_client", "redeem", "refresh", "refuse_grant", "revoke"]
+from ostiary_core.oauth.scopes import USER_READ, is_beyond
 
 
-def redeem(event: CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def redeem(event: e.CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Exchange a code at `/token` (RFC 6749 §4.1.3). The grant is checked before the code is read."""
     client = authenticate_for_grant(GrantType.AUTHORIZATION_CODE, event.credentials, snapshot, now)
     if isinstance(client, Why):
@@ -33,7 +26,7 @@ def redeem(event: CodeRedeemed, snapshot: Snapshot, now: Instant, policy: Policy
     return code.redeem(event, client, snapshot, now, policy)
 
 
-def refresh(event: RefreshRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+def refresh(event: e.RefreshRequested, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Exchange a refresh token at `/token` (RFC 6749 §6)."""
     client = authenticate_for_grant(GrantType.REFRESH_TOKEN, event.credentials, snapshot, now)
     if isinstance(client, Why):
@@ -54,7 +47,7 @@ def refresh(event: RefreshRequested, snapshot: Snapshot, now: Instant, policy: P
     )
 
 
-def issue_to_client(event: ClientCredentialsRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def issue_to_client(event: e.ClientCredentialsRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Issue client credentials tokens (RFC 6749 §4.4): no user and no refresh token (READINGS 11)."""
     client = authenticate_for_grant(GrantType.CLIENT_CREDENTIALS, event.credentials, snapshot, now)
     if isinstance(client, Why):
@@ -77,13 +70,13 @@ def issue_to_client(event: ClientCredentialsRequested, snapshot: Snapshot, now: 
     return Decision(issued, changes, (fact,))
 
 
-def refuse_grant(event: GrantUnrecognised, snapshot: Snapshot, now: Instant) -> Decision:
+def refuse_grant(event: e.GrantUnrecognised, snapshot: Snapshot, now: Instant) -> Decision:
     """Refuse a missing or unknown `grant_type`, after the client authenticated."""
     client = authenticate_client(event.credentials, snapshot, now)
     return refused(client if isinstance(client, Why) else event.why)
 
 
-def introspect(event: IntrospectionRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def introspect(event: e.IntrospectionRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Tell an authenticated client about a token (RFC 7662 §2)."""
     client = authenticate_client(event.credentials, snapshot, now)
     if isinstance(client, Why):
@@ -93,7 +86,7 @@ def introspect(event: IntrospectionRequested, snapshot: Snapshot, now: Instant) 
     return Decision(session.introspect(event.token, client, snapshot, now))
 
 
-def revoke(event: RevocationRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def revoke(event: e.RevocationRequested, snapshot: Snapshot, now: Instant) -> Decision:
     """Revoke a token of an authenticated client (RFC 7009 §2)."""
     client = authenticate_client(event.credentials, snapshot, now)
     if isinstance(client, Why):
@@ -101,3 +94,29 @@ def revoke(event: RevocationRequested, snapshot: Snapshot, now: Instant) -> Deci
     if event.token is None:
         return refused(Why.TOKEN_MISSING)
     return session.revoke(event.token, client, snapshot, now)
+
+
+def show_profile(event: e.ProfileRequested, snapshot: Snapshot, now: Instant) -> Decision:
+    """Show the profile of the token's user; a login session needs no scope for its own."""
+    held = snapshot.session_by_access_token(event.access_token.digest)
+    if (
+        held is None
+        or now >= held.access_expires_at
+        or session.state_of(held, snapshot, now) is not session.SessionState.ACTIVE
+        or (event.by_cookie and held.kind is not SessionKind.LOGIN)
+    ):
+        return refused(Why.NOT_SIGNED_IN)
+    user = None if held.user_id is None else snapshot.user(held.user_id)
+    if user is None:
+        return refused(Why.REPRESENTS_NO_USER)
+    if held.kind is not SessionKind.LOGIN and USER_READ not in held.access_scopes:
+        return refused(Why.USER_READ_MISSING)
+    return Decision(
+        Profile(
+            user_id=user.user_id,
+            username=user.username,
+            name=user.name,
+            avatar_url=user.avatar_url,
+            locale=user.locale,
+        )
+    )
