@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target
+from fuzz.shared.campaign import Report, conduct
 
 __all__ = ["TARGETS", "inputs_of", "run", "search", "target_named"]
 
@@ -84,19 +86,22 @@ def run(names: Sequence[str], seed: int, seconds: float) -> int:
     guided = importlib.util.find_spec("atheris") is not None
     print(f"seed {seed}, {'Hypothesis, then atheris' if guided else 'Hypothesis; atheris is not installed'}")
     share = seconds / len(targets) / (2 if guided else 1)
-    failed = 0
-    for target in targets:
-        try:
-            told = _hypothesis(target, seed, share)
-            if guided:
-                told += f", {_atheris(target, seed, share)}"
-        except Exception as failure:
-            failed += 1
-            told = (
-                f"FAILED: {type(failure).__name__}: {failure} {' '.join(getattr(failure, '__notes__', []))}"
-            )
-        print(f"  {target.name:<13} {told}", flush=True)
-    return 1 if failed else 0
+    runs = (_run_target(target, seed, share, guided) for target in targets)
+    return conduct(
+        runs, lambda total, took: f"{len(targets)} readers, {took:.0f} s", most_failures=len(targets)
+    )
+
+
+def _run_target(target: Target, seed: int, seconds: float, guided: bool) -> Report:
+    try:
+        told = _hypothesis(target, seed, seconds)
+        if guided:
+            told += f", {_atheris(target, seed, seconds)}"
+    except Exception as failure:
+        notes = " ".join(getattr(failure, "__notes__", []))
+        story = f"FAILED {target.name}: {type(failure).__name__}: {failure} {notes}"
+        return Report(line=f"{target.name:<13} FAILED", stories=[partial(str, story)])
+    return Report(line=f"{target.name:<13} {told}")
 
 
 def _hypothesis(target: Target, seed: int, seconds: float) -> str:

@@ -1,6 +1,7 @@
 """What every campaign over real processes asks of the interface: people, clients, codes, their exchange."""
 
 from base64 import urlsafe_b64encode
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +19,7 @@ __all__ = [
     "register_client",
     "register_user",
     "sign_in",
+    "violations_in",
 ]
 
 REDIRECT_URI: Final = "https://app.example/callback"
@@ -25,6 +27,15 @@ REDIRECT_URI: Final = "https://app.example/callback"
 
 class Violation(AssertionError):
     """Something that must never happen; the text has no token."""
+
+
+def violations_in(group: BaseExceptionGroup[BaseException]) -> Iterator[str]:
+    """What each exception of a group says."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from violations_in(error)
+        else:
+            yield str(error)
 
 
 def expect(response: Response, status: int, what: str) -> Response:

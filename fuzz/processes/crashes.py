@@ -7,14 +7,14 @@ world with several workers a single one is killed now and then, while the others
 """
 
 import itertools
-import math
 import os
 import shutil
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -30,66 +30,32 @@ from fuzz.processes.leaks import count_leaks
 from fuzz.processes.server import ADMIN_PASSWORD, NotServing, Server, Warmth
 from fuzz.processes.tenant import Tally, Tenant
 from fuzz.processes.tenant_actions import act, resolve
-from fuzz.shared.options import command
+from fuzz.shared.campaign import Report, command, conduct, counted
 
-__all__ = ["Campaign", "World", "run"]
+__all__ = ["World", "run"]
 
 _KILLS_A_WORLD: Final = 50
 _TENANTS: Final = 12
 _LONGEST_LOAD_SECONDS: Final = 0.5
-_EVERY_SECONDS: Final = 10.0
 _CHECKING_SECONDS: Final = 60.0
-
-
-@dataclass
-class Campaign:
-    """What was done so far, over all worlds."""
-
-    seed: int
-    kills: int = 0
-    worker_kills: int = 0
-    worlds: int = 0
-    tally: Tally = field(default_factory=Tally)
-    restart_seconds: dict[str, list[float]] = field(default_factory=dict)
-    """From the start of the process until it serves: cold, warm, and with several workers."""
-
-    @property
-    def acknowledged(self) -> int:
-        return self.tally.acknowledged.total()
-
-    def told(self) -> str:
-        """The figures."""
-        tally = self.tally
-        lines = [
-            f"{self.kills:,} kills, {self.worker_kills:,} more of a single worker; {self.worlds:,} worlds",
-            f"{self.acknowledged:,} acknowledged changes, all of which stand: {_counted(tally.acknowledged)}",
-            f"{tally.unknown.total():,} requests without an answer, all with an outcome that is allowed: "
-            + _counted(tally.unknown),
-            f"{tally.checks:,} questions about what had been acknowledged",
-        ]
-        for kind, seconds in sorted(self.restart_seconds.items()):
-            figures = f"median {median(seconds):.2f} s, longest {max(seconds):.2f} s"
-            lines.append(f"starts, {kind}: {len(seconds):,}, {figures}")
-        return "\n".join(lines)
 
 
 class World:
     """One database file and those who live on it."""
 
-    def __init__(self, campaign: Campaign, number: int, folder: Path, warmth: Warmth | None) -> None:
-        self._campaign = campaign
-        self._chance = Random(f"crash {campaign.seed}/{number}")
+    def __init__(self, seed: int, number: int, folder: Path, warmth: Warmth | None) -> None:
+        self.report = Report(counts=Counter(worlds=1))
+        self._random = Random(f"crash {seed}/{number}")
         workers = 2 if number % 8 == 3 else 1
         self.server = Server(folder, workers=workers, warmth=warmth)
         self._warm = warmth is not None
         self._tally = Tally()
-        self._tally.acknowledged = campaign.tally.acknowledged
-        self._tally.unknown = campaign.tally.unknown
+        self.report.tables |= {"acknowledged": self._tally.acknowledged, "unknown": self._tally.unknown}
         self._tally.secrets |= {ADMIN_PASSWORD}
         self._admin_token = ""
         self._connection = Connection()
         self._tenants = [
-            Tenant(each, Random(f"{campaign.seed}/{number}/{each}"), self._tally, lambda: self._admin_token)
+            Tenant(each, Random(f"{seed}/{number}/{each}"), self._tally, lambda: self._admin_token)
             for each in range(_TENANTS)
         ]
         self._checked = [0] * _TENANTS
@@ -122,25 +88,25 @@ class World:
                     connection.close()
             self.server.kill()
             self._look_through_files()
-        self._campaign.tally.checks += self._tally.checks
+        self.report.counts["checks"] += self._tally.checks
 
     async def _kill_once(self) -> None:
         """Let them work, kill everything, start again, and have everything checked."""
-        chance, server = self._chance, self.server
-        await trio.sleep(chance.uniform(0, _LONGEST_LOAD_SECONDS))
-        if server.workers > 1 and chance.random() < 0.3:
+        random, server = self._random, self.server
+        await trio.sleep(random.uniform(0, _LONGEST_LOAD_SECONDS))
+        if server.workers > 1 and random.random() < 0.3:
             await self._kill_one_worker()
         self._serving = trio.Event()
         server.kill()
-        self._campaign.kills += 1
-        while chance.random() < 0.1:
+        self.report.counts["kills"] += 1
+        while random.random() < 0.1:
             server.start()
-            await trio.sleep(chance.uniform(0, 0.4))
+            await trio.sleep(random.uniform(0, 0.4))
             server.kill()
-            self._campaign.kills += 1
+            self.report.counts["kills"] += 1
         await self._start()
         self._must_be_sound()
-        if chance.random() < 0.1:
+        if random.random() < 0.1:
             return  # the next kill may fall into the checking
         with trio.move_on_after(_CHECKING_SECONDS) as patience:
             await self._all_checked.wait()
@@ -150,9 +116,9 @@ class World:
     async def _kill_one_worker(self) -> None:
         pids = self.server.worker_pids()
         if len(pids) == self.server.workers:
-            os.kill(self._chance.choice(pids), 9)
-            self._campaign.worker_kills += 1
-            await trio.sleep(self._chance.uniform(0, _LONGEST_LOAD_SECONDS))
+            os.kill(self._random.choice(pids), 9)
+            self.report.counts["worker kills"] += 1
+            await trio.sleep(self._random.uniform(0, _LONGEST_LOAD_SECONDS))
 
     async def _start(self) -> None:
         began = trio.current_time()
@@ -163,7 +129,7 @@ class World:
             await trio.sleep(0.005)
         how = "warm" if self._warm else "cold"
         kind = how if self.server.workers == 1 else f"{how}, {self.server.workers} workers"
-        self._campaign.restart_seconds.setdefault(kind, []).append(trio.current_time() - began)
+        self.report.samples.setdefault(kind, []).append(trio.current_time() - began)
         for connection in self._connections:
             connection.port = self.server.port
         self._starts += 1
@@ -215,66 +181,56 @@ class World:
                 raise Violation(f"{path.name} holds the text of {leaks} secrets")
 
 
-def run(
-    seed: int,
-    kills: int,
-    *,
-    seconds: float | None = None,
-    warm: bool = False,
-    only_world: int | None = None,
-) -> int:
+def run(seed: int, kills: int, *, most_seconds: float, warm: bool, only_world: int | None = None) -> int:
     """Kill so often, for at most so long; 0 where nothing was lost."""
-    campaign = Campaign(seed)
-    began = last = time.monotonic()
-    until = began + (math.inf if seconds is None else seconds)
-    _tell(f"seed {seed}, {kills:,} kills, starts {'warm' if warm else 'cold'}")
-    numbers = itertools.count() if only_world is None else itertools.repeat(only_world)
-    folder = Path(tempfile.mkdtemp(prefix="ostiary-crash-"))
+    print(f"seed {seed}, {kills:,} kills, starts {'warm' if warm else 'cold'}", flush=True)
+
+    def progress(total: Report, seconds: float) -> str:
+        acknowledged = total.tables["acknowledged"].total()
+        return (
+            f"{total.counts['kills']:>6,} of {kills:,} kills, {acknowledged:,} acknowledged, {seconds:,.0f} s"
+        )
+
     with Warmth() if warm else nullcontext() as warmth:
-        while campaign.kills < kills and time.monotonic() < until:
-            number = next(numbers)
-            home = folder / str(number)
-            home.mkdir()
-            world = World(campaign, number, home, warmth)
-            failures = _failures(world, min(_KILLS_A_WORLD, kills - campaign.kills), until)
-            if failures:
-                _tell(f"FAILED in world {number} after {campaign.kills:,} kills: {'; '.join(failures)}")
-                _tell(f"its files:  {home}")
-                _tell(f"once more:  {command('crash', '--seed', seed, '--world', number)}")
-                return 1
-            campaign.worlds += 1
-            shutil.rmtree(home)
-            if time.monotonic() - last >= _EVERY_SECONDS:
-                last = time.monotonic()
-                done = f"{campaign.kills:>6,} of {kills:,} kills, {campaign.acknowledged:,} acknowledged"
-                _tell(f"  {done}, {last - began:,.0f} s")
+        worlds = run_worlds(seed, kills, most_seconds, warmth, only_world)
+        return conduct(worlds, _figures, progress, most_seconds=most_seconds)
+
+
+def run_worlds(
+    seed: int, kills: int, most_seconds: float, warmth: Warmth | None, only_world: int | None
+) -> Iterator[Report]:
+    """Worlds one after another, or one again and again, until so many kills; files stay where one failed."""
+    until = time.monotonic() + most_seconds
+    folder = Path(tempfile.mkdtemp(prefix="ostiary-crash-"))
+    for number in itertools.count() if only_world is None else itertools.repeat(only_world):
+        home = folder / str(number)
+        home.mkdir()
+        world = World(seed, number, home, warmth)
+        try:
+            trio.run(world.live, min(_KILLS_A_WORLD, kills), until)
+        except* (Violation, NotServing) as group:
+            failures = "; ".join(api.violations_in(group))
+            again = command("crash", "--seed", seed, "--world", number)
+            told = f"FAILED in world {number}: {failures}\nits files:  {home}\nonce more:  {again}"
+            world.report.stories.append(partial(str, told))
+        yield world.report
+        shutil.rmtree(home)
+        kills -= world.report.counts["kills"]
+        if kills <= 0:
+            break
     shutil.rmtree(folder)
-    _tell(campaign.told())
-    _tell(f"{time.monotonic() - began:.0f} s; nothing was lost")
-    return 0
 
 
-def _tell(text: str) -> None:
-    print(text, flush=True)
-
-
-def _failures(world: World, kills: int, until: float) -> list[str]:
-    """What failed in a world's life."""
-    try:
-        trio.run(world.live, kills, until)
-    except* (Violation, NotServing) as group:
-        failures = [str(failure) for failure in _leaves(group)]
-    else:
-        failures = []
-    return failures
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
-    found: list[BaseException] = []
-    for error in group.exceptions:
-        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
-    return found
-
-
-def _counted(counter: Counter[str]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counter.most_common())
+def _figures(total: Report, seconds: float) -> str:
+    counts, acknowledged, unknown = total.counts, total.tables["acknowledged"], total.tables["unknown"]
+    killed = f"{counts['kills']:,} kills, {counts['worker kills']:,} more of a single worker"
+    lines = [
+        f"{killed}; {counts['worlds']:,} worlds",
+        f"{acknowledged.total():,} acknowledged changes, all of which stand: {counted(acknowledged)}",
+        f"{unknown.total():,} requests without an answer, each come to what is allowed: {counted(unknown)}",
+        f"{counts['checks']:,} questions about what had been acknowledged",
+    ]
+    for kind, starts in sorted(total.samples.items()):
+        figures = f"median {median(starts):.2f} s, longest {max(starts):.2f} s"
+        lines.append(f"starts, {kind}: {len(starts):,}, {figures}")
+    return "\n".join([*lines, f"{seconds:.0f} s" + ("" if total.stories else "; nothing was lost")])

@@ -14,10 +14,10 @@ import math
 import os
 import shutil
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -32,123 +32,84 @@ from fuzz.processes import api
 from fuzz.processes.api import Violation
 from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.server import ADMIN_PASSWORD, Server
+from fuzz.shared.campaign import Report, conduct, counted
 from fuzz.shared.http_client import Response, basic, form_request
 
 __all__ = ["RACERS", "Races", "run"]
 
-TOKEN: Final = "/api/oauth2/token"
 RACERS: Final = 20
-CLIENT_ID: Final = "racer"
-_EVERY_SECONDS: Final = 10.0
-_SESSIONS_A_SIGN_IN: Final = 500
+_SESSIONS_A_RUN: Final = 10
 
 
-class Racers:
-    """Connections that are kept from race to race, and now and then made anew, to other workers."""
+class Races:
+    """Races of one client against a server, over twenty connections that are now and then made anew."""
 
-    def __init__(self, port: int, random: Random) -> None:
-        self._connections = [Connection(port) for _ in range(RACERS)]
+    def __init__(self, port: int, random: Random, number: int) -> None:
+        self.run = Counter[str]()
+        """Races by their kind."""
+        self._client_id = f"racer-{number}"
         self._random = random
+        self._connection = Connection(port)
+        self._racers = [Connection(port) for _ in range(RACERS)]
+        self._login = ""
+        self._secret = ""
 
-    async def ask_token(self, secret: str, agents: Sequence[str], **form: str) -> list[tuple[str, Response]]:
+    async def live(self, sessions: int) -> None:
+        """Three races each of so many sessions. Raises `Violation`."""
+        try:
+            signed_in = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
+            self._login = str(signed_in.data["accessToken"])
+            self._secret = await api.register_client(self._connection, self._login, self._client_id)
+            for _ in range(sessions):
+                await self._race_session()
+        finally:
+            for connection in (self._connection, *self._racers):
+                connection.close()
+
+    async def _race_session(self) -> None:
+        verifier = sha256(self._random.randbytes(32)).hexdigest()
+        consent = await api.authorize(self._connection, self._login, self._client_id, verifier)
+        form = api.redemption_form(api.code_of(consent), verifier)
+        refresh = judge_codes(await self._race("code", ["one"], **form))
+        form = {"grant_type": "refresh_token", "refresh_token": refresh}
+        form["refresh_token"] = judge_refreshes(await self._race("refresh", ["one"], **form))
+        answers = await self._race("two User-Agents", ["one", "another"], **form)
+        fields = [basic(self._client_id, self._secret)]
+        for token in judge_two_agents(answers):
+            response = await self._connection.post_form("/api/oauth2/introspect", fields, token=token)
+            if api.expect(response, 200, "an introspection").json().get("active") is not False:
+                raise Violation("two User-Agents: a token of the session is alive afterwards")
+
+    async def _race(self, kind: str, agents: Sequence[str], **form: str) -> list[tuple[str, Response]]:
         """The answers to twenty equal requests, let go at once, each with the User-Agent of its request.
 
         Half of them lie at the server but for their last byte, so that what decides is who is read first.
         """
         answers: list[tuple[str, Response]] = []
         prepared: list[tuple[Connection, str, bytes]] = []
-        for connection in self._connections:
+        for connection in self._racers:
             if self._random.random() < 0.05:
                 connection.close()
             agent = self._random.choice(agents)
-            request = form_request(TOKEN, [basic(CLIENT_ID, secret), ("User-Agent", agent)], form)
+            fields = [basic(self._client_id, self._secret), ("User-Agent", agent)]
+            request = form_request("/api/oauth2/token", fields, form)
             rest = await connection.begin(request, held=self._random.choice((0, 1)))
             prepared.append((connection, agent, rest))
 
         async def finish(connection: Connection, agent: str, rest: bytes) -> None:
-            try:
-                answers.append((agent, await connection.finish(rest)))
-            except Lost:
-                answers.append(
-                    (agent, Response(0, [], b""))
-                )  # nobody is killed here: this is a failure as well
+            answers.append((agent, await connection.finish(rest)))
 
-        async with trio.open_nursery() as nursery:
-            for connection, agent, rest in prepared:
-                nursery.start_soon(finish, connection, agent, rest)
-        return answers
-
-    def close(self) -> None:
-        """Close all connections."""
-        for connection in self._connections:
-            connection.close()
-
-
-class Races:
-    """Races against one running server."""
-
-    def __init__(self, port: int, random: Random) -> None:
-        self.run = Counter[str]()
-        """Races by their kind."""
-        self._random = random
-        self._connection = Connection(port)
-        self._racers = Racers(port, random)
-        self._login = ""
-        self._secret = ""
-        self._sessions = 0
-
-    async def open(self) -> None:
-        """Sign in, and register the client."""
-        await self._sign_in()
-        self._secret = await api.register_client(self._connection, self._login, CLIENT_ID)
-
-    async def three(self) -> None:
-        """The three races of one session. Raises `Violation`."""
-        self._sessions += 1
-        if self._sessions % _SESSIONS_A_SIGN_IN == 0:
-            await self._sign_in()
-        code, verifier = await self._code()
-        refresh = judge_codes(
-            await self._race(
-                "code",
-                ["one"],
-                **api.redemption_form(code, verifier),
-            )
-        )
-        refresh = judge_refreshes(
-            await self._race("refresh", ["one"], grant_type="refresh_token", refresh_token=refresh)
-        )
-        answers = await self._race(
-            "two User-Agents", ["one", "another"], grant_type="refresh_token", refresh_token=refresh
-        )
-        for token in judge_two_agents(answers):
-            response = await self._connection.post_form(
-                "/api/oauth2/introspect", [basic(CLIENT_ID, self._secret)], token=token
-            )
-            if api.expect(response, 200, "an introspection").json().get("active") is not False:
-                raise Violation("two User-Agents: a token of the session is alive afterwards")
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._connection.close()
-        self._racers.close()
-
-    async def _race(self, kind: str, agents: Sequence[str], **form: str) -> list[tuple[str, Response]]:
-        answers = await self._racers.ask_token(self._secret, agents, **form)
+        try:
+            async with trio.open_nursery() as nursery:
+                for each in prepared:
+                    nursery.start_soon(finish, *each)
+        except* Lost:
+            raise Violation(f"{kind}: a connection was lost though nobody was killed") from None
         self.run[kind] += 1
         for _, response in answers:
             if response.status != 200 and (response.status, response.error) != (400, "invalid_grant"):
                 raise Violation(f"{kind}: answered {response.status} {response.error}")
         return answers
-
-    async def _sign_in(self) -> None:
-        response = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
-        self._login = str(response.data["accessToken"])
-
-    async def _code(self) -> tuple[str, str]:
-        verifier = sha256(self._random.randbytes(32)).hexdigest()
-        consent = await api.authorize(self._connection, self._login, CLIENT_ID, verifier)
-        return api.code_of(consent), verifier
 
 
 def judge_codes(answers: list[tuple[str, Response]]) -> str:
@@ -185,45 +146,43 @@ def _pairs(answers: list[tuple[str, Response]]) -> set[tuple[str, str]]:
     return {(str(each["access_token"]), str(each["refresh_token"])) for each in found}
 
 
-def run(seed: int, rounds: int, *, workers: int, seconds: float | None = None, postgres: str = "") -> int:
+def run(seed: int, rounds: int, *, workers: int, most_seconds: float, postgres: str = "") -> int:
     """Run so many races, for at most so long; 0 where all came out as they must."""
-    began = time.monotonic()
-    until = began + (math.inf if seconds is None else seconds)
-    folder = Path(tempfile.mkdtemp(prefix="ostiary-races-"))
     store = "PostgreSQL" if postgres else "SQLite"
     print(f"seed {seed}, {rounds:,} races of {RACERS}, {workers} workers on {store}", flush=True)
-    failures: list[str] = []
+
+    def progress(total: Report, seconds: float) -> str:
+        return f"{total.tables['races'].total():>7,} of {rounds:,} races, {seconds:,.0f} s"
+
+    return conduct(run_races(seed, rounds, workers, postgres), _figures, progress, most_seconds=most_seconds)
+
+
+def run_races(seed: int, rounds: int, workers: int, postgres: str) -> Iterator[Report]:
+    """Three races at a time against one server, whose files stay where one came out as it must not."""
+    folder = Path(tempfile.mkdtemp(prefix="ostiary-races-"))
     with _database(postgres) as address:
         settings = {"DATABASE_URL": address} if address else {}
         with Server(folder, workers=workers, settings=settings) as server:
             server.start_and_wait()
-            races = Races(server.port, Random(f"races {seed}"))
-            try:
-                trio.run(_raced, races, rounds, began, until)
-            except* Violation as group:
-                failures = [str(failure) for failure in group.exceptions]
-    if failures:
-        print(f"FAILED after {races.run.total():,} races: {'; '.join(failures)}\nits files: {folder}")
-        return 1
+            for number, begin in enumerate(range(0, rounds, 3 * _SESSIONS_A_RUN)):
+                sessions = min(_SESSIONS_A_RUN, math.ceil((rounds - begin) / 3))
+                races = Races(server.port, Random(f"races {seed}/{number}"), number)
+                report = Report(tables={"races": races.run})
+                try:
+                    trio.run(races.live, sessions)
+                except* Violation as group:
+                    failures = "; ".join(api.violations_in(group))
+                    told = (
+                        f"FAILED after {begin + races.run.total():,} races: {failures}\nits files: {folder}"
+                    )
+                    report.stories.append(partial(str, told))
+                yield report
     shutil.rmtree(folder)
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in races.run.items())
-    took = time.monotonic() - began
-    print(f"{races.run.total():,} races ({kinds}), {races.run.total() * RACERS:,} requests, {took:.0f} s")
-    return 0
 
 
-async def _raced(races: Races, rounds: int, began: float, until: float) -> None:
-    last = began
-    try:
-        await races.open()
-        while races.run.total() < rounds and time.monotonic() < until:
-            await races.three()
-            now = time.monotonic()
-            if now - last >= _EVERY_SECONDS:
-                last = now
-                print(f"  {races.run.total():>7,} of {rounds:,} races, {now - began:,.0f} s", flush=True)
-    finally:
-        races.close()
+def _figures(total: Report, seconds: float) -> str:
+    races = total.tables["races"]
+    return f"{races.total():,} races ({counted(races)}), {races.total() * RACERS:,} requests, {seconds:.0f} s"
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """When two states are the same: what cannot matter any more, or is only a matter of names, is left out.
 
-A state is folded from the records *and* from the model, so that two states are one only where neither the
-core nor the specification can tell them apart. Identifiers and bearer values become what they refer to,
-instants become the time that is left, revisions and spent epochs vanish, and the two clients, which begin
-alike, may change places.
+The form of a state is made from the records *and* from the model, so that two states are one only where
+neither the core nor the specification can tell them apart. Identifiers and bearer values become what they
+refer to, instants become the time that is left, revisions and spent epochs vanish, and the two clients, which
+begin alike, may change places.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from ostiary_core.model import records
 from ostiary_core.model.records import Table
 
-__all__ = ["fold"]
+__all__ = ["canonical_form"]
 
 GRACE_MS, CODE_MS, WRONG_MS = 30_000, 300_000, 900_000
 OLDEST = 2
@@ -26,7 +26,7 @@ Shape = tuple[object, ...]
 ENDED: Shape = ("ended",)
 
 
-def fold(world: World, at: int) -> bytes:
+def canonical_form(world: World, at: int) -> bytes:
     """A value that is equal for states that behave alike."""
     now = BEGINNING_OF_TIME_MS + at
     shape = (_of_core(world, now), _of_model(world.model.realm, now))

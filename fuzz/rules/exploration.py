@@ -1,33 +1,36 @@
 """Explores every state that a few steps can lead to: a bounded model checker over the pure core.
 
-Two clients alike, one user who is signed in, one session that runs; every event of `exploration_events` at
+Two clients alike, one user who is signed in, one session that runs; every event of `exploration_steps` at
 every state, and every instant worth waiting for as a step of its own. Breadth first, so that the first
-counterexample is also the shortest. States that `folding` cannot tell apart are one. Every step is judged by
-the model and the invariants as in the campaigns, and every new state is looked at as a whole.
+counterexample is also the shortest. States of one canonical form are one. Every step is judged by the model
+and the invariants as in the campaigns, and every new state is looked at as a whole.
 """
 
-import time
-from collections.abc import Callable, Iterator
+import pickle
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from fuzz.rules.canonical_form import fold
+from msgspec.structs import replace
+
+from fuzz.model import Model
+from fuzz.rules.canonical_form import canonical_form
 from fuzz.rules.coverage import Coverage, states
 from fuzz.rules.exploration_steps import events, instants
-from fuzz.rules.forking import Fork
 from fuzz.rules.trace import FIXED, FIXED_STRICT, initial_state_of, write
 from fuzz.rules.world import InvalidStart, World
 from fuzz.shared.calls import Verb
+from fuzz.shared.campaign import Report, command, conduct, failure_file
 from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS, PEOPLE
 from fuzz.shared.invariants import OF_THE_RULES, Violation
 from fuzz.shared.meaning import call_of
-from fuzz.shared.options import command
 from fuzz.shared.state_tables import STATE_TABLES
 from fuzz.shared.steps import Kind, Ref, Step
 
-__all__ = ["Exploration", "explore", "run"]
+__all__ = ["Exploration", "Fork", "explore", "run"]
 
 OPENING: Final = (
     Step(number=1, at=0, verb=Verb.SIGN_IN, user=PEOPLE[0], agent="phone"),
@@ -71,42 +74,47 @@ class _Wrong(Exception):
         self.violations = violations
 
 
-Told = Callable[[str, int, int, Exploration], None]
-
-
-def explore(depth: int, told: Told = lambda world, level, new, seen: None) -> Exploration:
+def explore(depth: int) -> Exploration:
     """Everything that `depth` steps after the opening can lead to, or the first thing that is wrong."""
     seen = Exploration()
-    with with_more_scopes():
-        for name, reach in ((FIXED, depth), (FIXED_STRICT, min(depth, STRICT_DEPTH))):
-            try:
-                _explore(name, reach, seen, told)
-            except _Wrong as wrong:
-                seen.world, seen.path, seen.violations = name, wrong.path, tuple(wrong.violations)
-                break
+    for _ in explore_levels(depth, seen):
+        pass
     return seen
 
 
-def _explore(name: str, depth: int, seen: Exploration, told: Told) -> None:
+def explore_levels(depth: int, seen: Exploration) -> Iterator[Report]:
+    """A report for every level of both worlds, up to the first thing that is wrong; `seen` is filled."""
+    with with_more_scopes():
+        for name, reach in ((FIXED, depth), (FIXED_STRICT, min(depth, STRICT_DEPTH))):
+            try:
+                yield from _explore(name, reach, seen)
+            except _Wrong as wrong:
+                seen.world, seen.path, seen.violations = name, wrong.path, tuple(wrong.violations)
+                yield Report(violations=seen.violations, stories=[partial(_story, seen)])
+                return
+
+
+def _explore(name: str, depth: int, seen: Exploration) -> Iterator[Report]:
     """Level by level: a level is the shortest paths to the states that lie so many steps away."""
     level = [_State(OPENING, 0)]
-    known = {fold(_walked(name, level[0].path), 0)}
+    known = {canonical_form(_walked(name, level[0].path), 0)}
     seen.states += 1
     for distance in range(1, depth + 1):
         following = []
         for state in level:
             for world, reached in _neighbours(name, state, seen):
-                folded = fold(world, reached.at)
-                if folded in known:
+                form = canonical_form(world, reached.at)
+                if form in known:
                     continue
-                known.add(folded)
+                known.add(form)
                 seen.states += 1
                 violations = world.whole(reached.at)
                 if violations:
                     raise _Wrong(reached.path, violations)
                 if distance < depth:
                     following.append(reached)
-        told(name, distance, len(following), seen)
+        figures = f"{seen.states:,} states, {seen.transitions:,} transitions"
+        yield Report(line=f"{name:<12} depth {distance}: {figures}, {len(following):,} states to go on from")
         level = following
 
 
@@ -134,7 +142,7 @@ def _neighbours(name: str, state: _State, seen: Exploration) -> Iterator[tuple[W
         seen.coverage.note_time(before, states(here, later))
         yield here, _State(path, later)
     for event in list(events(here.history)):
-        step = event._replace(number=len(path) + 1, at=at)
+        step = replace(event, number=len(path) + 1, at=at)
         call = call_of(here.history, step)
         stays = not here.driver.would_change(call, step.number, BEGINNING_OF_TIME_MS + at)
         world = here if stays else fork.branch()
@@ -152,31 +160,58 @@ def _neighbours(name: str, state: _State, seen: Exploration) -> Iterator[tuple[W
             fork = Fork(here)
 
 
+class Fork:
+    """A world held still; `branch` gives the same world again and again, each independent of the others."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._model = _pickled(world.model.realm)
+        known = {name: value for name, value in vars(world.history).items() if name != "initial_state"}
+        self._history = _pickled(known)
+
+    def branch(self) -> World:
+        """A world of its own that stands where the fork was made. Counters are shared."""
+        branch = copy(self.world)
+        branch.model = Model()
+        branch.model.realm = pickle.loads(self._model)
+        branch.history = copy(self.world.history)
+        vars(branch.history).update(pickle.loads(self._history))
+        branch.driver = self.world.driver.twin()
+        branch.checker = self.world.checker.twin(branch.history, branch.driver)
+        return branch
+
+    def is_untouched(self) -> bool:
+        """Whether the model still stands where the fork was made."""
+        return _pickled(self.world.model.realm) == self._model
+
+
+def _pickled(value: object) -> bytes:
+    return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+
+
 # --- for the command line
 
 
 def run(depth: int) -> int:
     """Explore and tell; 0 where everything held and, from depth 3 on, every row of both tables was taken."""
-    began = time.monotonic()
+    seen = Exploration()
+    rows = sum(len(table) for table in STATE_TABLES.values())
 
-    def told(world: str, level: int, new: int, seen: Exploration) -> None:
-        print(
-            f"  {world:<12} depth {level}: {seen.states:,} states, {seen.transitions:,} transitions, "
-            f"{new:,} states to go on from, {time.monotonic() - began:.1f} s",
-            flush=True,
+    def figures(total: Report, seconds: float) -> str:
+        missing = seen.coverage.missing
+        return (
+            f"{seen.states:,} states, {seen.transitions:,} transitions, depth {depth}, {seconds:.1f} s, "
+            f"{len(OF_THE_RULES)} invariants, {rows - len(missing)} of {rows} rows of the state tables taken"
+            + (f"; not taken: {', '.join(missing)}" if missing else "")
         )
 
-    seen = explore(depth, told)
-    rows = sum(len(table) for table in STATE_TABLES.values())
-    missing = seen.coverage.missing
-    print(
-        f"{seen.states:,} states, {seen.transitions:,} transitions, depth {depth}, "
-        f"{len(OF_THE_RULES)} invariants, {rows - len(missing)} of {rows} rows of the state tables taken"
-        + (f"; not taken: {', '.join(missing)}" if missing else "")
-    )
-    if not seen.violations:
-        return 1 if missing and depth >= DEPTH_OF_ALL_ROWS else 0
+    failed = conduct(explore_levels(depth, seen), figures)
+    return failed or int(bool(seen.coverage.missing) and depth >= DEPTH_OF_ALL_ROWS)
+
+
+def _story(seen: Exploration) -> str:
+    path = failure_file(f"exploration-{seen.world}.trace")
     remarks = [str(violation) for violation in seen.violations]
-    print(f"\nFAILED; the shortest history there is:\n\n{write(seen.world, seen.path, remarks=remarks)}")
-    print(f"Save it to a file to run it again: {command('replay', 'FILE')}")
-    return 1
+    path.write_text(write(seen.world, seen.path, remarks=remarks), encoding="utf-8")
+    told = "\n".join([*remarks, *map(str, seen.path)])
+    return f"FAILED; the shortest history there is:\n\n{told}\n\nreplay it: {command('replay', path)}"

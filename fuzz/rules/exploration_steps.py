@@ -38,7 +38,7 @@ def events(history: History) -> Iterator[Step]:
 
 
 def _step(verb: Verb, **values: Any) -> Step:
-    return Step(number=0, at=0, verb=verb)._replace(**values)
+    return Step(number=0, at=0, verb=verb, **values)
 
 
 def _of_client(history: History, client: str, login: Ref) -> Iterator[Step]:

@@ -1,30 +1,35 @@
-"""Runs worlds one after another, or on several cores, and adds up what they say."""
+"""Random sequences: worlds of clients and people, each lived for some hundred steps under both judges."""
 
-import gc
-import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from typing import Final
 
-from fuzz.rules.trace import initial_state_of
+from msgspec.structs import replace
+
+from fuzz.faults import FAULTS
+from fuzz.rules.trace import Replay, initial_state_of, replay, write
 from fuzz.rules.world import InvalidStart, World
+from fuzz.shared.campaign import Report, command, conduct, coverage, failure_file, run_all
 from fuzz.shared.core_events import with_more_scopes
-from fuzz.shared.invariants import Violation
+from fuzz.shared.invariants import OF_THE_RULES, Violation
 from fuzz.shared.seeds import choices
+from fuzz.shared.selftest import SEED, run_selftest
+from fuzz.shared.shrinking import Shrinker
 from fuzz.shared.steps import Step
 from fuzz.workload.generator import Workload
 
-__all__ = ["WORLD_STEPS", "Campaign", "Failure", "Life", "live", "run"]
+__all__ = ["Failure", "run", "run_world", "run_worlds", "selftest", "shrink", "story"]
 
 WORLD_STEPS: Final = 250
 """How long a world lives. Memory is flat because it is then forgotten."""
-
 REHEARSED_EVERY: Final = 8
 """In a campaign every so manieth turn is decided twice; everywhere else every one is."""
+MOST_REPLAYS: Final = 600
+"""A bound, so that a failure is told in seconds even where it shrinks badly."""
+MOST_WORLDS: Final = 100
+"""A planted fault that so many worlds do not show is one that survives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,38 +42,13 @@ class Failure:
     violations: tuple[Violation, ...]
 
 
-@dataclass(slots=True)
-class Life:
-    """One world from beginning to end."""
-
-    steps: int
-    virtual_ms: int
-    digest: str
-    clauses: Counter[str]
-    transitions: Counter[str]
-    failure: Failure | None
-
-
-@dataclass(slots=True)
-class Campaign:
-    """Many worlds together."""
-
-    worlds: int = 0
-    steps: int = 0
-    virtual_ms: int = 0
-    clauses: Counter[str] = field(default_factory=Counter)
-    transitions: Counter[str] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
-    digest: str = ""
-
-
-def live(seed: int, number: int, steps: int = WORLD_STEPS, *, rehearse_every: int = REHEARSED_EVERY) -> Life:
+def run_world(seed: int, number: int, steps: int = WORLD_STEPS, *, rehearse_every: int = 1) -> Report:
     """Run world `number` of `seed` for so many steps, or until something is wrong."""
     name = f"{seed}/{number}"
     try:
         world = World(name, initial_state_of(name), rehearse_every=rehearse_every)
-    except InvalidStart as invalid:
-        return Life(0, 0, "", Counter(), Counter(), Failure(name, (), tuple(invalid.violations)))
+    except InvalidStart as start:
+        return _failed(Failure(name, (), tuple(start.violations)), Report())
     workload = Workload(choices(seed, number), world.history)
     taken: list[Step] = []
     violations: list[Violation] = []
@@ -77,60 +57,136 @@ def live(seed: int, number: int, steps: int = WORLD_STEPS, *, rehearse_every: in
         taken += turn
         violations, _ = world.run(turn)
     violations = violations or world.whole(workload.at)
-    failure = Failure(name, tuple(taken), tuple(violations)) if violations else None
-    return Life(world.steps, workload.at, world.digest, world.clauses, world.transitions, failure)
-
-
-def run(
-    seed: int,
-    steps: int,
-    *,
-    jobs: int = 1,
-    most_failures: int = 1,
-    progress: Callable[[Campaign], None] = lambda campaign: None,
-) -> Campaign:
-    """Run as many worlds as `steps` need. The digest is the same whatever the number of jobs."""
-    campaign = Campaign()
-    digest = sha256()
-    with with_more_scopes(), _collecting_seldom():
-        for life in _lives(seed, steps, jobs):
-            campaign.worlds += 1
-            campaign.steps += life.steps
-            campaign.virtual_ms += life.virtual_ms
-            campaign.clauses += life.clauses
-            campaign.transitions += life.transitions
-            digest.update(life.digest.encode())
-            progress(campaign)
-            if life.failure is not None:
-                campaign.failures.append(life.failure)
-                if len(campaign.failures) >= most_failures:
-                    break
-    campaign.digest = digest.hexdigest()
-    return campaign
-
-
-@contextmanager
-def _collecting_seldom() -> Iterator[None]:
-    """Most of a world vanishes when it is dropped; looking for cycles all the time would cost a tenth."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
-
-
-def _lives(seed: int, steps: int, jobs: int) -> Iterator[Life]:
-    lengths: Iterable[tuple[int, int]] = (
-        (number, min(WORLD_STEPS, steps - start)) for number, start in enumerate(range(0, steps, WORLD_STEPS))
+    report = Report(
+        counts=Counter(worlds=1, steps=world.steps, virtual_ms=workload.at),
+        tables={"clauses": world.clauses, "transitions": world.transitions},
+        digest=world.digest,
     )
-    if jobs == 1:
-        for number, length in lengths:
-            yield live(seed, number, length)
-        return
-    with multiprocessing.get_context("fork").Pool(jobs, initializer=gc.freeze) as pool:
-        yield from pool.imap(partial(_live, seed), lengths, chunksize=4)
+    return _failed(Failure(name, tuple(taken), tuple(violations)), report) if violations else report
 
 
-def _live(seed: int, world: tuple[int, int]) -> Life:
-    return live(seed, *world)
+def _failed(failure: Failure, report: Report) -> Report:
+    report.violations = failure.violations
+    report.stories = [partial(story, failure)]
+    return report
+
+
+def run_worlds(seed: int, steps: int, jobs: int = 1) -> Iterator[Report]:
+    """As many worlds as so many steps need."""
+    with with_more_scopes():
+        lengths = enumerate(min(WORLD_STEPS, steps - start) for start in range(0, steps, WORLD_STEPS))
+        yield from run_all(partial(_run_unit, seed), lengths, jobs)
+
+
+def _run_unit(seed: int, unit: tuple[int, int]) -> Report:
+    return run_world(seed, *unit, rehearse_every=REHEARSED_EVERY)
+
+
+# --- a failure
+
+
+def story(failure: Failure) -> str:
+    """The shortest history found for a failure, which is kept in a file, and the commands that replay it."""
+    with with_more_scopes():
+        shortest = shrink(failure)
+    path = failure_file(f"{failure.world.replace('/', '-')}.trace")
+    remarks = [str(violation) for violation in shortest.violations]
+    path.write_text(write(failure.world, shortest.steps, shortest.outcomes, remarks), encoding="utf-8")
+    seed, _, number = failure.world.partition("/")
+    lengths = f"after {len(failure.steps)} steps; the shortest history found has {len(shortest.steps)}"
+    return "\n".join(
+        [
+            f"FAILED in world {failure.world} {lengths}:\n",
+            *remarks,
+            *shortest.told(),
+            f"\nreplay it:        {command('replay', path)}",
+            f"the whole world:  {command('sequences', '--seed', seed, '--world', number)}",
+        ]
+    )
+
+
+def shrink(failure: Failure) -> Replay:
+    """The failure cut down as far as it goes: fewer steps, then less waiting between them."""
+    failed = Replay(failure.steps, (), failure.violations)
+    shrinker = Shrinker(failed, lambda found: found.steps, partial(replay, failure.world), MOST_REPLAYS)
+    if shrinker.attempt(failure.steps):
+        while shrinker.delete() or _simplify(shrinker):
+            pass
+    return shrinker.best
+
+
+def _simplify(shrinker: Shrinker[Replay, Step]) -> bool:
+    """Take out crashes, restarts, company and waiting; whether any could be."""
+    simpler = False
+    for place in range(len(shrinker.lines)):
+        for change in (_without_crash, _without_wait, _at_once, _sooner):
+            steps = shrinker.lines
+            if place < len(steps) and (changed := change(steps, place)) != list(steps):
+                simpler |= shrinker.attempt(changed)
+    return simpler
+
+
+def _without_crash(steps: Sequence[Step], place: int) -> list[Step]:
+    plain = replace(steps[place], crash=False, restart=False, joined=False)
+    return [*steps[:place], plain, *steps[place + 1 :]]
+
+
+def _without_wait(steps: Sequence[Step], place: int) -> list[Step]:
+    return [*steps[:place], replace(steps[place], waited=0, unseen=0), *steps[place + 1 :]]
+
+
+def _at_once(steps: Sequence[Step], place: int) -> list[Step]:
+    return _advanced(steps, place, _pause(steps, place))
+
+
+def _sooner(steps: Sequence[Step], place: int) -> list[Step]:
+    """By whole seconds."""
+    return _advanced(steps, place, _pause(steps, place) // 1_000 * 1_000)
+
+
+def _pause(steps: Sequence[Step], place: int) -> int:
+    return steps[place].at - (steps[place - 1].at if place else 0)
+
+
+def _advanced(steps: Sequence[Step], place: int, by_ms: int) -> list[Step]:
+    return [*steps[:place], *(replace(step, at=step.at - by_ms) for step in steps[place:])]
+
+
+# --- for the command line
+
+
+def run(seed: int, steps: int, *, jobs: int, most_failures: int) -> int:
+    """Run as many worlds as `steps` need; 0 where everything held."""
+    print(f"seed {seed}, {steps:,} steps", flush=True)
+
+    def progress(total: Report, seconds: float) -> str:
+        done = total.counts["steps"]
+        worlds = f"{total.counts['worlds']:,} worlds, {done / seconds:,.0f} steps/s"
+        return f"{done:>10,} of {steps:,} steps, {worlds}"
+
+    return conduct(run_worlds(seed, steps, jobs), _figures, progress, most_failures=most_failures)
+
+
+def run_one(seed: int, number: int) -> int:
+    """Run one world of a seed; 0 where everything held."""
+    with with_more_scopes():
+        return conduct([run_world(seed, number)], _figures)
+
+
+def _figures(total: Report, seconds: float) -> str:
+    counts = total.counts
+    return (
+        f"{counts['steps']:,} steps in {counts['worlds']:,} worlds, {seconds:.1f} s "
+        f"({counts['steps'] / seconds:,.0f} steps/s), {counts['virtual_ms'] / 3_600_000:,.0f} virtual hours\n"
+        f"{coverage(total)}\ntrace digest {total.digest}"
+    )
+
+
+def selftest(only: str = "") -> int:
+    """Plant the known mistakes in the rules; 0 where none survives."""
+    with with_more_scopes():
+        return run_selftest(only, FAULTS, planted_world, MOST_WORLDS, OF_THE_RULES)
+
+
+planted_world: Final[Callable[[int], Report]] = partial(run_world, SEED)
+"""A world of the selftest's own seed."""

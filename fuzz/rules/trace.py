@@ -1,22 +1,58 @@
-"""A trace: the steps of one world as lines that a person reads and a replay reads back.
+"""A trace: the steps of one world as lines of JSON that a replay reads back; and the committed ones.
 
-The first line names the world, which decides clients, people, policy and entropy; `#` begins a remark.
+The first line names the world, which decides clients, people, policy and entropy.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from fuzz.rules.world import InvalidStart, World
+from fuzz.shared.core_events import with_more_scopes
 from fuzz.shared.initial_states import InitialState, draw_initial_state, fixed_initial_state
 from fuzz.shared.invariants import Violation
+from fuzz.shared.json_lines import read_lines, write_lines
 from fuzz.shared.seeds import choices
-from fuzz.shared.steps import Step, after, read_lines
+from fuzz.shared.steps import Step, check_step
 
-__all__ = ["FIXED", "FIXED_STRICT", "Replay", "initial_state_of", "read", "replay", "turns_of", "write"]
+__all__ = [
+    "CORPUS",
+    "FIXED",
+    "FIXED_STRICT",
+    "Replay",
+    "faults_shown_by",
+    "initial_state_of",
+    "read",
+    "replay",
+    "violations_of",
+    "write",
+]
 
 FIXED, FIXED_STRICT = "fixed", "fixed-strict"
-_WORLD = re.compile(r"-?[0-9]+/[0-9]+|fixed|fixed-strict")
+CORPUS: Final = Path(__file__).with_name("corpus")
+"""Stories that once were wrong, or that nobody should get wrong."""
+
+
+class Header(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The first line of a trace."""
+
+    world: Annotated[str, Meta(pattern=r"^(-?[0-9]+/[0-9]+|fixed|fixed-strict)$")]
+    """`SEED/NUMBER`, or one of the two that are always the same."""
+    about: str = ""
+    shows: tuple[str, ...] = ()
+    """The planted faults that it must show."""
+
+
+class TraceLine(Step, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A step, and what it came to when it was run."""
+
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +60,14 @@ class Replay:
     """What a trace came to: up to the first violation, or to its end."""
 
     steps: tuple[Step, ...]
-    told: tuple[str, ...]
+    outcomes: tuple[str, ...]
     violations: tuple[Violation, ...]
+
+    def told(self) -> list[str]:
+        """The story as a person reads it."""
+        outcomes = (f"# {outcome}" for outcome in self.outcomes)
+        lines = zip_longest(map(str, self.steps), outcomes, fillvalue="")
+        return [f"{step:<96}  {outcome}".rstrip() for step, outcome in lines]
 
 
 def initial_state_of(world: str) -> InitialState:
@@ -36,7 +78,7 @@ def initial_state_of(world: str) -> InitialState:
     return draw_initial_state(choices(int(seed), int(number)))
 
 
-def turns_of(steps: Iterable[Step]) -> list[list[Step]]:
+def _turns_of(steps: Iterable[Step]) -> list[list[Step]]:
     """The steps by turns; one whose predecessor is gone takes a turn of its own."""
     turns: list[list[Step]] = []
     for step in steps:
@@ -51,43 +93,48 @@ def replay(world: str, steps: Sequence[Step]) -> Replay:
     """Run the steps in a fresh world of that name, then look at everything."""
     try:
         life = World(world, initial_state_of(world))
-    except InvalidStart as invalid:
-        return Replay((), (), tuple(invalid.violations))
+    except InvalidStart as start:
+        return Replay((), (), tuple(start.violations))
     run: list[Step] = []
-    told: list[str] = []
-    for turn in turns_of(steps):
+    outcomes: list[str] = []
+    for turn in _turns_of(steps):
         violations, answers = life.run(turn)
         run += turn
-        told += answers
+        outcomes += answers
         if violations:
-            return Replay(tuple(run), tuple(told), tuple(violations))
+            return Replay(tuple(run), tuple(outcomes), tuple(violations))
     violations = life.whole(steps[-1].at) if steps else []
-    return Replay(tuple(run), tuple(told), tuple(violations))
+    return Replay(tuple(run), tuple(outcomes), tuple(violations))
 
 
-def write(world: str, steps: Sequence[Step], told: Sequence[str] = (), remarks: Iterable[str] = ()) -> str:
-    """The trace as text, with what each step came to as a remark."""
-    lines = [*(f"# {remark}" for remark in remarks), f"world {world}"]
-    for place, step in enumerate(steps):
-        line = str(step)
-        lines.append(f"{line:<96}  # {told[place]}" if place < len(told) else line)
-    return "\n".join(lines) + "\n"
+def write(
+    world: str, steps: Sequence[Step], outcomes: Sequence[str] = (), remarks: Iterable[str] = ()
+) -> str:
+    """The trace as text, with what each step came to."""
+    lines = (
+        TraceLine(**asdict(step), outcome=outcomes[place] if place < len(outcomes) else "")
+        for place, step in enumerate(steps)
+    )
+    return write_lines(Header(world=world, about=" ".join(remarks)), lines)
 
 
 def read(text: str) -> tuple[str, list[Step]]:
-    """The world and the steps of a trace; raises `ValueError`, which names the line."""
-    steps: list[Step] = []
-    world = read_lines(
-        text, _world, lambda said: steps.append(after(steps[-1] if steps else None, Step.parse(said)))
-    )
-    if world is None:
-        raise ValueError("expected a line 'world SEED/NUMBER' (or 'world fixed') and steps, got nothing")
-    # Without any step it is the story of a world that could not begin.
-    return world, steps
+    """The world and the steps of a trace; raises `ValueError`, which names the line.
+
+    Without any step it is the story of a world that could not begin.
+    """
+    header, lines = read_lines(text, Header, TraceLine, check_step)
+    fields = Step.__struct_fields__
+    return header.world, [Step(**{name: getattr(line, name) for name in fields}) for line in lines]
 
 
-def _world(line: str) -> str:
-    word, _, name = line.partition(" ")
-    if word != "world" or _WORLD.fullmatch(name.strip()) is None:
-        raise ValueError(f"expected 'world SEED/NUMBER', 'world {FIXED}' or '{FIXED_STRICT}', got {line!r}")
-    return name.strip()
+def faults_shown_by(path: Path) -> tuple[str, ...]:
+    """The planted faults that a committed trace must show."""
+    return msgspec.json.decode(path.read_text(encoding="utf-8").splitlines()[0], type=Header).shows
+
+
+def violations_of(path: Path) -> tuple[Violation, ...]:
+    """What goes wrong when the trace in this file is run."""
+    world, steps = read(path.read_text(encoding="utf-8"))
+    with with_more_scopes():
+        return replay(world, steps).violations

@@ -4,6 +4,8 @@ import hashlib
 from base64 import urlsafe_b64encode
 from typing import Any
 
+from msgspec.structs import replace
+
 from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
 from fuzz.shared.history import History, verifier_of
 from fuzz.shared.initial_states import (
@@ -56,22 +58,22 @@ def call_of(history: History, step: Step) -> Call:
 
 def parts_of(step: Step) -> list[Step]:
     """What a batch consists of (`initial_states.BATCHES`)."""
-    alone = step._replace(change=None)
+    alone = replace(step, change=None)
     match step.change:
         case "delete-people":
-            verb, more = Verb.DELETE_USER, alone._replace(user=step.other)
+            verb, more = Verb.DELETE_USER, replace(alone, user=step.other)
         case "delete-clients":
-            verb, more = Verb.DELETE_CLIENT, alone._replace(client=step.other)
+            verb, more = Verb.DELETE_CLIENT, replace(alone, client=step.other)
         case "delete-roles":
-            verb, more = Verb.DELETE_ROLE, alone._replace(role=step.other)
+            verb, more = Verb.DELETE_ROLE, replace(alone, role=step.other)
         case "register-twice":
             verb, more = Verb.REGISTER_CLIENT, alone
         case "role-for-somebody":
-            registered = step._replace(verb=Verb.REGISTER_ROLE, change="people")
-            return [registered, step._replace(verb=Verb.CHANGE_USER, change="role")]
+            registered = replace(step, verb=Verb.REGISTER_ROLE, change="people")
+            return [registered, replace(step, verb=Verb.CHANGE_USER, change="role")]
         case _:
-            return [alone._replace(verb=Verb.DELETE_USER), alone._replace(verb=Verb.REGISTER_USER)]
-    return [alone._replace(verb=verb), more._replace(verb=verb)]
+            return [replace(alone, verb=Verb.DELETE_USER), replace(alone, verb=Verb.REGISTER_USER)]
+    return [replace(alone, verb=verb), replace(more, verb=verb)]
 
 
 def _user_change(history: History, step: Step, base: Call) -> Call:

@@ -1,78 +1,61 @@
-"""The shortest history that still fails: deletes steps from a trace, then the time between them."""
+"""The shortest history that still fails: deletes lines, long runs first, while the same thing goes wrong."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Generic, Protocol, TypeVar
 
-from fuzz.rules.trace import Replay, replay
-from fuzz.shared.steps import Step
+from fuzz.shared.invariants import Violation
 
-__all__ = ["shrink"]
-
-MOST_REPLAYS: Final = 600
-"""A bound, so that a failure is reported in seconds even where it shrinks badly."""
+__all__ = ["Shrinker"]
 
 
-def shrink(world: str, steps: Sequence[Step], numbers: frozenset[int]) -> Replay:
-    """The trace cut down as far as it goes while it still violates one of the invariants `numbers`."""
-    left = MOST_REPLAYS
-    best = replay(world, steps)
+class Failing(Protocol):
+    """What running a history comes to."""
 
-    def attempt(candidate: Sequence[Step]) -> bool:
-        nonlocal left, best
-        if left <= 0 or not candidate:
+    @property
+    def violations(self) -> tuple[Violation, ...]: ...
+
+
+R = TypeVar("R", bound=Failing)
+L = TypeVar("L")
+
+
+class Shrinker(Generic[R, L]):
+    """Tries shorter histories of a failure, at most so many."""
+
+    def __init__(
+        self, failed: R, lines_of: Callable[[R], Sequence[L]], run: Callable[[Sequence[L]], R], most_runs: int
+    ) -> None:
+        self.best = failed
+        self._numbers = {violation.invariant.number for violation in failed.violations}
+        self._lines_of = lines_of
+        self._run = run
+        self._left = most_runs
+
+    @property
+    def lines(self) -> Sequence[L]:
+        """Of the shortest history found."""
+        return self._lines_of(self.best)
+
+    def attempt(self, lines: Sequence[L]) -> bool:
+        """Whether this history violates one of the same invariants; it is the best one then."""
+        if self._left <= 0 or not lines:
             return False
-        left -= 1
-        tried = replay(world, candidate)
-        if numbers.isdisjoint(violation.invariant.number for violation in tried.violations):
+        self._left -= 1
+        tried = self._run(lines)
+        if self._numbers.isdisjoint(violation.invariant.number for violation in tried.violations):
             return False
-        best = tried
+        self.best = tried
         return True
 
-    if numbers.isdisjoint(violation.invariant.number for violation in best.violations):
-        return best
-    while _delete(lambda: best.steps, attempt) or _simplify(lambda: best.steps, attempt):
-        pass
-    return best
-
-
-Current = Callable[[], Sequence[Step]]
-Attempt = Callable[[Sequence[Step]], bool]
-
-
-def _delete(current: Current, attempt: Attempt) -> bool:
-    """Delete runs of steps, long ones first, from the end to the beginning."""
-    shorter = False
-    length = max(1, len(current()) // 2)
-    while length:
-        end = len(current())
-        while end > 0:
-            start = max(0, end - length)
-            if attempt([*current()[:start], *current()[end:]]):
-                shorter = True
-            end = min(start, len(current()))
-        length //= 2
-    return shorter
-
-
-def _simplify(current: Current, attempt: Attempt) -> bool:
-    """Take out crashes, restarts, company and waiting."""
-    simpler = False
-    for place in range(len(current())):
-        if place >= len(current()):
-            break
-        steps = list(current())
-        step = steps[place]
-        for plainer in ({"crash": False, "restart": False, "joined": False}, {"waited": 0, "unseen": 0}):
-            plain = step._replace(**plainer)
-            if plain != step and attempt([*steps[:place], plain, *steps[place + 1 :]]):
-                simpler = True
-                steps = list(current())
-                step = plain
-        if place >= len(steps):
-            break
-        waited = steps[place].at - (steps[place - 1].at if place else 0)
-        for less in (waited, waited // 1_000 * 1_000):
-            if less and attempt([*steps[:place], *(one._replace(at=one.at - less) for one in steps[place:])]):
-                simpler = True
-                break
-    return simpler
+    def delete(self) -> bool:
+        """Delete runs of lines, long ones first, from the end to the beginning; whether any could be."""
+        is_shorter = False
+        length = max(1, len(self.lines) // 2)
+        while length:
+            end = len(self.lines)
+            while end > 0:
+                start = max(0, end - length)
+                is_shorter |= self.attempt([*self.lines[:start], *self.lines[end:]])
+                end = min(start, len(self.lines))
+            length //= 2
+        return is_shorter

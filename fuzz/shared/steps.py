@@ -1,22 +1,27 @@
 """A step: who does what at which instant, written so that other steps can be deleted around it.
 
-Tokens are named by where they came from (`refresh@9` is the refresh token that step 9's session holds now,
-`refresh@9~1` the one before it), never by their text. Where the step they came from is gone, they are
-nonsense, and the step still stands.
+Tokens are named by where they came from (the refresh token that step 9's session holds now, the one before
+it), never by their text. Where the step they came from is gone, they are nonsense, and the step still stands.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from fuzz.shared.calls import Verb
-from fuzz.shared.initial_states import BATCHES, CHANGES, KEEP_SECONDS, PERMISSIONS, USER_CHANGES, InitialState
+from fuzz.shared.initial_states import (
+    BATCHES,
+    CHANGES,
+    KEEP_SECONDS,
+    PERMISSIONS,
+    USER_CHANGES,
+    InitialState,
+)
 
-__all__ = ["Kind", "Ref", "Step", "Twist", "after", "read_lines"]
-
-_HEAD: Final = re.compile(r"([0-9]+)(\+?)\s+([0-9]+(?:\.[0-9]+)?)\s+s\s+(\S+)(.*)")
-_REF: Final = re.compile(r"([a-z]+)@([0-9]+)(?:~([0-9]+))?")
+__all__ = ["Kind", "Ref", "Step", "Twist", "check_step", "registrations_of"]
 
 _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.CHANGE_CLIENT: CHANGES,
@@ -28,7 +33,7 @@ _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
 }
 """What `change` may say of a verb."""
 
-E = TypeVar("E", bound=StrEnum)
+Natural = Annotated[int, Meta(ge=0)]
 
 
 class Kind(StrEnum):
@@ -39,23 +44,16 @@ class Kind(StrEnum):
     CODE = "code"
 
 
-class Ref(NamedTuple):
+class Ref(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A bearer value by its origin: `back` generations before the latest that was seen."""
 
     kind: Kind
-    number: int
-    back: int = 0
+    number: Natural
+    """Of the step that began its session."""
+    back: Natural = 0
 
     def __str__(self) -> str:
         return f"{self.kind}@{self.number}" + (f"~{self.back}" if self.back else "")
-
-    @classmethod
-    def parse(cls, text: str) -> "Ref":
-        """The reference that prints as `text`."""
-        parts = _REF.fullmatch(text)
-        if parts is None or parts[1] not in set(Kind):
-            raise ValueError(f"expected access@NUMBER, refresh@NUMBER~BACK or code@NUMBER, got {text!r}")
-        return cls(Kind(parts[1]), int(parts[2]), int(parts[3] or 0))
 
 
 class Twist(StrEnum):
@@ -76,11 +74,11 @@ class Twist(StrEnum):
     WRONG_PASSWORD = "wrong-password"
 
 
-class Step(NamedTuple):
+class Step(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One line of a trace."""
 
-    number: int
-    at: int
+    number: Natural
+    at: Natural
     """Milliseconds since the world began."""
     verb: Verb
     client: str | None = None
@@ -94,14 +92,14 @@ class Step(NamedTuple):
     token: Ref | None = None
     scope: str | None = None
     agent: str | None = None
-    uri: int = 0
+    uri: Natural = 0
     """Which of the client's addresses."""
     change: str | None = None
     """What an administrator does: the name of one of the tables of `initial_states`."""
     twist: Twist | None = None
-    waited: int = 0
+    waited: Natural = 0
     """Milliseconds that it waited inside the server, which end at `at`."""
-    unseen: int = 0
+    unseen: Natural = 0
     """Milliseconds before these in which the server stood still and it may have come."""
     joined: bool = False
     """Taken in the same turn as the step before it."""
@@ -111,61 +109,18 @@ class Step(NamedTuple):
     """Everything that is not stored is lost before this step."""
 
     def __str__(self) -> str:
-        """`+` marks the same turn; seconds since the world began; the verb; what it is about."""
-        words = [f"{self.number:>5}{'+' if self.joined else ' '} {self.at / 1000:>12.3f} s  {self.verb:<18}"]
-        if self.client is not None:
-            words.append(f"client={self.client}")
-        if self.user is not None:
-            words.append(f"user={self.user}")
-        if self.other is not None:
-            words.append(f"other={self.other}")
-        if self.role is not None:
-            words.append(f"role={self.role}")
-        if self.by is not None:
-            words.append(f"by={self.by}")
-        if self.token is not None:
-            words.append(f"token={self.token}")
-        if self.scope is not None:
-            words.append(f"scope={self.scope}")
-        if self.agent is not None:
-            words.append(f"agent={self.agent}")
-        if self.uri:
-            words.append(f"uri={self.uri}")
-        if self.change is not None:
-            words.append(f"change={self.change}")
-        if self.twist is not None:
-            words.append(f"twist={self.twist}")
-        if self.waited:
-            words.append(f"waited={self.waited}")
-        if self.unseen:
-            words.append(f"unseen={self.unseen}")
-        if self.crash:
-            words.append("crash")
-        if self.restart:
-            words.append("restart")
-        return " ".join(words)
+        """As a person reads it: `+` marks the same turn; seconds since the world began; who does what."""
+        head = f"{self.number:>5}{'+' if self.joined else ' '} {self.at / 1000:>12.3f} s  {self.verb:<18}"
+        about = ((name, value) for name, value in asdict(self).items() if name in _ABOUT)
+        words = (
+            name if value is True else f"{name}={value}"
+            for name, value in about
+            if value not in (None, False)
+        )
+        return " ".join([head, *words])
 
-    @classmethod
-    def parse(cls, line: str) -> "Step":
-        """The step that prints as `line`; whatever stands behind `#` is a remark.
 
-        Raises `ValueError` for a word that no step prints: a story of which a part is overlooked is another.
-        """
-        head = _HEAD.fullmatch(line.partition("#")[0].strip())
-        if head is None:
-            raise ValueError(f"expected 'NUMBER SECONDS s VERB ...', got {line.strip()!r}")
-        number, joined, seconds, verb, words = head.groups()
-        step = cls(
-            number=int(number),
-            at=round(float(seconds) * 1000),
-            verb=_one_of(Verb)(verb),
-            joined=bool(joined),
-        )._replace(**_values(words.split()))
-        ways = _WAYS.get(step.verb, ())
-        if step.change is not None and step.change not in ways:
-            expected = f"change={'|'.join(dict.fromkeys(ways))}" if ways else "no change="
-            raise ValueError(f"expected {expected} with {verb}, got {step.change!r}")
-        return step
+_ABOUT: Final = frozenset(Step.__struct_fields__) - {"number", "at", "verb", "joined"}
 
 
 def registrations_of(initial_state: InitialState) -> list[Step]:
@@ -175,71 +130,13 @@ def registrations_of(initial_state: InitialState) -> list[Step]:
     return clients + people
 
 
-def after(before: Step | None, step: Step) -> Step:
-    """`step`, if it may stand behind `before`; raises `ValueError`."""
+def check_step(before: Step | None, step: Step) -> None:
+    """Raises `ValueError` where `step` may not stand behind the one before, or no such step is ever made."""
     if before is not None and step.at < before.at:
-        raise ValueError(f"expected {before.at / 1000:.3f} s or later, got {step.at / 1000:.3f} s")
+        raise ValueError(f"expected {before.at} ms or later, got {step.at}")
     if before is not None and step.number <= before.number:
         raise ValueError(f"expected a number above {before.number}, got {step.number}")
-    return step
-
-
-def read_lines(text: str, head: Callable[[str], str], add: Callable[[str], None]) -> str | None:
-    """Give the first line that says something to `head` and the others to `add`; what `head` made of it, None
-    where nothing is said. Raises `ValueError`, which names the line."""
-    found = None
-    for place, line in enumerate(text.splitlines(), 1):
-        said = line.partition("#")[0].strip()
-        if not said:
-            continue
-        try:
-            if found is None:
-                found = head(said)
-            else:
-                add(said)
-        except ValueError as error:
-            raise ValueError(f"line {place}: {error}") from None
-    return found
-
-
-# --- reading words
-
-
-def _one_of(kind: type[E]) -> Callable[[str], E]:
-    def member(text: str) -> E:
-        if text not in set(kind):
-            raise ValueError(f"expected one of {', '.join(kind)}, got {text!r}")
-        return kind(text)
-
-    return member
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise ValueError(f"expected a number, got {text!r}")
-    return int(text)
-
-
-_READERS: Final[Mapping[str, Callable[[str], object]]] = {
-    **dict.fromkeys(("client", "user", "other", "role", "scope", "agent", "change"), str),
-    **dict.fromkeys(("by", "token"), Ref.parse),
-    **dict.fromkeys(("uri", "waited", "unseen"), _number),
-    "twist": _one_of(Twist),
-}
-_FLAGS: Final = ("crash", "restart")
-
-
-def _values(words: Iterable[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if name in values:
-            raise ValueError(f"expected {name} once, got {word!r} too")
-        if word in _FLAGS:
-            values[word] = True
-        elif equals and name in _READERS:
-            values[name] = _READERS[name](text)
-        else:
-            known = [*(f"{known}=" for known in _READERS), *_FLAGS]
-            raise ValueError(f"expected one of {', '.join(known)}, got {word!r}")
-    return values
+    ways = _WAYS.get(step.verb, ())
+    if step.change is not None and step.change not in ways:
+        expected = f"one of {', '.join(dict.fromkeys(ways))}" if ways else "nothing"
+        raise ValueError(f"expected {expected} as the change of {step.verb}, got {step.change!r}")

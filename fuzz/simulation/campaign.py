@@ -1,172 +1,134 @@
-"""Many seeds, one after another or on several cores; and a failing one cut down to a short story."""
+"""Seeds of the whole server, on one core or several; a failing one is cut down to a short story."""
 
-import gc
-import multiprocessing
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from hashlib import sha256
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Final
 
-from fuzz.shared.options import command
-from fuzz.shared.state_tables import DECIDED_ROWS
-from fuzz.simulation.plan import Line, write
+from fuzz.shared.campaign import Report, command, conduct, coverage, failure_file, run_all
+from fuzz.shared.selftest import SEED, run_selftest
+from fuzz.shared.shrinking import Shrinker
+from fuzz.simulation.faults import FAULTS
+from fuzz.simulation.plan import read, write
 from fuzz.simulation.runs import Run, live
 
-__all__ = ["Campaign", "figures", "progress", "run", "shrink", "story"]
+__all__ = ["run", "run_again", "run_one", "run_seed", "run_seeds", "selftest", "shrink", "story"]
 
 MOST_REPLAYS: Final = 120
 """Bounds how long a failure is cut down before it is told."""
-EVERY_SECONDS: Final = 10
+MOST_SEEDS: Final = 80
+"""A planted fault that so many seeds do not show is one that survives."""
 
 
-@dataclass(slots=True)
-class Campaign:
-    """Many runs together."""
-
-    seeds: int = 0
-    operations: int = 0
-    turns: int = 0
-    bytes: int = 0
-    virtual_ms: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    transitions: Counter[str] = field(default_factory=Counter)
-    clauses: Counter[str] = field(default_factory=Counter)
-    failures: list[Run] = field(default_factory=list)
-    digest: str = ""
+def run_seed(seed: int) -> Report:
+    """One seed from beginning to end."""
+    run = live(str(seed))
+    return Report(
+        counts=Counter(
+            seeds=1, requests=run.operations, turns=run.turns, bytes=run.bytes, virtual_ms=run.virtual_ms
+        ),
+        tables={"faults": run.faults, "transitions": run.transitions, "clauses": run.clauses},
+        digest=run.digest,
+        violations=run.violations,
+        stories=[partial(story, run)] if run.violations else [],
+    )
 
 
-def run(
-    first: int,
-    seeds: int,
-    *,
-    jobs: int = 1,
-    most_failures: int = 1,
-    progress: Callable[[Campaign], None] = lambda campaign: None,
-) -> Campaign:
-    """Run `seeds` seeds from `first` on. The digest is the same whatever the number of jobs."""
-    campaign = Campaign()
-    digest = sha256()
-    gc.collect()
-    gc.freeze()  # what is imported by now is not looked through after every run
-    for life in _lives(range(first, first + seeds), jobs):
-        campaign.seeds += 1
-        campaign.operations += life.operations
-        campaign.turns += life.turns
-        campaign.bytes += life.bytes
-        campaign.virtual_ms += life.virtual_ms
-        campaign.faults += life.faults
-        campaign.transitions += life.transitions
-        campaign.clauses += life.clauses
-        digest.update(life.digest.encode())
-        progress(campaign)
-        if life.violations:
-            campaign.failures.append(life)
-            if len(campaign.failures) >= most_failures:
-                break
-    campaign.digest = digest.hexdigest()
-    return campaign
-
-
-def _lives(seeds: range, jobs: int) -> Iterator[Run]:
-    if jobs == 1:
-        for seed in seeds:
-            yield live(str(seed))
-            gc.collect()
-        return
-    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=50) as pool:
-        yield from pool.imap(live, map(str, seeds))
-
-
-# --- a failure
+def run_seeds(first: int, seeds: int, jobs: int = 1) -> Iterator[Report]:
+    """So many seeds from `first` on."""
+    return run_all(run_seed, range(first, first + seeds), jobs)
 
 
 def shrink(run: Run) -> Run:
     """The run cut down as far as it goes while it still violates one of the same invariants."""
-    numbers = {violation.invariant.number for violation in run.violations}
-    best, left = run, MOST_REPLAYS
-
-    def attempt(lines: Sequence[Line]) -> bool:
-        nonlocal best, left
-        if left <= 0 or not lines:
-            return False
-        left -= 1
-        tried = live(run.seed, lines)
-        if numbers.isdisjoint(violation.invariant.number for violation in tried.violations):
-            return False
-        best = tried
-        return True
-
-    length = max(1, len(best.lines) // 2)
-    while length:
-        end = len(best.lines)
-        while end > 0:
-            start = max(0, end - length)
-            attempt([*best.lines[:start], *best.lines[end:]])
-            end = min(start, len(best.lines))
-        length //= 2
-    return best
+    shrinker = Shrinker(run, lambda found: found.lines, partial(live, run.seed), MOST_REPLAYS)
+    shrinker.delete()
+    return shrinker.best
 
 
-def story(failure: Run, path: str) -> str:
-    """A failure in the protocol's words, and how to see it again. `path` is where its plan is written."""
+def story(failure: Run) -> str:
+    """A failure in the protocol's words, which is kept in a file, and how to see it again."""
     shortest = shrink(failure)
-    remarks = [*map(str, shortest.violations), "", "what happened:", *shortest.told]
-    text = write(shortest.seed, shortest.lines, remarks)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return (
-        f"FAILED with seed {failure.seed} after {len(failure.lines)} steps; "
-        f"the shortest plan found has {len(shortest.lines)}:\n\n{text}\n"
-        f"replay it:      {command('simulate', '--replay', path)}\n"
-        f"the whole seed: {command('simulate', '--seed', failure.seed)}"
+    path = failure_file(f"seed-{failure.seed}.plan")
+    told = [*map(str, shortest.violations), "", "what happened:", *shortest.told]
+    path.write_text(write(shortest.seed, shortest.lines, told), encoding="utf-8")
+    lengths = f"after {len(failure.lines)} steps; the shortest plan found has {len(shortest.lines)}"
+    return "\n".join(
+        [
+            f"FAILED with seed {failure.seed} {lengths}:\n",
+            *map(str, shortest.lines),
+            *told,
+            f"\nreplay it:      {command('simulate', '--replay', path)}",
+            f"the whole seed: {command('simulate', '--seed', failure.seed)}",
+        ]
     )
 
 
-# --- what is told
+# --- for the command line
 
 
-def progress(total: int) -> Callable[[Campaign], None]:
-    """A line every few seconds."""
-    began = last = time.monotonic()
+def run(first: int, seeds: int, *, jobs: int, most_failures: int) -> int:
+    """Run so many seeds; 0 where everything held."""
+    print(f"seed {first}, {seeds:,} seeds", flush=True)
 
-    def tell(campaign: Campaign) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= EVERY_SECONDS:
-            last = now
-            taken, rows = _covered(campaign)
-            print(
-                f"  {campaign.seeds:,} of {total:,} seeds, {campaign.operations / (now - began):,.0f} "
-                f"requests/s, {sum(campaign.faults.values()):,} faults, {taken} of {rows} transitions, "
-                f"{len(campaign.failures)} failures",
-                flush=True,
-            )
+    def progress(total: Report, seconds: float) -> str:
+        rate = total.counts["requests"] / seconds
+        faults = total.tables["faults"].total()
+        return f"{total.counts['seeds']:,} of {seeds:,} seeds, {rate:,.0f} requests/s, {faults:,} faults"
 
-    return tell
+    return conduct(run_seeds(first, seeds, jobs), _figures, progress, most_failures=most_failures)
 
 
-def figures(campaign: Campaign, seconds: float) -> str:
-    """What a campaign did."""
-    taken, rows = _covered(campaign)
-    faults = ", ".join(f"{name} {count:,}" for name, count in sorted(campaign.faults.items()))
-    hours, minutes = campaign.virtual_ms / 3_600_000, seconds / 60
+def run_one(seed: int, plan: Path | None) -> int:
+    """Run one seed and write its plan into a file, if there is one; 0 where everything held."""
+    return _told(live(str(seed)), plan)
+
+
+def run_again(file: Path) -> int:
+    """Run the plan in a file. Raises `OSError`, `ValueError`."""
+    seed, lines = read(file.read_text(encoding="utf-8"))
+    return _told(live(seed, lines), None)
+
+
+def _told(run: Run, plan: Path | None) -> int:
+    if plan is not None:
+        text = write(run.seed, run.lines, [*map(str, run.violations), *run.told])
+        plan.write_text(text, encoding="utf-8")
+    elif run.violations:
+        print("\n".join(run.told))
+    store = "SQLite" if run.swarm.on_file else "memory"
+    print(
+        f"seed {run.seed}: {run.swarm.instances} instances on {store}, {run.operations} requests, "
+        f"{run.turns} turns, {run.virtual_ms / 3_600_000:,.1f} virtual hours\n"
+        f"faults: {_sorted(run.faults) or 'none'}\ntrace digest {run.digest}"
+    )
+    print("\n".join(f"FAILED {violation}" for violation in run.violations) or "Everything held.")
+    return 1 if run.violations else 0
+
+
+def _figures(total: Report, seconds: float) -> str:
+    counts, faults = total.counts, total.tables["faults"]
+    hours = counts["virtual_ms"] / 3_600_000
     return (
-        f"{campaign.seeds:,} seeds, {campaign.operations:,} requests, {campaign.turns:,} turns kept, "
-        f"{campaign.bytes:,} bytes over the wire in {seconds:.1f} s\n"
-        f"{campaign.operations / max(seconds, 1e-9):,.0f} requests/s; {hours:,.0f} virtual hours, "
-        f"{hours / max(minutes, 1e-9):,.0f} a minute\n"
-        f"faults injected: {sum(campaign.faults.values()):,} ({faults})\n"
-        f"{len(campaign.clauses)} sentences of the model decided, {taken} of {rows} transitions taken"
-        f"{_missed(campaign)}\ntrace digest {campaign.digest}"
+        f"{counts['seeds']:,} seeds, {counts['requests']:,} requests, {counts['turns']:,} turns kept, "
+        f"{counts['bytes']:,} bytes over the wire in {seconds:.1f} s\n"
+        f"{counts['requests'] / seconds:,.0f} requests/s; {hours:,.0f} virtual hours, "
+        f"{hours / seconds * 60:,.0f} a minute\n"
+        f"faults injected: {faults.total():,} ({_sorted(faults)})\n"
+        f"{coverage(total)}\ntrace digest {total.digest}"
     )
 
 
-def _covered(campaign: Campaign) -> tuple[int, int]:
-    return sum(campaign.transitions[row] > 0 for row in DECIDED_ROWS), len(DECIDED_ROWS)
+def _sorted(faults: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(faults.items()))
 
 
-def _missed(campaign: Campaign) -> str:
-    missed = [row for row in DECIDED_ROWS if not campaign.transitions[row]]
-    return f"; not taken: {', '.join(missed)}" if missed else ""
+def selftest(only: str = "") -> int:
+    """Plant the known mistakes in the server; 0 where none survives."""
+    return run_selftest(only, FAULTS, planted_seed, MOST_SEEDS)
+
+
+def planted_seed(number: int) -> Report:
+    """A seed of the selftest's own."""
+    return run_seed(SEED + number)

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from fuzz.shared.http_client import HttpClient, Request, Response
-from fuzz.simulation.plan import CUT_BEFORE, CUT_IN, LOST, Mishap
+from fuzz.simulation.plan import Fate, Mishap
 
 __all__ = ["EXCHANGE_SECONDS", "HOST", "Connection", "Wire", "connect", "send_garbage"]
 
@@ -107,17 +107,17 @@ class Connection:
         """
         with trio.fail_after(EXCHANGE_SECONDS):
             data = self.http.write(request)
-            if mishap.fate == CUT_BEFORE:
+            if mishap.fate is Fate.CUT_BEFORE:
                 data = data[: random.randrange(len(data))]
             # Where the server closes while this is sent, what it answered by then can still be read.
             with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                 await self.send(data, pieces=mishap.torn, random=random)
-            if mishap.fate == LOST and random.random() < 0.5:
+            if mishap.fate is Fate.LOST and random.random() < 0.5:
                 await trio.sleep(random.choice((0.0, 0.001, 0.01)))
-            if mishap.fate in (CUT_BEFORE, LOST):
+            if mishap.fate in (Fate.CUT_BEFORE, Fate.LOST):
                 self.close()
                 return None
-            most = random.randrange(1, 150) if mishap.fate == CUT_IN else None
+            most = random.randrange(1, 150) if mishap.fate is Fate.CUT_IN else None
             return await self.next_response(random, most)
 
     async def next_response(self, random: Random, most: int | None = None) -> Response | None:

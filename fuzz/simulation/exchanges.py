@@ -27,11 +27,11 @@ from fuzz.simulation.forms import (
 from fuzz.simulation.instance import PROXY, Instance
 from fuzz.simulation.judge import RightSource
 from fuzz.simulation.operations import Operation, Outcome
-from fuzz.simulation.plan import CUT_BEFORE, Mishap
+from fuzz.simulation.plan import AT_THE_STORE, Fate, Mishap
 from fuzz.simulation.requests import numbered, request_of, text_code_request
 from fuzz.simulation.responses import answer_of
 from fuzz.simulation.sheets import answer_of_import, picture_request
-from fuzz.simulation.storage import AT_THE_STORE, Shared
+from fuzz.simulation.storage import Shared
 from fuzz.simulation.story import AT_THE_DESK, Story
 from fuzz.simulation.witness import Witness
 from ostiary_core.model.records import RefreshToken, Session, Table, User
@@ -102,7 +102,7 @@ class Exchanges:
                 self.story.fault(PROGRESS, f"{call.verb}: neither an answer nor the end of the connection")
             except NotHttp as error:
                 self.story.fault(DOCUMENTED, f"{call.verb} is answered in bytes that are no HTTP: {error}")
-        if mishap.fate == CUT_BEFORE or connection is None:
+        if mishap.fate is Fate.CUT_BEFORE or connection is None:
             operation.outcome = Outcome.NEVER
         late_seconds = trio.current_time() - operation.invoked_at - ANSWER_SECONDS
         if response is not None and not mishap.slow and mishap.torn == 1 and late_seconds > 0:
@@ -217,9 +217,11 @@ class Exchanges:
         for name in ("slow", "spoofed", "proxied"):
             self.story.faults[name] += bool(getattr(mishap, name))
         self.story.faults["torn"] += mishap.torn > 1
+        if mishap.fate is None:
+            return
         if mishap.fate in AT_THE_STORE and instance.store is not None:
             instance.store.armed[operation.number] = mishap.fate
-        elif mishap.fate is not None:
+        else:
             self.story.faults[mishap.fate] += 1
 
     def _note_return(

@@ -1,38 +1,53 @@
 """A plan: who asks what at which second, over which instance, and what goes wrong with it.
 
-A line is a step as the sequences have it, then `|`, then the words of its mishap. Whatever a line needs
-beyond its words is drawn from its own number, so that other lines can be deleted around it.
+A line is a step as the sequences have it, and its mishap. Whatever a line needs beyond that is drawn from its
+own number, so that other lines can be deleted around it.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import StrEnum
 from random import Random
 from typing import Final
 
-from fuzz.shared.steps import Step, after, read_lines
-from fuzz.simulation.storage import AT_THE_STORE
+import msgspec
+from msgspec import Struct
 
-__all__ = ["CUT_BEFORE", "CUT_IN", "LOST", "Line", "Mishap", "Swarm", "read", "swarm_of", "write"]
+from fuzz.shared.json_lines import read_lines, write_lines
+from fuzz.shared.steps import Natural, Step, check_step
 
-CUT_BEFORE: Final = "cut-before"
-"""The connection is cut before the request is whole: nothing may come of it."""
-CUT_IN: Final = "cut-in"
-"""The connection is cut in the middle of the answer."""
-LOST: Final = "answer-lost"
-"""The request arrives and nobody hears the answer."""
-FATES: Final = (CUT_BEFORE, CUT_IN, LOST, *AT_THE_STORE)
+__all__ = ["AT_THE_STORE", "Fate", "Header", "Line", "Mishap", "Swarm", "read", "swarm_of", "write"]
 
 
-@dataclass(frozen=True, slots=True)
-class Mishap:
+class Fate(StrEnum):
+    """What becomes of a request, or of its answer."""
+
+    CUT_BEFORE = "cut-before"
+    """The connection is cut before the request is whole: nothing may come of it."""
+    CUT_IN = "cut-in"
+    """The connection is cut in the middle of the answer."""
+    LOST = "answer-lost"
+    """The request arrives and nobody hears the answer."""
+    STORE_FAILS = "store-fails"
+    """The store fails before it commits."""
+    COMMIT_UNHEARD = "commit-unheard"
+    """The store commits, and nobody hears of it."""
+    CRASH_BEFORE = "crash-before-commit"
+    CRASH_AFTER = "crash-after-commit"
+
+
+AT_THE_STORE: Final = (Fate.STORE_FAILS, Fate.COMMIT_UNHEARD, Fate.CRASH_BEFORE, Fate.CRASH_AFTER)
+
+
+class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What goes wrong around one step."""
 
-    instance: int = 0
+    instance: Natural = 0
     new: bool = False
     """Over a connection of its own, and not over one that was used before."""
     form: bool = False
     """Credentials in the form, and not by Basic."""
-    fate: str | None = None
+    fate: Fate | None = None
     retry_ms: int | None = None
     """How long the caller waits before asking again, where no answer came."""
     race: int = 1
@@ -70,104 +85,42 @@ class Mishap:
     hurry: bool = False
     """The next line does not wait for this one."""
 
-    def words(self) -> str:
-        """As it stands in a plan."""
-        said = [f"instance={self.instance}"]
-        said += [name for name in FLAGS if getattr(self, name)]
-        said += [] if self.fate is None else [self.fate]
-        for name, default in NUMBERS.items():
-            value = getattr(self, name)
-            if value != default:
-                said.append(f"{name}={value}")
-        return " ".join(said)
 
-    @classmethod
-    def parse(cls, words: str) -> "Mishap":
-        """The mishap that these words say."""
-        values: dict[str, object] = {}
-        for word in words.split():
-            name, equals, value = word.partition("=")
-            if equals and name in ("instance", *NUMBERS) and value.removeprefix("-").isdecimal():
-                values[name] = int(value)
-            elif word in FATES:
-                values["fate"] = word
-            elif word in FLAGS:
-                values[word] = True
-            else:
-                known = (*FATES, *FLAGS, *(f"{number}=N" for number in ("instance", *NUMBERS)))
-                raise ValueError(f"expected one of {', '.join(known)}, got {word!r}")
-        return cls(**values)  # type: ignore[arg-type]
+CALM: Final = Mishap()
+"""Nothing goes wrong."""
 
 
-FLAGS: Final = (
-    "new",
-    "form",
-    "two_agents",
-    "pipelined",
-    "mixed",
-    "slow",
-    "garbage",
-    "proxied",
-    "spoofed",
-    "page",
-    "sheet",
-    "picture",
-    "two_desks",
-    "hurry",
-)
-NUMBERS: Final[dict[str, int | None]] = {
-    "retry_ms": None,
-    "race": 1,
-    "torn": 1,
-    "clock_ms": 0,
-    "stall_ms": 0,
-    "crash_ms": None,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One line of a plan."""
 
     step: Step
-    mishap: Mishap = field(default_factory=Mishap)
+    mishap: Mishap = CALM
 
     def __str__(self) -> str:
-        return f"{self.step} | {self.mishap.words()}"
-
-    @classmethod
-    def parse(cls, text: str) -> "Line":
-        """The line that prints as `text`."""
-        step, _, mishap = text.partition("#")[0].partition("|")
-        return cls(Step.parse(step), Mishap.parse(mishap))
+        return msgspec.json.encode(self).decode()
 
 
-def write(seed: str, lines: Iterable[Line], remarks: Iterable[str] = ()) -> str:
+class Header(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The first line of a plan."""
+
+    seed: str
+    story: tuple[str, ...] = ()
+    """What happened when it was run, for whoever reads it."""
+
+
+def write(seed: str, lines: Iterable[Line], story: Iterable[str] = ()) -> str:
     """A plan as text."""
-    said = [*(f"# {remark}" for remark in remarks), f"seed {seed}", *map(str, lines)]
-    return "\n".join(said) + "\n"
+    return write_lines(Header(seed, tuple(story)), lines)
 
 
 def read(text: str) -> tuple[str, list[Line]]:
     """The seed and the lines of a plan; raises `ValueError`, which names the line."""
-    lines: list[Line] = []
-
-    def add(said: str) -> None:
-        line = Line.parse(said)
-        after(lines[-1].step if lines else None, line.step)
-        lines.append(line)
-
-    seed = read_lines(text, _seed, add)
-    if seed is None:
-        raise ValueError("expected a line 'seed N' and steps, got nothing")
-    return seed, lines
+    header, lines = read_lines(text, Header, Line, _check)
+    return header.seed, lines
 
 
-def _seed(line: str) -> str:
-    word, _, seed = line.partition(" ")
-    if word != "seed" or not seed.strip():
-        raise ValueError(f"expected 'seed N', got {line!r}")
-    return seed.strip()
+def _check(before: Line | None, line: Line) -> None:
+    check_step(None if before is None else before.step, line.step)
 
 
 # --- what a seed is like
@@ -195,7 +148,7 @@ class Swarm:
         def happens(name: str) -> bool:
             return random.random() < self.rates.get(name, 0.0)
 
-        fates = [name for name in FATES if happens(name)]
+        fates = [name for name in Fate if happens(name)]
         fate = random.choice(fates) if fates else None
         race = random.choice((2, 2, 2, 3, 3, 5, 20)) if happens("race") else 1
         return Mishap(
@@ -226,11 +179,11 @@ class Swarm:
         )
 
 
-KINDS: Final = {
+KINDS: Final[dict[str, tuple[float, ...]]] = {
     "new": (0.1, 0.5, 1.0),
-    CUT_BEFORE: (0.02, 0.1),
-    CUT_IN: (0.02, 0.1),
-    LOST: (0.05, 0.2),
+    Fate.CUT_BEFORE: (0.02, 0.1),
+    Fate.CUT_IN: (0.02, 0.1),
+    Fate.LOST: (0.05, 0.2),
     **dict.fromkeys(AT_THE_STORE, (0.02, 0.08)),
     "race": (0.1, 0.4),
     "torn": (0.1, 0.4),

@@ -11,6 +11,7 @@ from typing import Final
 from unittest.mock import patch
 
 import trio
+from msgspec.structs import replace
 
 from fuzz.model import Model
 from fuzz.shared.calls import Call, Verb
@@ -175,7 +176,7 @@ class _World:
         for _ in range(self.swarm.turns):
             workload.at = max(workload.at, round(trio.current_time() * 1000))
             yield [
-                Line(step._replace(crash=False, restart=False), self.swarm.mishap(random))
+                Line(replace(step, crash=False, restart=False), self.swarm.mishap(random))
                 for step in workload.turn()
             ]
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from random import Random
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import trio
 
+from fuzz.simulation.plan import Fate
 from fuzz.simulation.witness import Witness
 from ostiary_core.events import Event
 from ostiary_core.model.audit import AuditEntry, Origin
@@ -176,13 +177,6 @@ class Together:
         return self.store.texts()
 
 
-BEFORE_COMMIT: Final = "store-fails"
-AFTER_COMMIT: Final = "commit-unheard"
-CRASH_BEFORE: Final = "crash-before-commit"
-CRASH_AFTER: Final = "crash-after-commit"
-AT_THE_STORE: Final = (BEFORE_COMMIT, AFTER_COMMIT, CRASH_BEFORE, CRASH_AFTER)
-
-
 class FaultyStore:
     """A store as one instance uses it: watched, and failing where the plan says so."""
 
@@ -200,7 +194,7 @@ class FaultyStore:
         self._crash = crash
         self._committed = committed
         self._secret = secret
-        self.armed: dict[int, str] = {}
+        self.armed: dict[int, Fate] = {}
         """Which operations meet which fault at their next turn that writes."""
         self.met: Counter[str] = Counter()
         self.is_dead = False
@@ -211,7 +205,7 @@ class FaultyStore:
     ) -> list[Decision]:
         """One turn, which may fail before it is kept, or be kept without anybody hearing of it."""
         fault = self._due(events)
-        if fault in (BEFORE_COMMIT, CRASH_BEFORE):
+        if fault in (Fate.STORE_FAILS, Fate.CRASH_BEFORE):
             self._met(fault, events)
         decisions: list[Decision] = self._inner.turn(events, now, origins)
         self._took(events, decisions, now, changed=any(decision.changes for decision in decisions))
@@ -240,7 +234,7 @@ class FaultyStore:
         moment = None if changed else getattr(self._inner, "decided_at", None)
         self._witness.took(events, decisions, now, moment)
 
-    def _due(self, events: Sequence[Event]) -> str | None:
+    def _due(self, events: Sequence[Event]) -> Fate | None:
         self._alive()
         found = [self.armed.pop(one) for one in self._witness.operations_of(events) if one in self.armed]
         return found[0] if found else None
@@ -249,12 +243,12 @@ class FaultyStore:
         if self.is_dead:
             raise StoreFault("this instance has died")
 
-    def _met(self, fault: str, events: Sequence[Event]) -> None:
+    def _met(self, fault: Fate, events: Sequence[Event]) -> None:
         self.met[fault] += 1
         self._witness.failed(events)
-        if fault in (CRASH_BEFORE, CRASH_AFTER):
+        if fault in (Fate.CRASH_BEFORE, Fate.CRASH_AFTER):
             self._crash()
         error = StoreFault(f"disk I/O error near {self._secret()!r}")
-        if fault == AFTER_COMMIT:
+        if fault is Fate.COMMIT_UNHEARD:
             raise CommitUnknown("no answer to a commit") from error
         raise error

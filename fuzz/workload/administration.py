@@ -2,6 +2,8 @@
 
 from random import Random
 
+from msgspec.structs import replace
+
 from fuzz.shared.calls import Verb
 from fuzz.shared.initial_states import (
     ADMINISTRATOR,
@@ -38,7 +40,7 @@ class Administering:
             return self._batch(step)
         if step.verb in ABOUT_ROLES:
             change = None if step.verb is Verb.DELETE_ROLE else self.random.choice(tuple(PERMISSIONS))
-            return step._replace(role=self.picks.role(), change=change, by=self.picks.administrator())
+            return replace(step, role=self.picks.role(), change=change, by=self.picks.administrator())
         return self._about_a_client(step)
 
     def _about_a_session(self, step: Step) -> Step:
@@ -48,8 +50,8 @@ class Administering:
         if step.verb is Verb.SWEEP and random.random() < 0.7:
             rotated = [one for one in pool[-8:] if one.spent_at]
             session = random.choice(rotated) if rotated else session
-        step = step._replace(token=None if session is None else Ref(Kind.ACCESS, session.number))
-        return step if step.verb is Verb.SWEEP else step._replace(by=self.picks.administrator())
+        step = replace(step, token=None if session is None else Ref(Kind.ACCESS, session.number))
+        return step if step.verb is Verb.SWEEP else replace(step, by=self.picks.administrator())
 
     def _about_a_user(self, step: Step) -> Step:
         random, names = self.random, self.history.names
@@ -62,13 +64,13 @@ class Administering:
             user = random.choice(disabled)
         if step.verb is Verb.RECOVER_PASSWORD:
             reachable = [name for name, one in names.items() if one.phone is not None]
-            return step._replace(user=random.choice(reachable or [user]))
-        step = step._replace(user=user, by=self.picks.administrator())
+            return replace(step, user=random.choice(reachable or [user]))
+        step = replace(step, user=user, by=self.picks.administrator())
         if step.verb is Verb.REGISTER_USER and random.random() < 0.3:
-            return step._replace(role=self.picks.role())
+            return replace(step, role=self.picks.role())
         if step.verb is not Verb.CHANGE_USER:
             return step
-        return step._replace(change=random.choice(USER_CHANGES), role=self.picks.role())
+        return replace(step, change=random.choice(USER_CHANGES), role=self.picks.role())
 
     def _about_a_client(self, step: Step) -> Step:
         random, verb = self.random, step.verb
@@ -89,25 +91,25 @@ class Administering:
             client = issued[-1].client_id
             if verb is Verb.CHANGE_CLIENT:
                 change = random.choice(("one-uri", "read-only", "no-scope", change))
-        return step._replace(client=client, change=change, by=self.picks.administrator())
+        return replace(step, client=client, change=change, by=self.picks.administrator())
 
     def _batch(self, step: Step) -> Step:
         """Several things that are done whole or not at all; mostly two of a kind."""
         random = self.random
         change = random.choice(BATCHES)
-        step = step._replace(change=change, by=self.picks.administrator())
+        step = replace(step, change=change, by=self.picks.administrator())
         if change == "delete-clients":
             client, other = random.sample((*self.picks.clients, "spare"), 2)
-            return step._replace(client=client, other=other)
+            return replace(step, client=client, other=other)
         if change == "delete-roles":
             role, other = random.sample(ROLES, 2)
-            return step._replace(role=role, other=other)
+            return replace(step, role=role, other=other)
         if change == "register-twice":
-            return step._replace(client=self.picks.client(spare=True))
+            return replace(step, client=self.picks.client(spare=True))
         if change == "delete-people":
             others = (ADMINISTRATOR, *PEOPLE, *self.picks.deputies())
-            return step._replace(user=self.picks.person(), other=random.choice(others))
-        return step._replace(user=self.picks.person(), role=self.picks.role())
+            return replace(step, user=self.picks.person(), other=random.choice(others))
+        return replace(step, user=self.picks.person(), role=self.picks.role())
 
     def appointments(self) -> list[Step]:
         """A beginning in which everybody is given a role that allows something else: they will act on one
@@ -134,17 +136,17 @@ class Administering:
         permissions = random.choice(tuple(PERMISSIONS))
         deeds = [
             *(
-                step._replace(verb=verb)
+                replace(step, verb=verb)
                 for verb in sorted(ABOUT_USERS - {Verb.CHANGE_USER, Verb.RECOVER_PASSWORD})
             ),
-            *(step._replace(change=change) for change in ("renamed", "new-phone", "must-change")),
-            *(step._replace(change=change) for change in ("role", "another-role", "no-role", "promoted")),
+            *(replace(step, change=change) for change in ("renamed", "new-phone", "must-change")),
+            *(replace(step, change=change) for change in ("role", "another-role", "no-role", "promoted")),
             *(
-                step._replace(verb=verb, change=permissions)
+                replace(step, verb=verb, change=permissions)
                 for verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE)
             ),
-            step._replace(verb=Verb.BATCH, change="delete-people", other=self.picks.person()),
-            step._replace(change="no-role", user=name),
-            step._replace(verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),
+            replace(step, verb=Verb.BATCH, change="delete-people", other=self.picks.person()),
+            replace(step, change="no-role", user=name),
+            replace(step, verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),
         ]
         return random.sample(deeds, 5)

@@ -7,6 +7,8 @@ answer. Each world has a mix of its own (swarm testing): some never end anything
 from itertools import accumulate
 from random import Random
 
+from msgspec.structs import replace
+
 from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Verb
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import (
@@ -77,11 +79,11 @@ class Workload:
             self.number += 1
             wait, step = self.again.pop()
             self.at += wait
-            return [step._replace(number=self.number, at=self.at)]
+            return [replace(step, number=self.number, at=self.at)]
         step = self._step(self._verb())
         self.again = self._insistence(step)
         if random.random() < 0.012:
-            step = step._replace(restart=random.random() < 0.5, crash=random.random() < 0.6)
+            step = replace(step, restart=random.random() < 0.5, crash=random.random() < 0.6)
         if step.verb in ALONE or random.random() >= self.crowding:
             return [step]
         steps = [step]
@@ -89,13 +91,13 @@ class Workload:
             if random.random() < 0.6:
                 # The same request again: the second one of a race.
                 self.number += 1
-                other = step._replace(
-                    number=self.number, agent=random.choice((step.agent, step.agent, "desk"))
+                other = replace(
+                    step, number=self.number, agent=random.choice((step.agent, step.agent, "desk"))
                 )
             else:
                 other = self._step(self._verb(), still=True)
             if other.verb not in ALONE:
-                steps.append(other._replace(at=step.at, joined=True, restart=False, crash=False))
+                steps.append(replace(other, at=step.at, joined=True, restart=False, crash=False))
         return steps
 
     def _insistence(self, step: Step) -> list[tuple[int, Step]]:
@@ -106,13 +108,13 @@ class Workload:
             deeds = self._deeds(step)
             if deeds:
                 return [(0, deed) for deed in deeds]
-        with_old = step._replace(verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
+        with_old = replace(step, verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
         if step.change in ("keep-shortly", "keep") and random.random() < 0.3:
             return [(1, with_old), (KEEP_SECONDS[step.change] * 1_000 - 1, with_old)]
         if step.verb is Verb.RESET_SECRET and random.random() < 0.5:
-            asked = step._replace(verb=Verb.INTROSPECT, by=None, change=None)
+            asked = replace(step, verb=Verb.INTROSPECT, by=None, change=None)
             tokens = [Ref(Kind.REFRESH, one.number) for one in self._going(step.client)]
-            return [(0, asked._replace(token=token)) for token in tokens]
+            return [(0, replace(asked, token=token)) for token in tokens]
         if step.twist is Twist.WRONG_PASSWORD and random.random() < 0.3:
             return [(0, step)] * random.randrange(2, 6)
         if step.verb is Verb.CHANGE_PHONE and random.random() < 0.3:
@@ -123,7 +125,7 @@ class Workload:
             left = pair.at + pair.expires_in * 1_000 - BEGINNING_OF_TIME_MS - self.at
             return [(left, step)] if left > 0 else []
         if step.verb in UNDONE_BY:
-            undone = (random.choice((0, 1)), step._replace(verb=UNDONE_BY[step.verb], by=None))
+            undone = (random.choice((0, 1)), replace(step, verb=UNDONE_BY[step.verb], by=None))
             client = self.history.clients.get(step.client or "")
             if client is not None and client.old_until:
                 return [(0, with_old), undone]
@@ -134,13 +136,13 @@ class Workload:
             or random.random() > 0.12
         ):
             return []
-        spent = step._replace(token=step.token._replace(back=max(1, step.token.back)))
+        spent = replace(step, token=replace(step.token, back=max(1, step.token.back)))
         again = [(wait, spent) for wait in reversed(random.choice(WAITS_MS))]
         if random.random() < 0.4:
             wait, first = again.pop()
             waited = random.choice(WAITED_MS)
             unseen = random.choice(UNSEEN_MS)
-            again.append((wait + waited, first._replace(waited=waited, unseen=unseen)))
+            again.append((wait + waited, replace(first, waited=waited, unseen=unseen)))
         if random.random() < 0.3:
             again.append((random.choice((0, 1_000)), Step(number=0, at=0, verb=Verb.SWEEP, token=step.token)))
         return again
@@ -182,7 +184,7 @@ class Workload:
         if not still:
             self.at = advance(self.random, self.at, () if subject is None else limits_of(subject))
         self.number += 1
-        return step._replace(number=self.number, at=self.at)
+        return replace(step, number=self.number, at=self.at)
 
     def _chosen(self, verb: Verb) -> Step:
         random = self.random
@@ -192,7 +194,7 @@ class Workload:
         if verb is Verb.USER_INFO:
             pool = self.history.logins if random.random() < 0.1 else self.history.grants
             kind = Kind.REFRESH if random.random() < 0.1 else Kind.ACCESS
-            return step._replace(token=self.picks.held(self.picks.session(pool), kind))
+            return replace(step, token=self.picks.held(self.picks.session(pool), kind))
         if verb is Verb.REFRESH_LOGIN:
             return self._refreshed(step, self.picks.session(self.history.logins))
         if verb is Verb.SIGN_IN:
@@ -205,9 +207,9 @@ class Workload:
 
     def _at_the_token_service(self, step: Step) -> Step:
         random, history = self.random, self.history
-        step = step._replace(agent=random.choice(AGENTS))
+        step = replace(step, agent=random.choice(AGENTS))
         if step.verb is Verb.CLIENT_CREDENTIALS:
-            return self._credentials(step._replace(client=self.picks.client(), scope=self.picks.scope()))
+            return self._credentials(replace(step, client=self.picks.client(), scope=self.picks.scope()))
         if step.verb is Verb.REDEEM:
             return self._redemption(step, self.picks.code())
         if step.verb is Verb.REFRESH:
@@ -218,21 +220,21 @@ class Workload:
             session = self.picks.session(history.logins)
         client = None if session is None or random.random() < 0.07 else session.client_id
         client = client or self.picks.client()
-        return self._credentials(step._replace(client=client, token=self.picks.held(session, kind)))
+        return self._credentials(replace(step, client=client, token=self.picks.held(session, kind)))
 
     def _redemption(self, step: Step, code: SeenCode | None) -> Step:
         client = self.picks.client() if code is None else code.client_id
         token = None if code is None else Ref(Kind.CODE, code.number)
-        step = self._credentials(step._replace(client=client, token=token))
+        step = self._credentials(replace(step, client=client, token=token))
         if step.twist is None and self.random.random() < self.trouble * 1.5:
-            step = step._replace(twist=self.random.choice(EXCHANGE_TWISTS))
+            step = replace(step, twist=self.random.choice(EXCHANGE_TWISTS))
         return self._misplaced(step)
 
     def _refreshed(self, step: Step, session: SeenSession | None) -> Step:
         """A refresh: with the current token, as a retry, or in one of the ways in which it is a replay."""
         random = self.random
         if session is None:
-            return self._credentials(step._replace(client=self.picks.client()))
+            return self._credentials(replace(step, client=self.picks.client()))
         client, agent, back = session.client_id, session.pairs[-1].agent, 0
         chance = random.random()
         latest = len(session.pairs) - 1
@@ -244,10 +246,10 @@ class Workload:
                 agent = random.choice(AGENTS)
             elif chance < 0.09:
                 back = min(latest, back + 1)
-        step = step._replace(client=client, agent=agent, token=Ref(Kind.REFRESH, session.number, back))
+        step = replace(step, client=client, agent=agent, token=Ref(Kind.REFRESH, session.number, back))
         if step.verb is Verb.REFRESH:
             step = self._credentials(
-                step._replace(scope=self.picks.scope() if random.random() < 0.3 else None)
+                replace(step, scope=self.picks.scope() if random.random() < 0.3 else None)
             )
         return self._misplaced(step)
 
@@ -256,12 +258,12 @@ class Workload:
         chance = self.random.random()
         if chance < self.trouble * 0.8:
             others = [name for name in self.clients if name != step.client]
-            return step._replace(client=self.random.choice(others) if others else self.picks.client())
+            return replace(step, client=self.random.choice(others) if others else self.picks.client())
         if chance < self.trouble * 1.2:
-            return step._replace(twist=self.random.choice((Twist.WRONG_SECRET, Twist.OLD_SECRET)))
+            return replace(step, twist=self.random.choice((Twist.WRONG_SECRET, Twist.OLD_SECRET)))
         client = self.history.clients.get(step.client or "")
         if client is not None and client.old_until and self.random.random() < 0.3:
-            return step._replace(twist=Twist.OLD_SECRET)
+            return replace(step, twist=Twist.OLD_SECRET)
         return step
 
     def _misplaced(self, step: Step) -> Step:
@@ -273,8 +275,8 @@ class Workload:
         kind = random.choice(tuple(Kind))
         if kind is Kind.CODE:
             code = self.picks.code()
-            return step._replace(token=None if code is None else Ref(kind, code.number))
-        return step._replace(token=self.picks.held(self.picks.session(pool), kind))
+            return replace(step, token=None if code is None else Ref(kind, code.number))
+        return replace(step, token=self.picks.held(self.picks.session(pool), kind))
 
     # --- people
 
@@ -282,9 +284,9 @@ class Workload:
         random = self.random
         login = self.picks.session(self.history.logins)
         if login is None or login.seems_over:
-            return self._sign_in(step._replace(verb=Verb.SIGN_IN))
+            return self._sign_in(replace(step, verb=Verb.SIGN_IN))
         if self._is_stale(login) and random.random() < 0.9:
-            return self._refreshed(step._replace(verb=Verb.REFRESH_LOGIN), login)
+            return self._refreshed(replace(step, verb=Verb.REFRESH_LOGIN), login)
         by = Ref(Kind.ACCESS, login.number)
         if random.random() < self.trouble * 0.3:
             by = (
@@ -298,11 +300,11 @@ class Workload:
             twist = Twist.WRONG_PASSWORD
         elif step.verb in AT_THE_CONSENT_PAGE and random.random() < self.trouble:
             twist = random.choice(CONSENT_TWISTS)
-        step = step._replace(by=by, user=login.username, twist=twist)
+        step = replace(step, by=by, user=login.username, twist=twist)
         if step.verb in AT_THE_CONSENT_PAGE:
             scope = None if random.random() < 0.6 else self.picks.scope()
-            return step._replace(client=self.picks.client(), scope=scope, uri=random.randrange(2))
-        return step._replace(client=self.picks.client()) if step.verb is Verb.WITHDRAW else step
+            return replace(step, client=self.picks.client(), scope=scope, uri=random.randrange(2))
+        return replace(step, client=self.picks.client()) if step.verb is Verb.WITHDRAW else step
 
     def _sign_in(self, step: Step) -> Step:
         user = ADMINISTRATOR if self.random.random() < 0.1 else self.picks.person()
@@ -310,7 +312,7 @@ class Workload:
         if deputies and self.random.random() < 0.4:
             user = self.random.choice(deputies)
         wrong = Twist.WRONG_PASSWORD if self.random.random() < self.trouble else None
-        return step._replace(user=user, agent=self.random.choice(AGENTS), twist=wrong)
+        return replace(step, user=user, agent=self.random.choice(AGENTS), twist=wrong)
 
     def _is_stale(self, login: SeenSession) -> bool:
         return BEGINNING_OF_TIME_MS + self.at >= login.pairs[-1].at + LOGIN_MS

@@ -5,17 +5,11 @@ from pathlib import Path
 import pytest
 
 from fuzz.faults import FAULTS, Fault
-from fuzz.rules.corpus import FOLDER, violations_of
+from fuzz.rules.trace import CORPUS, faults_shown_by, violations_of
 
-TRACES = sorted(FOLDER.glob("*.trace"))
+TRACES = sorted(CORPUS.glob("*.trace"))
 BY_NAME = {fault.name: fault for fault in FAULTS}
-SHOWN = [
-    (path, BY_NAME[name])
-    for path in TRACES
-    for line in path.read_text(encoding="utf-8").splitlines()
-    if line.startswith("# shows:")
-    for name in line.removeprefix("# shows:").split()
-]
+SHOWN = [(path, BY_NAME[name]) for path in TRACES for name in faults_shown_by(path)]
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)

@@ -6,10 +6,9 @@ from functools import partial
 import pytest
 
 from fuzz.faults import FAULTS
-from fuzz.rules.canonical_form import fold
+from fuzz.rules.canonical_form import canonical_form
 from fuzz.rules.coverage import Coverage, states
-from fuzz.rules.exploration import OPENING, explore
-from fuzz.rules.forking import Fork
+from fuzz.rules.exploration import OPENING, Fork, explore
 from fuzz.rules.world import World
 from fuzz.shared.calls import Verb
 from fuzz.shared.core_events import with_more_scopes
@@ -61,29 +60,29 @@ def test_states_that_differ_in_names_alone_are_one() -> None:
         Step(number=number, at=0, verb=Verb.APPROVE, client="web", by=Ref(Kind.ACCESS, 1))
         for number in (4, 9)
     ]
-    assert fold(opened(approvals[0]), 0) == fold(opened(approvals[1]), 0)
+    assert canonical_form(opened(approvals[0]), 0) == canonical_form(opened(approvals[1]), 0)
 
 
 def test_states_that_the_specification_tells_apart_are_not_one() -> None:
     """The second generation, the agent of the rotation, the time that is left, an ending."""
     ended = Step(number=4, at=0, verb=Verb.REVOKE, client="app", token=Ref(Kind.ACCESS, 3))
     worlds = [opened(), opened(refresh(4)), opened(refresh(4, agent="desk")), opened(ended)]
-    assert len({fold(world, 0) for world in worlds}) == len(worlds)
+    assert len({canonical_form(world, 0) for world in worlds}) == len(worlds)
     rotated = opened(refresh(4))
-    assert len({fold(rotated, at) for at in (30_000, 30_001)}) == 2
-    assert fold(opened(ended), 3_700_000) != fold(opened(), 3_700_000)
+    assert len({canonical_form(rotated, at) for at in (30_000, 30_001)}) == 2
+    assert canonical_form(opened(ended), 3_700_000) != canonical_form(opened(), 3_700_000)
 
 
 def test_a_branch_leaves_the_world_it_came_from_as_it_was() -> None:
     world = opened()
-    before = fold(world, 0)
+    before = canonical_form(world, 0)
     fork = Fork(world)
     with with_more_scopes():
         branch = fork.branch()
-        assert fold(branch, 0) == before
+        assert canonical_form(branch, 0) == before
         branch.run([refresh(4)])
-        assert fold(branch, 0) != before
-    assert fold(world, 0) == before
+        assert canonical_form(branch, 0) != before
+    assert canonical_form(world, 0) == before
     assert fork.is_untouched()
 
 

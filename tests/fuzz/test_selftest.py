@@ -5,7 +5,9 @@ from contextlib import nullcontext
 import pytest
 
 from fuzz.faults import FAULTS, Fault
-from fuzz.rules.selftest import catch
+from fuzz.rules.sequences import planted_world
+from fuzz.shared.core_events import with_more_scopes
+from fuzz.shared.selftest import catch
 
 QUICKLY_CAUGHT = (
     "spent-access-lives",
@@ -27,10 +29,11 @@ QUICKLY_CAUGHT = (
     "fault", [fault for fault in FAULTS if fault.name in QUICKLY_CAUGHT], ids=lambda fault: fault.name
 )
 def test_a_planted_fault_is_caught_and_gone_afterwards(fault: Fault) -> None:
-    found = catch(fault)
-    assert found.violations
     harmless = Fault("nothing", "nothing is planted", nullcontext)
-    assert catch(harmless, most_worlds=found.worlds).violations == ()
+    with with_more_scopes():
+        found = catch(fault, planted_world, 100)
+        assert found.violations
+        assert catch(harmless, planted_world, found.runs).violations == ()
 
 
 def test_faults_have_names_of_their_own_and_there_are_enough_of_them() -> None:

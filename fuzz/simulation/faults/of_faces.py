@@ -7,8 +7,8 @@ from fuzz.faults.planting import Fault
 from fuzz.simulation.faults.plants import Original, method
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_net.runtime.files import Files
-from ostiary_web import browser
-from ostiary_web.resources import imports
+from ostiary_web.api.resources import imports
+from ostiary_web.http import browser
 
 __all__ = ["FAULTS"]
 

@@ -19,7 +19,7 @@ def tokens(name: str) -> Response:
 
 
 def test_races_on_two_workers_come_out_as_they_must(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(int.from_bytes(os.urandom(4)), 24, workers=2) == 0
+    assert run(int.from_bytes(os.urandom(4)), 24, workers=2, most_seconds=600) == 0
     assert "24 races (code 8, refresh 8, two User-Agents 8), 480 requests" in capsys.readouterr().out
 
 

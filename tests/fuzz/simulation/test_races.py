@@ -1,6 +1,7 @@
 """Many at once, over several instances: one code makes one session, one refresh token one pair."""
 
 import pytest
+from msgspec.structs import replace
 
 from fuzz.shared.calls import Verb
 from fuzz.shared.initial_states import CODE, REFRESH
@@ -31,7 +32,7 @@ def raced(seed: str, *, redeemers: Mishap, refreshers: Mishap) -> Run:
         Line(Step(number=3, at=20, verb=Verb.REDEEM, client="app", token=code, agent="desk"), redeemers),
         Line(Step(number=4, at=30, verb=Verb.REFRESH, client="app", token=pair, agent="desk"), refreshers),
         Line(
-            Step(number=5, at=40, verb=Verb.INTROSPECT, client="app", token=pair._replace(kind=Kind.ACCESS)),
+            Step(number=5, at=40, verb=Verb.INTROSPECT, client="app", token=replace(pair, kind=Kind.ACCESS)),
             calm,
         ),
     ]

@@ -1,0 +1,72 @@
+"""Plants the known mistakes one at a time: each must be caught, by what is said, and after how many runs."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fuzz.faults.planting import Fault
+from fuzz.shared.campaign import Report
+from fuzz.shared.invariants import PROGRESS, Invariant, Violation
+
+__all__ = ["Catch", "catch", "run_selftest"]
+
+SEED = 20_260_101
+
+
+@dataclass(frozen=True, slots=True)
+class Catch:
+    """How a fault was caught, if it was."""
+
+    fault: Fault
+    runs: int
+    violations: tuple[Violation, ...]
+
+    def __str__(self) -> str:
+        if not self.violations:
+            return f"SURVIVED  {self.fault.name:<30} {self.runs} runs: {self.fault.sentence}"
+        numbers = sorted({violation.invariant.number for violation in self.violations})
+        by = ", ".join(map(str, numbers))
+        return f"caught    {self.fault.name:<30} in run {self.runs:<3} by {by:<8} {self.violations[0]}"
+
+
+def catch(fault: Fault, run: Callable[[int], Report], most_runs: int) -> Catch:
+    """Run with the fault in place until something is noticed; one that so many runs do not show survives."""
+    with fault.plant():
+        for number in range(most_runs):
+            try:
+                violations = run(number).violations
+            except Exception as error:
+                violations = (Violation(PROGRESS, f"the run ends with {type(error).__name__}"),)
+            if violations:
+                return Catch(fault, number + 1, violations)
+    return Catch(fault, most_runs, ())
+
+
+def run_selftest(
+    only: str,
+    faults: Sequence[Fault],
+    run: Callable[[int], Report],
+    most_runs: int,
+    invariants: Sequence[Invariant] = (),
+) -> int:
+    """Plant every fault whose name has `only`; 0 where none survives. `invariants` must each catch one."""
+    began = time.monotonic()
+    chosen = [fault for fault in faults if only in fault.name]
+    if not chosen:
+        names = ", ".join(fault.name for fault in faults)
+        print(f"--only: no fault's name has {only!r}; there are {names}", file=sys.stderr)
+        return 2
+    survivors = 0
+    by: set[int] = set()
+    for fault in chosen:
+        found = catch(fault, run, most_runs)
+        survivors += not found.violations
+        by |= {violation.invariant.number for violation in found.violations}
+        print(found, flush=True)
+    idle = [str(one) for one in invariants if one.number not in by]
+    print(
+        f"{len(chosen) - survivors} of {len(chosen)} faults caught in {time.monotonic() - began:.1f} s"
+        + (f"; none was caught by {', '.join(idle)}" if idle and not only else "")
+    )
+    return 1 if survivors else 0
