@@ -111,13 +111,16 @@ class Spans:
 
         return _Traced(method, span, end)
 
-    def note_decision(self, origin: Origin, event: Event, decision: Decision) -> None:
-        """Note in a request's span what it asked for, and the outcome of the decision that is kept."""
-        self._note_outcome(origin, event, str(outcome_of(decision)))
+    def note_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
+        """Note in a request's span what it asked for, and the outcome of the decision that is kept.
 
-    def note_failure(self, origin: Origin, event: Event) -> None:
-        """Note in a request's span what it asked for, in a turn that could not be taken."""
-        self._note_outcome(origin, event, "failed")
+        A request that asks for several things, as some pages do, has the last of them in its span.
+        """
+        span = self._running.get(origin.trace_id)
+        if span is not None:
+            outcome = "failed" if decision is None else str(outcome_of(decision))
+            span.set_attribute("ostiary.operation", operation_name(type(event)))
+            span.set_attribute("ostiary.outcome", outcome)
 
     def note_turn(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:
         """Make a span of a turn in the trace of each request that shared it."""
@@ -132,16 +135,6 @@ class Spans:
                     attributes=attributes,
                     start_time=ended - round(seconds * 1e9),
                 ).end(ended)
-
-    def _note_outcome(self, origin: Origin, event: Event, outcome: str) -> None:
-        """Note operation and outcome in the span of a request.
-
-        A request that asks for several things, as some pages do, has the last of them in its span.
-        """
-        span = self._running.get(origin.trace_id)
-        if span is not None:
-            span.set_attribute("ostiary.operation", operation_name(type(event)))
-            span.set_attribute("ostiary.outcome", outcome)
 
     def _callers_context(self, fields: Sequence[tuple[bytes, bytes]]) -> Context:
         """The caller's span, where the caller names one as it should (W3C Trace Context §3.2)."""

@@ -39,12 +39,8 @@ class Tracing(Protocol):
         """
         ...
 
-    def note_decision(self, origin: Origin, event: Event, decision: Decision) -> None:
-        """Note what a request asked for, and the decision, which is kept."""
-        ...
-
-    def note_failure(self, origin: Origin, event: Event) -> None:
-        """Note what a request asked for, in a turn that could not be taken."""
+    def note_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
+        """Note what a request asked for, and the decision that is kept; None where no turn could be taken."""
         ...
 
     def note_turn(self, queue: str, origins: Sequence[Origin | None], seconds: float) -> None:

@@ -77,7 +77,7 @@ def connect(path: Path) -> apsw.Connection:
 
     It changes nothing yet, so that a strange file can be left as it is.
     """
-    return _connect(path, apsw.SQLITE_OPEN_READWRITE)
+    return _connect(path, apsw.SQLITE_OPEN_READWRITE, "")
 
 
 def make_writer(connection: apsw.Connection) -> None:
@@ -87,13 +87,7 @@ def make_writer(connection: apsw.Connection) -> None:
 
 def connect_writer(path: Path) -> apsw.Connection:
     """Open a connection that writes, in turns or checkpoints, on a file that was prepared before."""
-    connection = connect(path)
-    try:
-        make_writer(connection)
-    except BaseException:
-        connection.close(force=True)
-        raise
-    return connection
+    return _connect(path, apsw.SQLITE_OPEN_READWRITE, _WRITER_SETTINGS)
 
 
 def connect_reader(path: Path) -> apsw.Connection:
@@ -101,13 +95,7 @@ def connect_reader(path: Path) -> apsw.Connection:
 
     It needs the writer's to be open, which keeps the log in place.
     """
-    connection = _connect(path, apsw.SQLITE_OPEN_READONLY)
-    try:
-        _execute_all(connection, _READER_SETTINGS)
-    except BaseException:
-        connection.close(force=True)
-        raise
-    return connection
+    return _connect(path, apsw.SQLITE_OPEN_READONLY, _READER_SETTINGS)
 
 
 def set_patience(connection: apsw.Connection, *, waits: bool) -> None:
@@ -115,7 +103,7 @@ def set_patience(connection: apsw.Connection, *, waits: bool) -> None:
     connection.set_busy_timeout(_BUSY_TIMEOUT_MS if waits else 0)
 
 
-def _connect(path: Path, flags: int) -> apsw.Connection:
+def _connect(path: Path, flags: int, settings: str) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=_STATEMENTS_KEPT)
     set_patience(connection, waits=True)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -123,6 +111,11 @@ def _connect(path: Path, flags: int) -> apsw.Connection:
     # A plan depends on the statement alone. Without this, a join with a table that has partial indexes is
     # planned anew for every value that is bound: measured, 78 microseconds for five tables in place of 7.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    try:
+        _execute_all(connection, settings)
+    except BaseException:
+        connection.close(force=True)
+        raise
     return connection
 
 

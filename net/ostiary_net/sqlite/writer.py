@@ -31,13 +31,9 @@ class Writer:
 
     def open(self, prepare: Callable[[apsw.Connection], None]) -> None:
         """Connect to the file and have it prepared, while nobody else writes to it."""
-        with self._one_turn_at_a_time:
-            self._lock.take()
-            try:
-                self._connection = connect(self._path)
-                prepare(self._connection)
-            finally:
-                self._lock.let_go()
+        with self._keep_others_away():
+            self._connection = connect(self._path)
+            prepare(self._connection)
 
     def begin(self) -> apsw.Connection:
         """Wait until nobody else writes, and begin a transaction. Raises `StoreClosed`."""

@@ -95,14 +95,14 @@ class Service:
         try:
             self.metrics.count_decision(event, decision, self.clock.now)
             if self.tracing is not None:
-                self.tracing.note_decision(origin, event, decision)
+                self.tracing.note_outcome(origin, event, decision)
         except Exception as error:
             note_fault(error)
 
     def _note_failure(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
         observe(self.metrics.count_failure, event)
         if self.tracing is not None:
-            observe(self.tracing.note_failure, origin, event)
+            observe(self.tracing.note_outcome, origin, event, None)
         observe(_log_failure, "turn failed", failure_, origin, type(event).__name__)
 
     async def look(self, question: Question[T], origin: Origin) -> T:

@@ -109,10 +109,11 @@ class TurnQueue:
         self,
         name: str,
         take_turn: TakeTurn,
+        most_events: int,
+        *,
         metrics: Metrics,
         tracing: Tracing | None,
         request_log: RequestLog,
-        most_events: int,
     ) -> None:
         self._name = name
         self._take_turn = take_turn

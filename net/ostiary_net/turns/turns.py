@@ -68,31 +68,19 @@ class Turns:
         tracing: Tracing | None = None,
         in_place: InPlaceStore | None = None,
     ) -> None:
-        request_log = RequestLog()
         decide = partial(_take_turn, store, clock)
         read = partial(_read, store, clock)
+        make_queue = partial(TurnQueue, metrics=metrics, tracing=tracing, request_log=RequestLog())
         self._beside: list[Callable[[], Awaitable[object]]] = []
-        take_turn = take_whole_turns(decide, run_sync)
-        if in_place is not None:
+        if in_place is None:
+            self._writing = make_queue("write", take_whole_turns(decide, run_sync), MOST_EVENTS_A_TURN)
+            self._reading = make_queue("read", take_whole_turns(read, run_sync), MOST_EVENTS_A_TURN)
+        else:
             checkpointing = Checkpointing(in_place, run_sync)
             self._beside.append(checkpointing.run)
             take_turn = take_turns_in_steps(in_place, clock, run_sync, checkpointing.note_commit)
-        self._writing = TurnQueue(
-            "write",
-            take_turn,
-            metrics,
-            tracing,
-            request_log,
-            _MOST_WRITTEN_IN_PLACE if in_place else MOST_EVENTS_A_TURN,
-        )
-        self._reading = TurnQueue(
-            "read",
-            take_turns_at_once(read) if in_place else take_whole_turns(read, run_sync),
-            metrics,
-            tracing,
-            request_log,
-            _MOST_READ_IN_PLACE if in_place else MOST_EVENTS_A_TURN,
-        )
+            self._writing = make_queue("write", take_turn, _MOST_WRITTEN_IN_PLACE)
+            self._reading = make_queue("read", take_turns_at_once(read), _MOST_READ_IN_PLACE)
         self._store = store
         self._clock = clock
         self._run_sync = run_sync
