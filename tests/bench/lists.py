@@ -10,22 +10,24 @@ import argparse
 import random
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ostiary_core import Digest, Instant
+from ostiary_core import Instant
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import MINUTE_MS
-from ostiary_core.model.records import Client, Epochs, Record, Session, SessionKind, User
+from ostiary_core.model.records import Record
 from ostiary_core.model.secret import digest_of
 from ostiary_core.storage.listing import AUDIT, CLIENTS, ONLINE_SESSIONS, USERS, Listing, Range, Sort
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.access import index_pending, keep
+from tests.bench.population import client_called, session_started, user_of
 
 NOW = Instant(1_800_000_000_000)
 DAY_MS = 24 * 60 * MINUTE_MS
@@ -38,34 +40,19 @@ def identifier(kind: str, number: int) -> str:
 
 def clients(count: int) -> Iterator[Record]:
     for number in range(count):
-        yield Client(
-            client_id=f"client-{number}",
-            name=f"The client {number * 7919 % count}",
-            secret_digest=digest_of(f"secret {number}"),
-            redirect_uris=("https://client.example/callback",),
-            grant_types=(),
-            scopes=("user.read",),
-            auto_approve_scopes=(),
-            access_token_seconds=1800,
-            refresh_token_seconds=604800,
-            enabled=number % 10 != 0,
-            built_in=False,
-            created_at=Instant(NOW - count + number),
-            updated_at=Instant(NOW - count + number),
-        )
+        made = client_called(f"client-{number}", Instant(NOW - count + number))
+        yield replace(made, name=f"The client {number * 7919 % count}", enabled=number % 10 != 0)
 
 
 def users(count: int) -> Iterator[Record]:
     for number in range(count):
-        yield User(
-            user_id=identifier("user", number),
+        made = user_of(number, identifier("user", number), Instant(NOW - count + number))
+        hashed = "$argon2id$" + "x" * 86
+        yield replace(
+            made,
             username=f"user{number * 7919 % count}",
-            name=f"User {number}",
-            password_hash="$argon2id$" + "x" * 86,
-            must_change_password=False,
+            password_hash=hashed,
             enabled=number % 10 != 0,
-            created_at=Instant(NOW - count + number),
-            updated_at=Instant(NOW - count + number),
         )
 
 
@@ -73,21 +60,14 @@ def sessions(count: int) -> Iterator[Record]:
     chance = random.Random(1)
     for number in range(count):
         started_at = Instant(NOW - 6 * DAY_MS + 6 * DAY_MS * number // count)
-        yield Session(
+        yield replace(
+            session_started(started_at),
             session_id=identifier("session", number),
-            kind=SessionKind.AUTHORIZATION_CODE,
             client_id=f"client-{number % CLIENTS_IN_USE}",
             user_id=identifier("user", number % count),
-            scopes=("user.read",),
-            epochs=Epochs(user=0, client=0, consent=0),
-            started_at=started_at,
             expires_at=Instant(started_at + 7 * DAY_MS),
-            access_digest=Digest(digest_of(f"access {number}")),
-            access_scopes=("user.read",),
-            access_expires_at=NOW,
+            access_digest=digest_of(f"access {number}"),
             rotated_at=Instant(NOW - chance.randrange(DAY_MS)),
-            user_agent="app-backend/1.0",
-            source="203.0.113.9",
         )
 
 

@@ -5,7 +5,7 @@ indexes; the server then opens the file as any other.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -117,13 +117,17 @@ class _Starts:
 def clients_and_users(now: Instant, user_id: Callable[[int], str] = _user_id) -> Iterator[Record]:
     """Who sessions are of, and whose consent they have."""
     for number in range(CLIENTS):
-        yield _client(client_id(number), now)
-        yield _client(machine_id(number), now)
+        yield client_called(client_id(number), now)
+        yield client_called(machine_id(number), now)
     for number in range(USERS):
-        yield from _user(number, user_id(number), now)
+        yield user_of(number, user_id(number), now)
+        yield Consent(
+            user_id=user_id(number), client_id=client_id(number), scopes=("user.read",), granted_at=now
+        )
 
 
-def _client(identifier: str, now: Instant) -> Client:
+def client_called(identifier: str, now: Instant) -> Client:
+    """A client that may do everything."""
     return Client(
         client_id=identifier,
         name=identifier,
@@ -141,8 +145,9 @@ def _client(identifier: str, now: Instant) -> Client:
     )
 
 
-def _user(number: int, user_id: str, now: Instant) -> Iterable[Record]:
-    yield User(
+def user_of(number: int, user_id: str, now: Instant) -> User:
+    """A user who signs in nowhere."""
+    return User(
         user_id=user_id,
         username=f"user{number}",
         name=f"User {number}",
@@ -151,12 +156,11 @@ def _user(number: int, user_id: str, now: Instant) -> Iterable[Record]:
         created_at=now,
         updated_at=now,
     )
-    yield Consent(user_id=user_id, client_id=client_id(number), scopes=("user.read",), granted_at=now)
 
 
-def _session_rows(numbers: range, starts: _Starts, now: Instant) -> Iterator[Sequence[SQLValue]]:
-    """One record is translated; of the others only what differs is put in its place."""
-    example = Session(
+def session_started(now: Instant) -> Session:
+    """A session of nobody in particular."""
+    return Session(
         session_id="",
         kind=SessionKind.AUTHORIZATION_CODE,
         client_id="",
@@ -171,8 +175,12 @@ def _session_rows(numbers: range, starts: _Starts, now: Instant) -> Iterator[Seq
         user_agent="bench",
         source="127.0.0.1",
     )
+
+
+def _session_rows(numbers: range, starts: _Starts, now: Instant) -> Iterator[Sequence[SQLValue]]:
+    """One record is translated; of the others only what differs is put in its place."""
     codec = LAYOUTS[Table.SESSION].codec
-    row = codec.to_row(example)
+    row = codec.to_row(session_started(now))
     at_session, at_client, at_user, at_start, at_access = map(
         codec.columns.index, ("session_id", "client_id", "user_id", "started_at", "access_digest")
     )
