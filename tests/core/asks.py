@@ -42,7 +42,7 @@ _draws = count()
 
 def fresh_entropy() -> Entropy:
     """32 bytes that no other event has."""
-    return Entropy(sha256(f"draw {next(_draws)}".encode()).digest())
+    return Entropy(sha256(f"a story's draw {next(_draws)}".encode()).digest())
 
 
 def challenge_of(verifier: str) -> str:

@@ -119,10 +119,10 @@ def _objects(pool: Pool) -> st.SearchStrategy[Mapping[str, object]]:
     return st.one_of(*shapes, st.dictionaries(_texts(pool), _json(pool), max_size=2))
 
 
-def instants() -> st.SearchStrategy[Instant]:
-    """Around the stories' beginning, and far from it."""
-    near = st.integers(-60_000, 40 * 60_000).map(lambda milliseconds: START + milliseconds)
-    far = st.sampled_from([-1, 0, START + 604_800_000, 2**62])
+def instants(around: Instant = START) -> st.SearchStrategy[Instant]:
+    """Around this one, and far from it."""
+    near = st.integers(-60_000, 40 * 60_000).map(lambda milliseconds: around + milliseconds)
+    far = st.sampled_from([-1, 0, around + 604_800_000, 2**62])
     return st.one_of(near, far).map(Instant)
 
 

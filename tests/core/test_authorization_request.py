@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from hypothesis import example, settings
 from hypothesis import given as for_all
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from ostiary_core import Secret, Why
@@ -260,6 +260,7 @@ def test_any_query_is_read(query: bytes) -> None:
         st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.lists(st.text(), max_size=2)),
     )
 )
+@example({"approve": True})
 def test_any_json_body_is_read(body: dict[str, object]) -> None:
     read = authorization.read_body(body)
     if isinstance(read, list):

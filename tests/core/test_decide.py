@@ -27,18 +27,21 @@ from ostiary_core.conformance.lives import a_life
 from ostiary_core.decide import READ_ONLY, RULES
 from ostiary_core.events import (
     AllOrNothing,
+    ClientDisabled,
     Event,
     LoginRefreshed,
+    Operator,
+    RoleRegistered,
     SignInAttempted,
 )
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
-from ostiary_core.model.reply import AuthorizationOffered, LoginIssued, Refused, Reply
+from ostiary_core.model.reply import AuthorizationOffered, LoginIssued, Refused, Reply, TokensIssued
 from ostiary_core.model.secret import digest_of
 from tests.core import asks
 from tests.core.hostile import EVENTS, Pool, any_store, copy_of, events, instants
-from tests.core.story import client, given, user
+from tests.core.story import World, client, given, user
 
 
 @pytest.mark.parametrize("length", [0, 31, 33, 64])
@@ -53,19 +56,32 @@ def everything(store: MemoryStore) -> dict[Key, Record]:
     return {record.key: record for table in RECORD_TABLES for record in store.records(table)}
 
 
+ALLOWED = ["iam.user.list", "iam.user.update", "iam.role.create", "oauth.client.create"]
+NOW = Instant(a_life()[-1].at + 1_000)
+
+
 def lived_in() -> tuple[MemoryStore, Pool]:
     """A store after the life that the kit has recorded, and what a caller may know of it."""
     store, secrets = MemoryStore(), list[str]()
     for wave in a_life():
         for decision in store.turn(wave.events, wave.at):
             secrets.extend(secret.reveal() for secret in secrets_in((decision.reply, wave.events)))
+    clerk = RoleRegistered(caller=Operator(), fields={"code": "scribe", "name": "S", "permissions": ALLOWED})
+    people = [user("erin", roles=("super_admin",)), user("carl", roles=("scribe",)), user("gus")]
+    world = World(store=store, now=NOW).given(clerk, *people, user("dave", must_change_password=True))
+    world.given(client("shop", autoApproveScopes=["user.read"]), client("off"))
+    replies = [world.tokens(name, client_id) for name in ("gus", "erin") for client_id in ("shop", "off")]
+    replies.append(world.when(asks.refresh(world.basic("shop"), replies[0])).then(TokensIssued))
+    logins = [world.login(name) for name in ("erin", "carl", "gus", "dave")]
+    secrets.extend(secret.reveal() for secret in secrets_in((*replies, *logins, *world.secrets.values())))
+    world.given(ClientDisabled(caller=Operator(), client_id="off"))
     by_name = {
-        "permission": ["iam.user.list", "oauth.client.create"],
+        "permission": ALLOWED,
         "response_type": ["code"],
         "code_challenge_method": ["S256"],
         "code_verifier": [asks.VERIFIER],
         "scope": ["user.read"],
-        "verified_against": ["the hash of a password"],
+        "verified_against": ["the hash of a password", asks.hash_of("right")],
     }
     for record in everything(store).values():
         for each in fields(record):
@@ -141,7 +157,7 @@ def test_every_event_has_its_rule_and_only_events_have_one() -> None:
 @for_all(data=st.data())
 def test_any_event_over_a_state_that_history_led_to_is_decided(kind: type, data: st.DataObject) -> None:
     event = data.draw(events(kind, POOL))
-    assert_writable(decided(event, STORE, data.draw(instants())), STORE)
+    assert_writable(decided(event, STORE, data.draw(instants(NOW))), STORE)
 
 
 @settings(max_examples=80)
@@ -154,7 +170,8 @@ def test_any_event_over_a_state_that_no_history_leads_to_is_decided(
 
 @settings(max_examples=60)
 @for_all(
-    batch=st.lists(st.one_of([events(kind, POOL) for kind in EVENTS]), min_size=2, max_size=6), now=instants()
+    batch=st.lists(st.one_of([events(kind, POOL) for kind in EVENTS]), min_size=2, max_size=6),
+    now=instants(NOW),
 )
 def test_a_turn_decides_as_one_by_one(batch: list[Event], now: Instant) -> None:
     """A turn loads what all its events need at once, so it is a store's only chance to look."""

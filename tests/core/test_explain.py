@@ -177,14 +177,21 @@ def end_after_the_maximum(tale: Tale) -> None:
     end_in_many_ways(tale)
 
 
-def move_without_the_trail(tale: Tale) -> None:
+def without_the_trail(end: Callable[[Tale], object]) -> Callable[[Tale], None]:
     """The same records in a store that has no audit trail."""
-    tale.world.when(e.ClientDisabled(caller=e.Operator(), client_id="app"))
-    bare = World(tale.world.policy, now=tale.world.now, user_ids=tale.world.user_ids)
-    bare.store.write(
-        [Insert(record) for table in RECORD_TABLES for record in tale.world.store.records(table)]
-    )
-    tale.world = bare
+
+    def move(tale: Tale) -> None:
+        end(tale)
+        bare = World(tale.world.policy, now=tale.world.now, user_ids=tale.world.user_ids)
+        records = [record for table in RECORD_TABLES for record in tale.world.store.records(table)]
+        bare.store.write([Insert(record) for record in records])
+        tale.world = bare
+
+    return move
+
+
+def revoke(tale: Tale) -> None:
+    tale.ask(asks.revoke(tale.world.basic(), tale.first.access_token))
 
 
 STORIES: dict[str, Callable[[Tale], object]] = {
@@ -199,7 +206,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "a replay without a User-Agent": replay_after(2, None),
     "a hostile User-Agent": replay_after(2, "\x9b31mred\x07\n" + "long" * 100),
     "a replay two generations late": replay_two_generations_late,
-    "revoked": lambda tale: tale.ask(asks.revoke(tale.world.basic(), tale.first.access_token)),
+    "revoked": revoke,
     "forced out": lambda tale: tale.by_root(e.SessionForcedOut, session_id=tale.session.session_id),
     "consent withdrawn": lambda tale: tale.by_alice(e.ConsentWithdrawn, client_id="app"),
     "password changed": lambda tale: tale.ask(asks.password_change(tale.world.login()), BROWSER),
@@ -220,7 +227,8 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "signed out": sign_out,
     "several endings": end_in_many_ways,
     "endings after the maximum": end_after_the_maximum,
-    "no audit trail": move_without_the_trail,
+    "revoked, and no audit trail": without_the_trail(revoke),
+    "client disabled, and no audit trail": without_the_trail(of_client(e.ClientDisabled)),
 }
 STRICT: dict[str, Callable[[Tale], object]] = {
     "a code presented again": lambda tale: tale.ask(redeem(tale.world.basic(), tale.code)),
@@ -264,7 +272,11 @@ def sections() -> dict[str, str]:
 def test_a_life_is_told_as_it_is_written_down(name: str) -> None:
     assert section(name) == sections()[name]
     tale = lived(name)
-    shown = repr(tale.explained()) + "".join(told(tale))
+    explanation = tale.explained()
+    assert explanation.last is explanation.steps[-1]
+    assert explanation.actor_ids <= {tale.world.user_ids["root"]}
+    assert bool(explanation.actor_ids) == ("root" in told(tale)[-1])
+    shown = repr(explanation) + "".join(told(tale))
     assert all(
         line.strip().isprintable() and len(line) < 500 for part in told(tale) for line in part.split("\n")
     )
