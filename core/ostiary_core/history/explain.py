@@ -133,16 +133,11 @@ def _first_step(history: SessionHistory) -> Step:
 def _middle_steps(history: SessionHistory) -> Iterator[Step]:
     """Make the steps between the first and the last. A code is redeemed as its session begins."""
     for entry in history.entries:
-        match entry.kind:
-            case FactKind.SESSION_STARTED | FactKind.CODE_USED | FactKind.SESSION_ENDED:
-                continue
-            case FactKind.PAIR_ROTATED:
-                yield _step_of(entry, StepKind.ROTATED)
-            case FactKind.PAIR_REPEATED:
-                yield _step_of(entry, StepKind.RETRIED)
-            case _:
-                yield _step_of(entry, StepKind.NOTED)
+        if entry.kind not in (FactKind.SESSION_STARTED, FactKind.CODE_USED, FactKind.SESSION_ENDED):
+            yield _step_of(entry, _KINDS.get(entry.kind, StepKind.NOTED))
 
+
+_KINDS = MappingProxyType({FactKind.PAIR_ROTATED: StepKind.ROTATED, FactKind.PAIR_REPEATED: StepKind.RETRIED})
 
 _REPLAYS = frozenset(
     {

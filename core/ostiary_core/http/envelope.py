@@ -30,17 +30,7 @@ def failure(
 ) -> Answer:
     """Answer a failure of an ordinary endpoint, with every bad field named."""
     errors = [{"path": fault.path, "msg": field_text(fault, language)} for fault in faults]
-    return json_answer(
-        MEANINGS[why].status,
-        {
-            "code": MEANINGS[why].code,
-            "msg": text_of(why, language),
-            "data": None,
-            "errors": errors,
-            "traceId": trace_id,
-        },
-        headers,
-    )
+    return _failure(why, language, trace_id, headers, {"errors": errors})
 
 
 def service_failure(
@@ -48,11 +38,15 @@ def service_failure(
 ) -> Answer:
     """Answer a 429 or 500 of the token service: the envelope without `errors` ("Envelope errors")."""
     wait = () if retry_after_seconds is None else (retry_after(retry_after_seconds),)
-    return json_answer(
-        MEANINGS[why].status,
-        {"code": MEANINGS[why].code, "msg": text_of(why, language), "data": None, "traceId": trace_id},
-        (*NO_STORE, *wait),
-    )
+    return _failure(why, language, trace_id, (*NO_STORE, *wait), {})
+
+
+def _failure(
+    why: Why, language: Language, trace_id: str, headers: Headers, more: dict[str, object]
+) -> Answer:
+    meaning = MEANINGS[why]
+    content = {"code": meaning.code, "msg": text_of(why, language), "data": None, **more, "traceId": trace_id}
+    return json_answer(meaning.status, content, headers)
 
 
 def field_text(fault: FieldFault, language: Language) -> str:

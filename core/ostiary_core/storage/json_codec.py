@@ -12,35 +12,10 @@ from types import MappingProxyType, UnionType
 from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hints
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.records import (
-    AuthorizationCode,
-    Client,
-    Consent,
-    Identifier,
-    Key,
-    Record,
-    RefreshToken,
-    Role,
-    Session,
-    Table,
-    TextCode,
-    User,
-)
-
-_RECORDS: Final = (
-    AuthorizationCode,
-    Client,
-    Consent,
-    Identifier,
-    RefreshToken,
-    Role,
-    Session,
-    TextCode,
-    User,
-)
+from ostiary_core.model.records import Key, Record, Table
 
 _KINDS: Final[Mapping[Table, tuple[type[Any], Mapping[str, Any]]]] = MappingProxyType(
-    {kind.table: (kind, MappingProxyType(get_type_hints(kind))) for kind in _RECORDS}
+    {kind.table: (kind, MappingProxyType(get_type_hints(kind))) for kind in get_args(Record)}
 )
 _ENTRY_HINTS: Final = MappingProxyType(get_type_hints(AuditEntry))
 
@@ -48,7 +23,7 @@ _ENTRY_HINTS: Final = MappingProxyType(get_type_hints(AuditEntry))
 def to_text(item: Record | AuditEntry) -> str:
     """Write a record or audit entry as JSON text.
 
-    >>> from ostiary_core.model.records import IdentifierKind
+    >>> from ostiary_core.model.records import Identifier, IdentifierKind
     >>> to_text(Identifier(kind=IdentifierKind.USERNAME, value="anna", user_id="7"))
     '{"kind":"username","value":"anna","user_id":"7","revision":1}'
     """

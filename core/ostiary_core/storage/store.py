@@ -154,17 +154,14 @@ class MemoryStore:
 
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none."""
-        for change in changes:
-            before, after = _before_and_after(change)
-            key = _key(change)
+        writes = [(_key(change), *_before_and_after(change)) for change in changes]
+        for key, before, after in writes:
             stored = self._tables[key.table].get(key.id)
             if (stored and stored.revision) != (before and before.revision):
                 raise LostRace(f"a record of table {key.table.name} is not at the revision it was read at")
             if isinstance(after, Session) and self._holds_token_of_another(after):
                 raise LostRace("an access token is that of another session")
-        for change in changes:
-            before, after = _before_and_after(change)
-            key = _key(change)
+        for key, before, after in writes:
             if isinstance(before, Session):
                 del self._tables[Table.ACCESS_TOKEN][before.access_digest]
             if isinstance(after, Session):

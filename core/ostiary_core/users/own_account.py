@@ -265,6 +265,21 @@ def _login(tokens: TokensIssued, user: User) -> LoginIssued:
     return LoginIssued(tokens=tokens, user_id=user.user_id, must_change_password=user.must_change_password)
 
 
+def with_new_password(
+    user: User, why: Why, now: Instant, password_hash: str, *, must_change_password: bool
+) -> User:
+    """Return `user` with a password set without the old one: everything ends, no failed sign-in counts."""
+    return end_all_of_user(
+        user,
+        why,
+        now,
+        password_hash=password_hash,
+        must_change_password=must_change_password,
+        failed_sign_ins=0,
+        last_failed_sign_in_at=None,
+    )
+
+
 def all_ended_fact(user: User, why: Why) -> Fact:
     """The fact that all sessions and codes of a user ended."""
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, why=why)

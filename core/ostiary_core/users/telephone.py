@@ -31,7 +31,12 @@ from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import find_person_free_to_act
 from ostiary_core.oauth.inherited_endings import end_all_of_user
-from ostiary_core.users.own_account import all_ended_fact, end_other_sessions, refuse_wrong_password
+from ostiary_core.users.own_account import (
+    all_ended_fact,
+    end_other_sessions,
+    refuse_wrong_password,
+    with_new_password,
+)
 
 _DAY_SECONDS = 24 * 60 * 60
 
@@ -144,15 +149,7 @@ def reset_password_by_text_message(
     if user is None or not user.enabled or user.deleted_at is not None:
         return _refuse_wrong_code(None if user is None else user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
-    reset = end_all_of_user(
-        user,
-        why,
-        now,
-        password_hash=event.new_password_hash,
-        must_change_password=False,
-        failed_sign_ins=0,
-        last_failed_sign_in_at=None,
-    )
+    reset = with_new_password(user, why, now, event.new_password_hash, must_change_password=False)
     return Decision(
         Done(),
         (Delete(spent), Update(user, reset)),

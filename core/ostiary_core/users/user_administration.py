@@ -36,6 +36,7 @@ from ostiary_core.oauth.authentication import (
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user
+from ostiary_core.users.own_account import with_new_password
 from ostiary_core.users.user_fields import NEW_USER, read_user_fields
 
 
@@ -212,15 +213,7 @@ def reset_password(event: e.PasswordResetByAdministrator, snapshot: Snapshot, no
         return refused(found)
     who, user = found
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
-    reset = end_all_of_user(
-        user,
-        why,
-        now,
-        password_hash=event.new_password_hash,
-        must_change_password=True,
-        failed_sign_ins=0,
-        last_failed_sign_in_at=None,
-    )
+    reset = with_new_password(user, why, now, event.new_password_hash, must_change_password=True)
     return Decision(
         Done(),
         (Update(user, reset),),
