@@ -99,7 +99,7 @@ docs: $(STAMP)  ## write the generated pages in docs/ again, and build the book 
 	$(BIN)/python -m sphinx -W --keep-going -q -E -b dirhtml docs build/docs
 
 screenshots: $(STAMP)  ## look at every page again (needs chromium): docs/pages.md
-	$(BIN)/python -m tests.web.browser.screenshots
+	$(BIN)/python -m docs.screenshots
 
 # Resolved on the oldest Python supported, so that no version is chosen that has dropped it. The machine's pip
 # settings stay out: hashes must be those of the public index. To take newer versions: make lock UPGRADE=--upgrade

@@ -12,11 +12,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from docs.permissions_page import permissions_page
 from docs.reference_pages import reference_pages
 from fuzz.shared.state_tables import STATE_TABLES, Transition
 from tests.rows.proofs import Proof, collected_proofs, unproved
 from tests.rows.specification import TABLES
-from tests.web.permissions_page import permissions_page
 
 __all__ = ["main", "rows_page", "states_page"]
 

@@ -16,7 +16,7 @@ from tests.web.browser.test_signing_in import request_for
 
 __all__ = ["main"]
 
-_DOCS = Path(__file__).parents[3] / "docs"
+_DOCS = Path(__file__).parent
 _LOOKS = (
     ("wide", {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "locale": "en-US"}),
     ("narrow", {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark", "locale": "zh-CN"}),

@@ -1,4 +1,4 @@
-"""Which permission opens which endpoint, read from the routes: for tests, and as docs/permissions.md."""
+"""Which permission opens which endpoint, read from the routes: docs/permissions.md."""
 
 import re
 from collections.abc import Iterator
