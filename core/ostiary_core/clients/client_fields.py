@@ -143,11 +143,7 @@ def read_client_fields(
     _require_within(reader, "autoApproveScopes", automatic, scopes, FieldRule.AUTO_APPROVE_SCOPE)
     access, refresh = ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
     access_token_seconds = reader.number(
-        "accessTokenTtl",
-        stored.access_token_seconds,
-        access.least,
-        access.most,
-        FieldRule.ACCESS_LIFETIME,
+        "accessTokenTtl", stored.access_token_seconds, access.least, access.most, FieldRule.ACCESS_LIFETIME
     )
     refresh_token_seconds = reader.number(
         "refreshTokenTtl",

@@ -140,11 +140,7 @@ def _middle_steps(history: SessionHistory) -> Iterator[Step]:
 _KINDS = MappingProxyType({FactKind.PAIR_ROTATED: StepKind.ROTATED, FactKind.PAIR_REPEATED: StepKind.RETRIED})
 
 _REPLAYS = frozenset(
-    {
-        Why.REPLAYED_AFTER_GRACE,
-        Why.REPLAYED_BY_ANOTHER_USER_AGENT,
-        Why.REPLAYED_TWO_GENERATIONS_LATE,
-    }
+    {Why.REPLAYED_AFTER_GRACE, Why.REPLAYED_BY_ANOTHER_USER_AGENT, Why.REPLAYED_TWO_GENERATIONS_LATE}
 )
 
 

@@ -56,10 +56,7 @@ ENDINGS: Final[Mapping[Why, Both]] = MappingProxyType(
         ),
         Why.PASSWORD_CHANGED: ("The user changed the password", "用户修改了密码"),
         Why.PHONE_CHANGED: ("{user} changed the telephone number", "{user}修改了手机号"),
-        Why.PASSWORD_RESET_BY_ADMINISTRATOR: (
-            "{actor} reset the user's password",
-            "{actor}重置了用户的密码",
-        ),
+        Why.PASSWORD_RESET_BY_ADMINISTRATOR: ("{actor} reset the user's password", "{actor}重置了用户的密码"),
         Why.PASSWORD_RESET_BY_TEXT_MESSAGE: (
             "The user's password was reset by text message",
             "用户通过短信重置了密码",

@@ -282,10 +282,7 @@ FIELD_RULES: Final[Mapping[FieldRule, tuple[str, str]]] = MappingProxyType(
         FieldRule.BOOLEAN: ("must be true or false", "必须是 true 或 false"),
         FieldRule.TOO_LONG: ("is too long", "过长"),
         FieldRule.DUPLICATE: ("names the same value twice", "存在重复值"),
-        FieldRule.RESERVED: (
-            "is a word that this interface needs for itself",
-            "为接口保留字，不能用作标识",
-        ),
+        FieldRule.RESERVED: ("is a word that this interface needs for itself", "为接口保留字，不能用作标识"),
         FieldRule.CLIENT_ID: (
             "must be 1 to 64 letters, digits, dots, hyphens or underscores, and begin with a letter or digit",
             "必须是 1 到 64 个字母、数字、点、连字符或下划线，并以字母或数字开头",
@@ -317,10 +314,7 @@ FIELD_RULES: Final[Mapping[FieldRule, tuple[str, str]]] = MappingProxyType(
         FieldRule.AUTO_APPROVE_SCOPE: ("must be one of the client's scopes", "必须是该客户端的权限范围之一"),
         FieldRule.ACCESS_LIFETIME: ("must be 300 to 86400 seconds", "必须在 300 到 86400 秒之间"),
         FieldRule.REFRESH_LIFETIME: ("must be 3600 to 2592000 seconds", "必须在 3600 到 2592000 秒之间"),
-        FieldRule.OVERLAP: (
-            "must be 0, or 60 to 2592000 seconds",
-            "必须为 0，或在 60 到 2592000 秒之间",
-        ),
+        FieldRule.OVERLAP: ("must be 0, or 60 to 2592000 seconds", "必须为 0，或在 60 到 2592000 秒之间"),
         FieldRule.USERNAME: (
             "must be 1 to 64 characters without white space, quotes, slashes, colons or angle brackets",
             "必须是 1 到 64 个字符，且不含空白、引号、斜杠、冒号或尖括号",

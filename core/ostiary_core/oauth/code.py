@@ -68,11 +68,7 @@ def redeem(event: CodeRedeemed, client: Client, snapshot: Snapshot, now: Instant
         now=now,
     )
     used = revised(code, session_id=made.session_id, settled_at=now)
-    return Decision(
-        issued,
-        (Update(code, used), *writes),
-        (_fact_of(FactKind.CODE_USED, used), started),
-    )
+    return Decision(issued, (Update(code, used), *writes), (_fact_of(FactKind.CODE_USED, used), started))
 
 
 def _check_exchange(

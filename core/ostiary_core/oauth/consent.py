@@ -105,13 +105,7 @@ def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Dec
     if consent is None:
         # Sessions can stand without a remembered consent, where every scope is auto-approved.
         written: Change = Insert(
-            Consent(
-                user_id=who.user.user_id,
-                client_id=event.client_id,
-                scopes=(),
-                granted_at=now,
-                epoch=1,
-            )
+            Consent(user_id=who.user.user_id, client_id=event.client_id, scopes=(), granted_at=now, epoch=1)
         )
     else:
         written = Update(consent, revised(consent, scopes=(), epoch=consent.epoch + 1))

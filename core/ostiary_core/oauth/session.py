@@ -23,15 +23,7 @@ from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Arrival, Instant, later, whole_seconds
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import (
-    Client,
-    Epochs,
-    GrantType,
-    RefreshToken,
-    Session,
-    SessionKind,
-    revised,
-)
+from ostiary_core.model.records import Client, Epochs, GrantType, RefreshToken, Session, SessionKind, revised
 from ostiary_core.model.reply import Done, Refused, Reply, TokenActive, TokenInactive, TokensIssued
 from ostiary_core.model.secret import Entropy, Secret, draw_salt, draw_session_id, draw_token, successor
 from ostiary_core.model.why import Why

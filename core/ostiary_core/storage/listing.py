@@ -59,12 +59,7 @@ class RememberedConsent:
     granted_at: Instant
 
 
-USES: Final = (
-    FactKind.SESSION_STARTED,
-    FactKind.CODE_USED,
-    FactKind.PAIR_ROTATED,
-    FactKind.PAIR_REPEATED,
-)
+USES: Final = (FactKind.SESSION_STARTED, FactKind.CODE_USED, FactKind.PAIR_ROTATED, FactKind.PAIR_REPEATED)
 """What an audit entry tells of a client that was used."""
 
 

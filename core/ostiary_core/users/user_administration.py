@@ -73,11 +73,7 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant) -> Decis
         return Decision(Refused(Why.ALREADY_TAKEN, taken))
     return Decision(
         UserKnown(user),
-        (
-            Insert(user),
-            *(Insert(name) for name in names_of(user)),
-            *_recount_holders(None, user, snapshot),
-        ),
+        (Insert(user), *(Insert(name) for name in names_of(user)), *_recount_holders(None, user, snapshot)),
         (_fact_of(FactKind.USER_REGISTERED, user, who),),
     )
 
