@@ -245,10 +245,6 @@ def test_only_the_marked_place_of_a_page_is_written(tmp_path: Path) -> None:
     assert text.endswith(f"{marks[1]}\n\nafter\n")
     assert text.count("| lane | introspect | 100 |") == 1
     assert json.loads((tmp_path / "performance" / REPORT).read_text())["rounds"] == 3
-
-
-def test_a_page_without_the_marks_is_left_alone(tmp_path: Path) -> None:
-    page = tmp_path / "performance.md"
     page.write_text("by hand")
     with pytest.raises(ValueError, match="no place marked"):
         write_into_page(findings(), page)

@@ -21,13 +21,10 @@ from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Histogram, Metrics
-from ostiary_net.runtime.system import run_inline
-from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import TurnFailed
-from ostiary_net.turns.turns import open_turns
 from tests.core import asks
-from tests.net.rooms import BreakingStore, HandClock, PlainStore, SeededEntropy, origin, registered
-from tests.net.test_service import posting
+from tests.net.rooms import BreakingStore, PlainStore, SeededEntropy, origin, registered
+from tests.net.test_service import posting, serving
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
@@ -61,8 +58,7 @@ def samples(metrics: Metrics) -> dict[str, float]:
 
 async def test_an_event_is_counted_by_its_name_and_how_it_went() -> None:
     store, metrics = BreakingStore(), Metrics()
-    async with open_turns(store, HandClock(), run_inline, metrics) as turns:
-        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+    async with serving(store, metrics) as service:
         await service.decide(registered("anna"), origin())
         await service.decide(registered("anna"), origin())
         store.broken = True
@@ -78,8 +74,7 @@ async def test_an_event_is_counted_by_its_name_and_how_it_went() -> None:
 
 async def test_a_request_over_its_limit_is_counted_by_its_operation() -> None:
     metrics = Metrics()
-    async with open_turns(PlainStore(), HandClock(), run_inline, metrics) as turns:
-        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+    async with serving(PlainStore(), metrics) as service:
         for _ in range(LIMITS[Operation.TOKEN] + 3):
             service.seconds_to_wait(Operation.TOKEN, "203.0.113.7")
     found = samples(metrics)
@@ -101,8 +96,7 @@ def test_the_delay_of_a_safe_retry_is_told_and_never_below_nothing() -> None:
 
 async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
     metrics, store = Metrics(), PlainStore()
-    async with open_turns(store, HandClock(), run_inline, metrics) as turns:
-        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+    async with serving(store, metrics) as service:
         form = b"application/x-www-form-urlencoded"
         fields = [(b"content-type", form), (b"user-agent", SECRET.encode())]
         for body in (
@@ -118,11 +112,11 @@ async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
 
 async def test_wrong_secrets_are_counted_by_their_reason() -> None:
     metrics = Metrics()
-    async with open_turns(PlainStore(), HandClock(), run_inline, metrics) as turns:
-        service = Service(turns=turns, clock=HandClock(), entropy_source=SeededEntropy(), metrics=metrics)
+    async with serving(PlainStore(), metrics) as service:
         fields = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"]}
-        await turns.decide(
-            ClientRegistered(caller=Operator(), fields=fields, entropy=SeededEntropy("a client").draw())
+        await service.decide(
+            ClientRegistered(caller=Operator(), fields=fields, entropy=SeededEntropy("a client").draw()),
+            origin(),
         )
         headers = [(b"content-type", b"application/x-www-form-urlencoded")]
         for client_id in ("app", "app", "nobody"):

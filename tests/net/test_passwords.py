@@ -87,11 +87,6 @@ async def test_a_name_without_a_hash_costs_the_same_work() -> None:
     assert len(known) == 1
 
 
-@pytest.mark.parametrize("password", ["", "correct horse", "\x00"])
-async def test_no_password_is_right_where_there_is_no_hash(password: str) -> None:
-    assert not await cheap().verify(None, password)
-
-
 @pytest.mark.parametrize(
     "typed_once, typed_later",
     [
@@ -138,6 +133,7 @@ async def test_hostile_text_is_a_password_like_any_other(password: str) -> None:
     assert not await passwords.verify(on_file, unicodedata.normalize("NFKC", password) + "\x00")
 
 
-@pytest.mark.parametrize("on_file", ["", "garbage", "$argon2id$v=19$m=8,t=1,p=1$AA$", "\ud800", "$2b$12$x"])
-async def test_a_hash_that_is_none_matches_nothing(on_file: str) -> None:
-    assert not await cheap().verify(on_file, "correct horse")
+async def test_a_hash_that_is_none_matches_nothing() -> None:
+    for on_file in (None, "", "garbage", "$argon2id$v=19$m=8,t=1,p=1$AA$", "\ud800", "$2b$12$x"):
+        for password in ("", "correct horse", "\x00"):
+            assert not await cheap().verify(on_file, password), on_file

@@ -16,6 +16,7 @@ from ostiary_core.events import ClientRegistered, Operator, PasswordHashRequeste
 from ostiary_core.http import Answer, Request, userinfo
 from ostiary_core.model.reply import SecretIssued
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
+from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turn_queue import TurnFailed
@@ -27,10 +28,10 @@ Headers = list[tuple[bytes, bytes]]
 
 
 @asynccontextmanager
-async def serving(store: PlainStore) -> AsyncIterator[Service]:
-    clock = HandClock()
-    async with open_turns(store, clock, run_inline) as turns:
-        yield Service(turns=turns, clock=clock, entropy_source=SeededEntropy())
+async def serving(store: PlainStore, metrics: Metrics | None = None) -> AsyncIterator[Service]:
+    clock, metrics = HandClock(), metrics or Metrics()
+    async with open_turns(store, clock, run_inline, metrics) as turns:
+        yield Service(turns=turns, clock=clock, entropy_source=SeededEntropy(), metrics=metrics)
 
 
 async def a_client(service: Service) -> Secret:
