@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from fuzz.parsers.target import Target, agree
 from ostiary_core.storage.listing import Listing
-from ostiary_web.api.resources.clients import DECLARED
+from ostiary_web.api.resources.clients import RESOURCE
 from ostiary_web.api.resources.queries import read_query
 
 __all__ = ["TARGETS"]
@@ -23,7 +23,7 @@ _SORTED: Final = {
 }
 _TIMES: Final = ("createdAtFrom", "createdAtTo", "updatedAtFrom", "updatedAtTo")
 _TEXTS: Final = ("clientId", "name", "q")
-_TRUTHS: Final = ("enabled", "builtIn")
+_BOOLEANS: Final = ("enabled", "builtIn")
 _INSTANT: Final = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(?:\.(\d{3}))?Z)?", re.ASCII)
 
 
@@ -33,7 +33,7 @@ def judge_query(data: bytes) -> None:
         arguments = parse_qs(data.decode("ascii"), keep_blank_values=True, errors="strict")
     except ValueError:
         return
-    read = read_query(DECLARED.listed, arguments)
+    read = read_query(RESOURCE.list_view, arguments)
     unclear = {name for name in _TIMES if name in arguments and not _is_clear(arguments[name])}
     bad = {name for name, values in arguments.items() if name not in unclear and _is_bad(name, values)}
     if not isinstance(read, Listing):
@@ -62,7 +62,7 @@ def _is_bad(name: str, values: list[str]) -> bool:
     if name == "sort":
         parts = [part.removeprefix("-") for part in value.split(",")]
         return value != "" and (max(Counter(parts).values()) > 1 or not set(parts) <= set(_SORTED))
-    if name in _TRUTHS:
+    if name in _BOOLEANS:
         return value not in ("", "true", "false")
     if name in _TEXTS:
         return len(value) > 256 or "\0" in value

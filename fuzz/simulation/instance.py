@@ -185,7 +185,7 @@ class Instance:
         application.around = self._surroundings()
         self._down = trio.Event()
         self._config.include_date_header = False
-        async with application.backed() as backing:
+        async with application.open() as backing:
             self.service = backing.service
             self._guard = Guard(application, door_rules(application.settings))
             self._guard.draw_trace_id = backing.service.trace_id

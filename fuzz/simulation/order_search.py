@@ -77,8 +77,8 @@ def _explore(model: Model, events: list[Event], reach: int, swerves: float, trie
     Behind `reach` the witness's order is tried again: what follows is mostly explained by it.
     """
     if reach <= 0:
-        onward = deepcopy(model)
-        place, found = follow(onward, events, 0, Counter())
+        return_to = deepcopy(model)
+        place, found = follow(return_to, events, 0, Counter())
         if found is None:
             return True
         reach = place + 1

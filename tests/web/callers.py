@@ -166,10 +166,10 @@ class Browser(httpx.AsyncClient):
         return await self.get(response.headers["location"])
 
     async def sign_in(
-        self, username: str = "admin", password: str = ADMIN_PASSWORD, *, onward: str = "/"
+        self, username: str = "admin", password: str = ADMIN_PASSWORD, *, return_to: str = "/"
     ) -> httpx.Response:
         """Through the sign-in page."""
-        page = await self.get("/login", params={"next": onward})
+        page = await self.get("/login", params={"next": return_to})
         return await self.log_in(page, username, password)
 
 

@@ -241,7 +241,7 @@ async def serving(
     # No time is lost with the rest of a body that is refused.
     guarded = Guard(application, replace(door_rules(settings), linger_seconds=0.0))
     async with (
-        application.backed() as backing,
+        application.open() as backing,
         opened_door(door, guarded, backing.service) as open_transport,
         beside_a_twin(
             open_transport,

@@ -122,16 +122,16 @@ async def test_a_form_from_the_public_address_is_one_of_ours(
 
 async def test_a_sign_in_leads_only_to_a_path_of_this_server(served: Served) -> None:
     """READINGS 27; also where the form was tampered with."""
-    for onward in FOREIGN:
+    for return_to in FOREIGN:
         browser = served.browser()
-        response = await browser.sign_in(onward=onward)
-        assert (response.status_code, response.headers["location"]) == (303, "/"), onward
-        again = await browser.get("/login", params={"next": onward})
-        assert (again.status_code, again.headers["location"]) == (303, "/"), onward
+        response = await browser.sign_in(return_to=return_to)
+        assert (response.status_code, response.headers["location"]) == (303, "/"), return_to
+        again = await browser.get("/login", params={"next": return_to})
+        assert (again.status_code, again.headers["location"]) == (303, "/"), return_to
         assert "set-cookie" not in again.headers
         page = await browser.get("/login", params={"switch": "1"})
-        values = {"username": "admin", "password": ADMIN_PASSWORD, "next": onward}
-        assert (await browser.submit(page, values, to="/login")).headers["location"] == "/", onward
+        values = {"username": "admin", "password": ADMIN_PASSWORD, "next": return_to}
+        assert (await browser.submit(page, values, to="/login")).headers["location"] == "/", return_to
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import httpx
 import pytest
 
-from ostiary_web.app.asgi_app import entrance
+from ostiary_web.app.asgi_app import asgi_app
 from ostiary_web.server.backing import Backing
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import Surroundings
@@ -37,8 +37,8 @@ async def test_a_server_draws_nothing_past_its_source(
         }
     )
     backings: list[Backing] = []
-    guarded: Any = entrance(settings, backings.append, Surroundings(entropy_source=source))
-    async with guarded.app.backed():
+    guarded: Any = asgi_app(settings, backings.append, Surroundings(entropy_source=source))
+    async with guarded.app.open():
         api = Api(transport=httpx.ASGITransport(guarded, client=(SOURCE, 4711)), base_url=BASE)
         await api.sign_in()
         media_type = {"Content-Type": "multipart/form-data; boundary=x"}

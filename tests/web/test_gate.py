@@ -90,15 +90,15 @@ def with_permission() -> Iterator[tuple[Route, Permission]]:
 
 
 RECORDS = (
-    (clients.DECLARED, "/admin/clients"),
-    (users.DECLARED, "/admin/people"),
-    (roles.DECLARED, "/admin/roles"),
+    (clients.RESOURCE, "/admin/clients"),
+    (users.RESOURCE, "/admin/people"),
+    (roles.RESOURCE, "/admin/roles"),
 )
 
 PERMISSIONS = (
     {
-        (f"{method} {declared.path}{rest}", getattr(declared.permissions, action))
-        for declared, _ in RECORDS
+        (f"{method} {resource.path}{rest}", getattr(resource.permissions, action))
+        for resource, _ in RECORDS
         for method, rest, action in (
             ("GET", "", "list"),
             ("GET", "/options", "list"),
@@ -113,8 +113,8 @@ PERMISSIONS = (
         )
     }
     | {
-        (f"{method} {place}{rest}", getattr(declared.permissions, action))
-        for declared, place in RECORDS
+        (f"{method} {place}{rest}", getattr(resource.permissions, action))
+        for resource, place in RECORDS
         for methods, rest, action in (
             (("GET",), "", "list"),
             (("GET",), "/<item_id>", "list"),

@@ -1,5 +1,5 @@
 """The application for any ASGI server: `hypercorn --worker-class trio ostiary_web.asgi:app`."""
 
-from ostiary_web.app.asgi_app import entrance_from_environment
+from ostiary_web.app.asgi_app import asgi_app_from_environment
 
-app = entrance_from_environment()
+app = asgi_app_from_environment()

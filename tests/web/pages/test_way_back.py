@@ -121,17 +121,17 @@ async def test_from_a_forgotten_password_back_to_the_sign_in(served: Served) -> 
     assert (await browser.log_in(page)).headers["location"] == sso()
 
 
-@pytest.mark.parametrize("onward", ["https://evil.example", "//evil.example", "/\\evil.example"])
-async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, onward: str) -> None:
+@pytest.mark.parametrize("return_to", ["https://evil.example", "//evil.example", "/\\evil.example"])
+async def test_a_recovery_leads_only_to_a_path_of_this_server(served: Served, return_to: str) -> None:
     """READINGS 27."""
     await with_phone(served)
     browser = served.browser()
-    page = await browser.get("/recover", params={"next": onward})
+    page = await browser.get("/recover", params={"next": return_to})
     assert [form.fields["next"] for form in forms_in(page)] == ["/"]
     assert link(page, "/login") == "/login?next=%2F"
-    sent = await browser.submit(page, {"phone": ANNAS_PHONE, "next": onward}, to="/recover")
+    sent = await browser.submit(page, {"phone": ANNAS_PHONE, "next": return_to}, to="/recover")
     assert "evil" not in sent.text
-    values = {"code": outbox(served)[-1]["code"], "new_password": "a better one", "next": onward}
+    values = {"code": outbox(served)[-1]["code"], "new_password": "a better one", "next": return_to}
     done = await browser.submit(sent, values, to="/recover/password")
     assert "evil" not in done.headers["location"]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ostiary_core.http.language import Language
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import Instant
-from ostiary_web.api.resources.fields import Column, Field, Kind, Words
+from ostiary_web.api.resources.fields import Column, Field, Kind, LocalizedText
 from ostiary_web.api.resources.sheet_writing import TOO_LONG, SheetWriter
 from ostiary_web.sheets.reading import MOST_ROWS, Row, read_sheet
 from tests.net.rooms import START
@@ -33,7 +33,11 @@ texts = st.text(
 
 def field(name: str, kind: Kind, place: int) -> Field[tuple[object, ...]]:
     return Field(
-        name=name, kind=kind, heading=Words(name, name), read=lambda item: item[place], column=Column.TAKEN
+        name=name,
+        kind=kind,
+        heading=LocalizedText(name, name),
+        read=lambda item: item[place],
+        column=Column.IMPORT_EXPORT,
     )
 
 
@@ -41,7 +45,7 @@ def written(*columns: Kind, items: list[tuple[object, ...]], rows_a_sheet: int =
     file = BytesIO()
     fields = [field(f"f{place}", kind, place) for place, kind in enumerate(columns)]
     writer = SheetWriter(
-        file, fields, Words("S", "S"), Language.EN, SHANGHAI, START, rows_a_sheet=rows_a_sheet
+        file, fields, LocalizedText("S", "S"), Language.EN, SHANGHAI, START, rows_a_sheet=rows_a_sheet
     )
     writer.write(items)
     writer.close()
@@ -89,7 +93,7 @@ def test_values_have_their_kinds() -> None:
         ("13800000000", (), 0, False, None),
         (None, (), None, None, Instant(-1)),
     ]
-    kinds = (Kind.TEXT, Kind.CODES, Kind.INTEGER, Kind.TRUTH, Kind.TIME)
+    kinds = (Kind.TEXT, Kind.CODES, Kind.INTEGER, Kind.BOOLEAN, Kind.TIME)
     rows = rows_of(written(*kinds, items=items))
     assert rows[0] == ["f0", "f1", "f2", "f3", "f4 (Asia/Shanghai)"]
     assert [row[:4] for row in rows[1:]] == [

@@ -105,17 +105,17 @@ _NEW_CLIENT: Final = Body(
         ],
     },
 )
-_CLIENT: Final = record_type("Client", clients.DECLARED.fields)
-_CLIENT_PATH: Final = f"{clients.DECLARED.path}/{{client_id}}"
+_CLIENT: Final = record_type("Client", clients.RESOURCE.fields)
+_CLIENT_PATH: Final = f"{clients.RESOURCE.path}/{{client_id}}"
 _ONLINE_SESSION: Final = record_type("OnlineSession", RUNNING.fields)
 
 CLIENTS: Final[Mapping[str, Operation]] = {
     **convention(
-        clients.DECLARED,
+        clients.RESOURCE,
         _CLIENT,
         new=_NEW_CLIENT,
         change=_all_optional(_CLIENT_FIELDS),
-        made=record_type("ClientWithSecret", clients.DECLARED.fields, secret=ClientSecret),
+        made=record_type("ClientWithSecret", clients.RESOURCE.fields, secret=ClientSecret),
     ),
     f"POST {_CLIENT_PATH}/secret": Operation(
         "resetClientSecret",
@@ -154,12 +154,12 @@ _USER_FIELDS: Final[Mapping[str, Any]] = {
         as_sent({"anyOf": [{"$ref": "#/components/schemas/TimeZone"}, {"type": "null"}, {"const": ""}]})
     ),
 }
-_USER_PATH: Final = f"{users.DECLARED.path}/{{user_id}}"
+_USER_PATH: Final = f"{users.RESOURCE.path}/{{user_id}}"
 
 USERS: Final[Mapping[str, Operation]] = {
     **convention(
-        users.DECLARED,
-        record_type("User", users.DECLARED.fields),
+        users.RESOURCE,
+        record_type("User", users.RESOURCE.fields),
         new=Body({**_USER_FIELDS, "password": NEW_PASSWORD, "enabled": _ENABLED}),
         change=_all_optional(_USER_FIELDS),
     ),
@@ -180,8 +180,8 @@ _ROLE_CODE: Final = Annotated[str, Meta(pattern="^[a-z][a-z0-9._-]{0,63}$")]
 
 ROLES: Final[Mapping[str, Operation]] = {
     **convention(
-        roles.DECLARED,
-        record_type("Role", roles.DECLARED.fields),
+        roles.RESOURCE,
+        record_type("Role", roles.RESOURCE.fields),
         new=Body({"code": _ROLE_CODE, **_ROLE_FIELDS}),
         change=_all_optional(_ROLE_FIELDS),
     ),

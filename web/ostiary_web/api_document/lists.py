@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from ostiary_core.storage.listing import Match
-from ostiary_web.api.resources.fields import Field, Listed
+from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE, MOST_VALUES
 from ostiary_web.api_document.schemas import Json, as_sent, list_of, text
 
@@ -22,17 +22,17 @@ _BOUND: Final = as_sent(
 )
 
 
-def page_parameters(listed: Listed[Any, Any]) -> Iterator[Json]:
+def page_parameters(list_view: ListView[Any, Any]) -> Iterator[Json]:
     """Which page, of which items, in which order."""
     yield _parameter("page", _number(999_999_999, 1), "From 1.")
     yield _parameter("pageSize", _number(LARGEST_PAGE_SIZE, DEFAULT_PAGE_SIZE), "Items of a page.")
-    yield from narrowing_parameters(listed)
+    yield from narrowing_parameters(list_view)
 
 
-def narrowing_parameters(listed: Listed[Any, Any]) -> Iterator[Json]:
+def narrowing_parameters(list_view: ListView[Any, Any]) -> Iterator[Json]:
     """Which items, in which order."""
-    resource = listed.resource
-    fields = {field.listed: field for field in listed.fields if field.listed is not None}
+    resource = list_view.source
+    fields = {field.listing_name: field for field in list_view.fields if field.listing_name is not None}
     names = [fields[name].name for name in resource.sorts]
     yield _parameter("sort", _sort(names), "Fields, comma-separated; a hyphen first for descending order.")
     for name in resource.ranges:

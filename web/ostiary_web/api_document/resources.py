@@ -8,7 +8,7 @@ from msgspec import Struct
 from ostiary_core.model.why import Why
 from ostiary_web.api.resources.imports import Imported
 from ostiary_web.api.resources.records import MOST_AT_ONCE
-from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.routes import MOST_OPTIONS, Deleted, Option
 from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE
 from ostiary_web.api_document.lists import narrowing_parameters, page_parameters
@@ -34,7 +34,7 @@ _ZONE: Final[Json] = {
 
 
 def convention(
-    declared: Declared[Any, Any],
+    resource: Resource[Any, Any],
     record: type[Struct],
     new: Body,
     change: Body,
@@ -42,12 +42,12 @@ def convention(
 ) -> Mapping[str, Operation]:
     """Its operations. `record` is the record as it is shown, `new` and `change` are what is sent to make and
     to change one, and `made` is what the answer for a new one has, where that is more than the record."""
-    one, path, listed = record.__name__, declared.path, declared.listed
+    one, path, list_view = record.__name__, resource.path, resource.list_view
     operations = {
         f"GET {path}": Operation(
             f"list{one}s",
             "A page of the list",
-            parameters=tuple(page_parameters(listed)),
+            parameters=tuple(page_parameters(list_view)),
             data=page_of(record),
         ),
         f"POST {path}": Operation(
@@ -61,13 +61,13 @@ def convention(
         f"GET {path}/options": Operation(
             f"list{one}Options",
             f"What to choose from, at most {MOST_OPTIONS}",
-            parameters=tuple(narrowing_parameters(listed)),
+            parameters=tuple(narrowing_parameters(list_view)),
             data=list_of(Option, most=MOST_OPTIONS),
         ),
         f"GET {path}/export": Operation(
             f"export{one}s",
             "The list as a sheet",
-            parameters=(*narrowing_parameters(listed), _ZONE),
+            parameters=(*narrowing_parameters(list_view), _ZONE),
             replies=_SHEET,
         ),
         f"GET {path}/import-template": Operation(
@@ -77,7 +77,7 @@ def convention(
             f"import{one}s",
             "A sheet of records, all of it or nothing",
             description="A row that changes a record takes the permission "
-            f"`{declared.permissions.update.value}` as well.",
+            f"`{resource.permissions.update.value}` as well.",
             body=Body({"file": FILE, "mode": Literal["insert", "upsert"]}, MULTIPART),
             data=Imported,
             refusals=_CHANGING,
@@ -101,7 +101,7 @@ def convention(
             f"delete{one}", "Delete a record", refusals=(*_CHANGING, Why.MEDIA_TYPE_UNSUPPORTED)
         ),
     }
-    if declared.switch is not None:
+    if resource.switch is not None:
         operations[f"PUT {path}/{{record_id}}/enabled"] = Operation(
             f"enable{one}",
             "Enable a record, or disable it and end all that it has open",

@@ -19,7 +19,7 @@ _KINDS: Final[Mapping[Kind, Any]] = {
     Kind.TEXTS: list[str],
     Kind.CODES: list[str],
     Kind.INTEGER: int,
-    Kind.TRUTH: bool,
+    Kind.BOOLEAN: bool,
     Kind.TIME: Time | None,
 }
 
@@ -63,7 +63,7 @@ def record_type(name: str, fields: Iterable[Field[Any]], **more: Any) -> type[St
             Meta(title=field.heading.en),
         ]
         for field in fields
-        if field.column is not Column.BROUGHT
+        if field.column is not Column.IMPORT_ONLY
     }
     return object_type(name, {**shown, **more}, about="The record as it stands.")
 

@@ -26,7 +26,7 @@ from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.wiring import Surroundings
 
-__all__ = ["door_rules", "entrance", "entrance_from_environment", "first_password_line", "settings_or_exit"]
+__all__ = ["asgi_app", "asgi_app_from_environment", "door_rules", "first_password_line", "settings_or_exit"]
 
 _ADMINISTRATION: Final = ("/admin/", "/api/iam/", "/api/oauth/")
 _LONGEST_OF_ADMINISTRATION: Final = 1024 * 1024
@@ -54,7 +54,7 @@ def door_rules(settings: Settings) -> DoorRules:
     )
 
 
-def entrance(
+def asgi_app(
     settings: Settings, ready: Callable[[Backing], None], around: Surroundings | None = None
 ) -> Guard:
     """The whole product as one ASGI application."""
@@ -84,12 +84,12 @@ async def _tell_route() -> None:
         scope["ostiary.route"] = request.url_rule.rule
 
 
-def entrance_from_environment() -> Guard:
+def asgi_app_from_environment() -> Guard:
     """The application for a server that was not started by `ostiary serve`."""
     settings = settings_or_exit(os.environ)
     configure_logs(settings.log_level, settings.log_format)
     install_seam()
-    return entrance(settings, _tell_first_password)
+    return asgi_app(settings, _tell_first_password)
 
 
 def first_password_line(administrator: NewAdministrator) -> str:

@@ -32,7 +32,7 @@ from ostiary_web.api.resources.users import users
 from ostiary_web.api_document.routes import docs
 from ostiary_web.http.context import RequestRefused, request_context, respond
 from ostiary_web.http.gate import gate_of
-from ostiary_web.http.security_headers import secluded
+from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.pages import PAGES
 from ostiary_web.pages.context import opened_page
 from ostiary_web.pages.problem import is_for_a_person, problem_page
@@ -66,11 +66,11 @@ class Application:
         if scope["type"] != "lifespan":
             await quart(scope, receive, send)
             return
-        async with self.backed():
+        async with self.open():
             await quart(scope, receive, send)
 
     @asynccontextmanager
-    async def backed(self) -> AsyncIterator[Backing]:
+    async def open(self) -> AsyncIterator[Backing]:
         """The application with its backing; `lifespan` does this, and so do tests without a server."""
         async with open_backing(self.settings, self.around) as backing:
             if self.settings.sms_gateway_url is None:
@@ -115,7 +115,7 @@ def create_app(settings: Settings) -> QuartTrio:
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
         app.register_blueprint(blueprint)
     app.before_request(_in_its_one_spelling)
-    app.after_request(secluded)
+    app.after_request(add_security_headers)
     open_views = [name for name, view in app.view_functions.items() if name != "static" and not gate_of(view)]
     assert not open_views, f"routes without a gate: {open_views}"
     app.register_error_handler(RequestRefused, _refusal)

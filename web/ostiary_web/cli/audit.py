@@ -14,7 +14,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, Sort
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.fields import as_json
-from ostiary_web.cli.context import Desk, run
+from ostiary_web.cli.context import CommandContext, run
 
 __all__ = ["BadLine", "audit", "read_trail"]
 
@@ -35,11 +35,11 @@ def export() -> None:
     run(_export)
 
 
-async def _export(desk: Desk) -> None:
+async def _export(context: CommandContext) -> None:
     """Piece by piece, and nothing waits in memory."""
     last = None
     while True:
-        lines = await desk.turns.look(_lines_after(last))
+        lines = await context.turns.look(_lines_after(last))
         for line in lines.texts:
             click.echo(line)
         if lines.last is None:

@@ -14,8 +14,8 @@ from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sqlite.backup import BackupError, back_up
 from ostiary_net.sqlite.backup import restore as put_back
 from ostiary_web.app.asgi_app import settings_or_exit
-from ostiary_web.cli.context import OPERATOR, Desk, run
-from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.cli.context import OPERATOR, CommandContext, run
+from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 
@@ -29,7 +29,7 @@ _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
 @click.command()
 @_FILE
-@asking
+@with_printer
 def backup(printer: Printer, file: Path) -> None:
     """Copy the database to FILE, which must not be there. The server may go on.
 
@@ -51,7 +51,7 @@ def backup(printer: Printer, file: Path) -> None:
     is_flag=True,
     help="Let tokens live on that were alive when the backup was made, also where they were ended since.",
 )
-@asking
+@with_printer
 def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     """Make the database out of FILE, where there is none. The server must not run.
 
@@ -73,17 +73,17 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     printer.record({"file": str(database), "bytes": size, "ended": ended}, _RESTORED)
 
 
-async def _end_everything(desk: Desk) -> int:
+async def _end_everything(context: CommandContext) -> int:
     """Every session of every user and client, by what costs the same for one session or a million."""
     ended = 0
-    for user in desk.store.records(Table.USER):
+    for user in context.store.records(Table.USER):
         if isinstance(user, User) and user.deleted_at is None:
-            await desk.decide(UserForcedOut(caller=OPERATOR, user_id=user.user_id))
+            await context.decide(UserForcedOut(caller=OPERATOR, user_id=user.user_id))
             ended += 1
-    for client in desk.store.records(Table.CLIENT):
+    for client in context.store.records(Table.CLIENT):
         if isinstance(client, Client) and client.enabled and not client.built_in and not client.deleted_at:
-            await desk.decide(ClientDisabled(caller=OPERATOR, client_id=client.client_id))
-            await desk.decide(ClientEnabled(caller=OPERATOR, client_id=client.client_id))
+            await context.decide(ClientDisabled(caller=OPERATOR, client_id=client.client_id))
+            await context.decide(ClientEnabled(caller=OPERATOR, client_id=client.client_id))
             ended += 1
     return ended
 

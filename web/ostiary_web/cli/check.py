@@ -16,10 +16,10 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, GrantType, Table
 from ostiary_net.observability.log import where_raised
 from ostiary_web.app.asgi_app import settings_or_exit
-from ostiary_web.cli.context import Desk, run
+from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.findings import Finding, Level
 from ostiary_web.cli.live import ask_live
-from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import unwritable
@@ -36,7 +36,7 @@ _MOST_APART_MS: Final = 2_000
     help="Also ask the running server at PUBLIC_URL for a token, and look where it saw that come from. "
     "A deleted client ostiary-check-… stays in the audit trail.",
 )
-@asking
+@with_printer
 def check(printer: Printer, live: bool) -> None:
     """Look at settings, files, database, clock and clients. Exits with 1 where something is at fault.
 
@@ -136,26 +136,26 @@ def _others_may(path: Path) -> bool:
 # --- what is stored
 
 
-async def _of_the_store(desk: Desk) -> list[Finding]:
+async def _of_the_store(context: CommandContext) -> list[Finding]:
     findings = []
     try:
-        await trio.to_thread.run_sync(desk.store.check_ready)
+        await trio.to_thread.run_sync(context.store.check_ready)
         findings.append(Finding(Level.FINE, "database", "takes changes, and has the schema of this release"))
     except Exception as error:
         text = f"takes no change: {type(error).__name__} at {where_raised(error)[0]}"
         findings.append(Finding(Level.FAULT, "database", text))
-    findings.append(_of_the_clock(desk))
-    for client in desk.store.records(Table.CLIENT):
+    findings.append(_of_the_clock(context))
+    for client in context.store.records(Table.CLIENT):
         if isinstance(client, Client) and client.deleted_at is None and not client.built_in:
             findings += _of_a_client(client)
     return findings
 
 
-def _of_the_clock(desk: Desk) -> Finding:
+def _of_the_clock(context: CommandContext) -> Finding:
     """The machine's clock beside the latest change of a client, and beside the database's own clock."""
-    now = desk.clock.now()
-    apart_ms = now - desk.store.present(now)
-    latest = max((_changed_at(record) for record in desk.store.records(Table.CLIENT)), default=now)
+    now = context.clock.now()
+    apart_ms = now - context.store.present(now)
+    latest = max((_changed_at(record) for record in context.store.records(Table.CLIENT)), default=now)
     if abs(apart_ms) > _MOST_APART_MS:
         text = f"this machine's is {apart_ms / 1000:.1f} s from the database's, which counts"
         return Finding(Level.WARNING, "clock", text)

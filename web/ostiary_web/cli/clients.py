@@ -17,10 +17,10 @@ from ostiary_core.model.records import Client, GrantType
 from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, Listing
-from ostiary_web.api.resources.clients import DECLARED
-from ostiary_web.cli.context import OPERATOR, Desk, Record, run
+from ostiary_web.api.resources.clients import RESOURCE
+from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.durations import Duration
-from ostiary_web.cli.printing import Labels, Printer, asking, paged
+from ostiary_web.cli.printing import Labels, Printer, with_paging, with_printer
 
 __all__ = ["client"]
 
@@ -72,7 +72,7 @@ def client() -> None:
 )
 @click.option("--access-token-ttl", type=int, help="Seconds that an access token is good for.")
 @click.option("--refresh-token-ttl", type=int, help="Seconds that one authorization lasts at most.")
-@asking
+@with_printer
 def create(
     printer: Printer,
     client_id: str,
@@ -98,20 +98,20 @@ def create(
     if refresh_token_ttl is not None:
         asked["refreshTokenTtl"] = refresh_token_ttl
 
-    async def work(desk: Desk) -> Record:
-        event = ClientRegistered(caller=OPERATOR, fields=asked, entropy=desk.entropy())
-        return await _shown(desk, await desk.decide(event))
+    async def work(context: CommandContext) -> Record:
+        event = ClientRegistered(caller=OPERATOR, fields=asked, entropy=context.entropy())
+        return await _shown(context, await context.decide(event))
 
     printer.record(run(work), _SHOWN)
 
 
 @client.command("list")
-@paged
-@asking
+@with_paging
+@with_printer
 def list_clients(printer: Printer, search: str | None, page: int, page_size: int) -> None:
     """List the clients there are."""
     listing: Listing[Client] = Listing(resource=CLIENTS, search=search, page=page, page_size=page_size)
-    printer.listed(run(lambda desk: desk.page(DECLARED, listing)), _LISTED)
+    printer.page(run(lambda context: context.page(RESOURCE, listing)), _LISTED)
 
 
 @client.command("reset-secret")
@@ -122,21 +122,23 @@ def list_clients(printer: Printer, search: str | None, page: int, page_size: int
     type=Duration(),
     help="How long the old secret works on: 90s, 30m, 12h, 7d. By default it stops working at once.",
 )
-@asking
+@with_printer
 def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> None:
     """Give CLIENT_ID another secret, and print it this once. Tokens it has stay good."""
     fields = {} if keep_old_for is None else {KEEP_OLD_FOR: keep_old_for}
 
-    async def work(desk: Desk) -> Record:
-        event = ClientSecretReset(caller=OPERATOR, client_id=client_id, fields=fields, entropy=desk.entropy())
-        return await _shown(desk, await desk.decide(event))
+    async def work(context: CommandContext) -> Record:
+        event = ClientSecretReset(
+            caller=OPERATOR, client_id=client_id, fields=fields, entropy=context.entropy()
+        )
+        return await _shown(context, await context.decide(event))
 
     printer.record(run(work), _SHOWN)
 
 
 @client.command("end-old-secret")
 @click.argument("client_id")
-@asking
+@with_printer
 def end_old_secret(printer: Printer, client_id: str) -> None:
     """Let only the present secret of CLIENT_ID work, before the time its old one was given is over."""
     _decide(printer, OldSecretEnded(caller=OPERATOR, client_id=client_id))
@@ -144,7 +146,7 @@ def end_old_secret(printer: Printer, client_id: str) -> None:
 
 @client.command()
 @click.argument("client_id")
-@asking
+@with_printer
 def disable(printer: Printer, client_id: str) -> None:
     """Keep CLIENT_ID from authenticating, and end all its sessions."""
     _decide(printer, ClientDisabled(caller=OPERATOR, client_id=client_id))
@@ -152,25 +154,25 @@ def disable(printer: Printer, client_id: str) -> None:
 
 @client.command()
 @click.argument("client_id")
-@asking
+@with_printer
 def enable(printer: Printer, client_id: str) -> None:
     """Let CLIENT_ID authenticate again. Nothing that ended comes back."""
     _decide(printer, ClientEnabled(caller=OPERATOR, client_id=client_id))
 
 
 def _decide(printer: Printer, event: Event) -> None:
-    async def work(desk: Desk) -> Record:
-        return await _shown(desk, await desk.decide(event))
+    async def work(context: CommandContext) -> Record:
+        return await _shown(context, await context.decide(event))
 
     printer.record(run(work), _SHOWN)
 
 
-async def _shown(desk: Desk, reply: Reply) -> Record:
+async def _shown(context: CommandContext, reply: Reply) -> Record:
     """The client that a reply holds, with its secret where one was drawn."""
     match reply:
         case SecretIssued(client=made, secret=secret):
-            return {**await desk.record(DECLARED, made), "secret": secret.reveal()}
+            return {**await context.record(RESOURCE, made), "secret": secret.reveal()}
         case ClientKnown(client=standing):
-            return await desk.record(DECLARED, standing)
+            return await context.record(RESOURCE, standing)
         case _:
             raise TypeError(f"no client is in a {type(reply).__name__}")

@@ -19,7 +19,7 @@ from ostiary_net.front_door import serve as serve_http
 from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.scraping import metrics_listeners
 from ostiary_net.lane import open_lane
-from ostiary_web.app.asgi_app import entrance, first_password_line, settings_or_exit
+from ostiary_web.app.asgi_app import asgi_app, first_password_line, settings_or_exit
 from ostiary_web.cli import (
     audit,
     backup,
@@ -167,7 +167,7 @@ def _serve_here(
         if not plain:
             open_lane(guarded, backing.service)
 
-    guarded = entrance(settings, ready)
+    guarded = asgi_app(settings, ready)
 
     def started(addresses: list[str]) -> None:
         greet(backings[0].new_administrator if backings else None, addresses)

@@ -25,14 +25,14 @@ from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns, open_turns
 from ostiary_web.api.resources.fields import as_json
-from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.resource import Resource
 from ostiary_web.app.asgi_app import settings_or_exit
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import ServerStore, open_store
 
-__all__ = ["OPERATOR", "Desk", "PageOfRecords", "Record", "invalid", "run"]
+__all__ = ["OPERATOR", "CommandContext", "PageOfRecords", "Record", "invalid", "run"]
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class PageOfRecords(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class CommandContext:
     """A store, a clock and a random source, for one command."""
 
     turns: Turns
@@ -71,23 +71,23 @@ class Desk:
             raise RequestRefused(reply)
         return reply
 
-    async def page(self, declared: Declared[T, Any], listing: Listing[T]) -> PageOfRecords:
+    async def page(self, resource: Resource[T, Any], listing: Listing[T]) -> PageOfRecords:
         """One page of a list, as the interface shows it."""
 
         def look(store: ListingStore, now: Instant) -> PageOfRecords:
             page = store.page(listing, now)
-            shown = declared.listed.shown(store, page.items)
-            records = [as_json(declared.fields, item) for item in shown]
+            shown = resource.list_view.shown(store, page.items)
+            records = [as_json(resource.fields, item) for item in shown]
             return PageOfRecords(records, listing.offset, page.total)
 
         return await self.turns.look(look)
 
-    async def record(self, declared: Declared[T, Any], item: T) -> Record:
+    async def record(self, resource: Resource[T, Any], item: T) -> Record:
         """One item, as the interface shows it."""
 
         def look(store: ListingStore, now: Instant) -> Record:
-            [shown] = declared.listed.shown(store, [item])
-            return as_json(declared.fields, shown)
+            [shown] = resource.list_view.shown(store, [item])
+            return as_json(resource.fields, shown)
 
         return await self.turns.look(look)
 
@@ -112,13 +112,13 @@ def invalid(*faults: FieldFault) -> RequestRefused:
     return RequestRefused(Refused(Why.FIELDS_INVALID, faults))
 
 
-def run(work: Callable[[Desk], Awaitable[T]], settings: Settings | None = None) -> T:
+def run(work: Callable[[CommandContext], Awaitable[T]], settings: Settings | None = None) -> T:
     """Do `work` on the store that the settings name, else the environment; one that cannot be used ends it
     with one line."""
     if settings is None:
         settings = settings_or_exit(os.environ)
     try:
-        return trio.run(_at_desk, settings, work)
+        return trio.run(_in_context, settings, work)
     except SettingError as error:
         _exit(str(error))
     except TurnFailed as failure:
@@ -129,15 +129,15 @@ def _exit(words: str) -> NoReturn:
     sys.exit(f"ostiary: {words}")
 
 
-async def _at_desk(settings: Settings, work: Callable[[Desk], Awaitable[T]]) -> T:
-    async with _open_desk(settings) as desk:
+async def _in_context(settings: Settings, work: Callable[[CommandContext], Awaitable[T]]) -> T:
+    async with _open_context(settings) as context:
         # Held back past the nursery of the turns, which would make a group of what is raised in it.
-        done: outcome.Outcome[T] = await outcome.acapture(work, desk)
+        done: outcome.Outcome[T] = await outcome.acapture(work, context)
     return done.unwrap()
 
 
 @asynccontextmanager
-async def _open_desk(settings: Settings) -> AsyncIterator[Desk]:
+async def _open_context(settings: Settings) -> AsyncIterator[CommandContext]:
     """The store there is; none is made, as whoever mistypes its name would be told that nothing is in it."""
     match settings.database:
         case SQLiteFile(path) if not path.exists():
@@ -151,4 +151,4 @@ async def _open_desk(settings: Settings) -> AsyncIterator[Desk]:
         open_store(settings, start_seconds=_PATIENCE_SECONDS) as store,
         open_turns(store, clock) as turns,
     ):
-        yield Desk(turns=turns, store=store, clock=clock, settings=settings)
+        yield CommandContext(turns=turns, store=store, clock=clock, settings=settings)

@@ -8,7 +8,7 @@ import click
 
 from ostiary_net.observability.log import first_line
 from ostiary_net.sql.migrations import SchemaError
-from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
 
 __all__ = ["copy"]
@@ -17,7 +17,7 @@ __all__ = ["copy"]
 @click.command()
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="[TO]", required=False)
-@asking
+@with_printer
 def copy(printer: Printer, source: str, target: str | None) -> None:
     """Copy every record and the audit trail of the SQLite file FROM to the empty PostgreSQL database TO.
 

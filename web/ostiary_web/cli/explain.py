@@ -8,8 +8,8 @@ from ostiary_core.history.history_texts import near_misses_text, step_text, time
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.api.history_record import life_record, names_of
-from ostiary_web.cli.context import Desk, run
-from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.cli.context import CommandContext, run
+from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.http.context import RequestRefused
 
 __all__ = ["explain_session"]
@@ -17,16 +17,16 @@ __all__ = ["explain_session"]
 
 @click.command("explain")
 @click.argument("session_id", metavar="SESSION")
-@asking
+@with_printer
 def explain_session(printer: Printer, session_id: str) -> None:
     """Tell the life of SESSION in order, and how and why it ended."""
 
-    async def work(desk: Desk) -> tuple[Explanation, dict[str, str]]:
-        life = await desk.turns.look(lambda store, now: store.session_history(session_id))
+    async def work(context: CommandContext) -> tuple[Explanation, dict[str, str]]:
+        life = await context.turns.look(lambda store, now: store.session_history(session_id))
         if life is None:
             raise RequestRefused(Refused(Why.NOT_FOUND))
-        explanation = explain(life, desk.clock.now())
-        return explanation, await names_of(explanation.actor_ids, desk.turns.decide)
+        explanation = explain(life, context.clock.now())
+        return explanation, await names_of(explanation.actor_ids, context.turns.decide)
 
     explanation, names = run(work)
     if printer.for_scripts:

@@ -18,7 +18,7 @@ from ostiary_core.model.reply import SecretIssued
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import AUDIT, Listing
 from ostiary_net.front_door.source import LOCAL, is_trusted
-from ostiary_web.cli.context import OPERATOR, Desk
+from ostiary_web.cli.context import OPERATOR, CommandContext
 from ostiary_web.cli.findings import Finding, Level
 
 __all__ = ["ask_live"]
@@ -35,11 +35,11 @@ class _Unanswered(Exception):
     """There was no token; the text says why."""
 
 
-async def ask_live(desk: Desk) -> Finding:
+async def ask_live(context: CommandContext) -> Finding:
     """Ask once, and judge what the server saw."""
-    if desk.settings.public_url is None:
+    if context.settings.public_url is None:
         return Finding(Level.FAULT, _ABOUT, "PUBLIC_URL is not set, so nobody knows where to ask")
-    client_id = f"ostiary-check-{desk.entropy()[:8].hex()}"
+    client_id = f"ostiary-check-{context.entropy()[:8].hex()}"
     fields = {
         "clientId": client_id,
         "name": "ostiary check --live",
@@ -48,17 +48,17 @@ async def ask_live(desk: Desk) -> Finding:
         "scopes": list(SCOPES),
         "autoApproveScopes": [],
     }
-    event = ClientRegistered(caller=OPERATOR, fields=fields, entropy=desk.entropy())
-    registered = await desk.decide(event)
+    event = ClientRegistered(caller=OPERATOR, fields=fields, entropy=context.entropy())
+    registered = await context.decide(event)
     assert isinstance(registered, SecretIssued)
     try:
-        own = await _ask(desk.settings.public_url, client_id, registered.secret.reveal())
-        seen = await _seen(desk, client_id)
+        own = await _ask(context.settings.public_url, client_id, registered.secret.reveal())
+        seen = await _seen(context, client_id)
     except _Unanswered as fault:
-        return Finding(Level.FAULT, _ABOUT, f"{desk.settings.public_url} {fault}")
+        return Finding(Level.FAULT, _ABOUT, f"{context.settings.public_url} {fault}")
     finally:
-        await desk.decide(ClientDeleted(caller=OPERATOR, client_id=client_id))
-    return _judged(desk, own, seen)
+        await context.decide(ClientDeleted(caller=OPERATOR, client_id=client_id))
+    return _judged(context, own, seen)
 
 
 async def _ask(public_url: str, client_id: str, secret: str) -> str:
@@ -67,9 +67,9 @@ async def _ask(public_url: str, client_id: str, secret: str) -> str:
     local = _ANOTHER_LOOPBACK if host in ("localhost", "127.0.0.1") else None
     # The machine's own authorities, and no proxy that the environment names: it is not what callers come by.
     transport = httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), local_address=local)
-    async with httpx.AsyncClient(transport=transport, timeout=_PATIENCE_SECONDS) as asking:
+    async with httpx.AsyncClient(transport=transport, timeout=_PATIENCE_SECONDS) as client:
         try:
-            async with asking.stream(
+            async with client.stream(
                 "POST",
                 f"{public_url}/api/oauth2/token",
                 data={"grant_type": GrantType.CLIENT_CREDENTIALS.value},
@@ -86,18 +86,18 @@ async def _ask(public_url: str, client_id: str, secret: str) -> str:
     return own
 
 
-async def _seen(desk: Desk, client_id: str) -> str:
+async def _seen(context: CommandContext, client_id: str) -> str:
     """The address that the audit trail has for the session of a client."""
     listing = Listing(resource=AUDIT, filters={"client_id": client_id})
-    page = await desk.turns.look(lambda store, now: store.page(listing, now))
+    page = await context.turns.look(lambda store, now: store.page(listing, now))
     for entry in page.items:
         if entry.kind is FactKind.SESSION_STARTED and entry.source is not None:
             return entry.source
     raise _Unanswered("gave a token of which this database knows nothing")
 
 
-def _judged(desk: Desk, own: str, seen: str) -> Finding:
-    trusted = desk.settings.trust_proxy
+def _judged(context: CommandContext, own: str, seen: str) -> Finding:
+    trusted = context.settings.trust_proxy
     if is_trusted(own, trusted):
         text = f"asked from {own}, whose word TRUST_PROXY believes: ask from a machine that is no proxy"
         return Finding(Level.WARNING, _ABOUT, text)

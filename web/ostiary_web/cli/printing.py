@@ -17,7 +17,7 @@ from ostiary_core.model.reply import Refused
 from ostiary_web.cli.context import PageOfRecords
 from ostiary_web.http.context import RequestRefused
 
-__all__ = ["Labels", "Printer", "asking", "paged"]
+__all__ = ["Labels", "Printer", "with_paging", "with_printer"]
 
 REFUSED: Final = 1
 """The exit code of a refusal; 2, click's own, is for a command that cannot be understood."""
@@ -53,7 +53,7 @@ class Printer:
         for label, value in named.items():
             click.echo(f"{_padded(label, widest)}{_GAP}{self._cell(value)}")
 
-    def listed(self, page: PageOfRecords, labels: Labels) -> None:
+    def page(self, page: PageOfRecords, labels: Labels) -> None:
         """One page of records: whole for a script, a table for a person."""
         rows = page.records
         if self.for_scripts:
@@ -100,7 +100,7 @@ class Printer:
                 return str(value)
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
+def with_printer(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command `--json` and `--language`, hand it a `Printer`, and let a refusal end it with words."""
 
     @click.option("--json", "for_scripts", is_flag=True, help="Print one JSON document, for scripts.")
@@ -122,7 +122,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     return asked
 
 
-def paged(command: Callable[..., None]) -> Callable[..., None]:
+def with_paging(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command that lists what it needs to find and turn its pages."""
     for option in (
         click.option("--page-size", type=click.IntRange(1, 200), default=20, show_default=True),

@@ -12,7 +12,7 @@ from ostiary_core.model.instant import SECOND_MS, iso_time
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.why import Why
 from ostiary_web.cli.audit import BadLine, read_trail
-from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.cli.printing import Printer, with_printer
 
 __all__ = ["replay_trail"]
 
@@ -30,7 +30,7 @@ _REFRESH: Final = click.IntRange(1, 2_592_000)
 @click.option(
     "--recorded-grace", type=_GRACE, metavar="SECONDS", help="The grace the trail comes from; 30 by default."
 )
-@asking
+@with_printer
 def replay_trail(
     printer: Printer,
     trail: TextIO,

@@ -3,8 +3,8 @@
 import click
 
 from ostiary_net.upkeep.sweeping import Purge, sweep_once
-from ostiary_web.cli.context import Desk, run
-from ostiary_web.cli.printing import Printer, asking
+from ostiary_web.cli.context import CommandContext, run
+from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.storage import DAY_SECONDS
 
 __all__ = ["sweep"]
@@ -22,7 +22,7 @@ _LABELS = {
 
 
 @click.command()
-@asking
+@with_printer
 def sweep(printer: Printer) -> None:
     """Erase what has lapsed: salts, codes, sessions that are long dead, and their tokens.
 
@@ -30,13 +30,13 @@ def sweep(printer: Printer) -> None:
     long what is dead is kept.
     """
 
-    async def work(desk: Desk) -> dict[str, int]:
-        salts = await sweep_once(desk.turns, desk.store, desk.clock)
+    async def work(context: CommandContext) -> dict[str, int]:
+        salts = await sweep_once(context.turns, context.store, context.clock)
         clearing = Purge(
-            desk.turns,
-            desk.store,
-            desk.clock,
-            audit_seconds=desk.settings.retention_audit_days * DAY_SECONDS,
+            context.turns,
+            context.store,
+            context.clock,
+            audit_seconds=context.settings.retention_audit_days * DAY_SECONDS,
         )
         return {"salts": salts, **await clearing.purge_once()}
 

@@ -20,9 +20,9 @@ from ostiary_core.users.user_fields import LOCALES, new_password_faults
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_web.api.resources.fields import as_json
-from ostiary_web.api.resources.users import DECLARED
-from ostiary_web.cli.context import OPERATOR, Desk, invalid, run
-from ostiary_web.cli.printing import Labels, Printer, asking, paged
+from ostiary_web.api.resources.users import RESOURCE
+from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
+from ostiary_web.cli.printing import Labels, Printer, with_paging, with_printer
 
 __all__ = ["user"]
 
@@ -60,7 +60,7 @@ def user() -> None:
     "--must-change/--keep", default=True, help="Whether the first sign-in asks for another password."
 )
 @click.option("--draw-password", is_flag=True, help="Draw a password and print it this once.")
-@asking
+@with_printer
 def create(
     printer: Printer,
     username: str,
@@ -82,15 +82,15 @@ def create(
         "mustChangePassword": must_change,
     }
 
-    async def work(desk: Desk) -> Reply:
+    async def work(context: CommandContext) -> Reply:
         faults = new_password_faults("password", password)
-        return await desk.decide(
+        return await context.decide(
             UserRegistered(
                 caller=OPERATOR,
                 fields=fields,
                 password_hash=None if faults else await _hash(password),
                 faults=faults,
-                entropy=desk.entropy(),
+                entropy=context.entropy(),
             )
         )
 
@@ -98,18 +98,18 @@ def create(
 
 
 @user.command("list")
-@paged
-@asking
+@with_paging
+@with_printer
 def list_users(printer: Printer, search: str | None, page: int, page_size: int) -> None:
     """List the accounts there are."""
     listing: Listing[User] = Listing(resource=USERS, search=search, page=page, page_size=page_size)
-    printer.listed(run(lambda desk: desk.page(DECLARED, listing)), _LISTED)
+    printer.page(run(lambda context: context.page(RESOURCE, listing)), _LISTED)
 
 
 @user.command("reset-password")
 @click.argument("username")
 @click.option("--draw-password", is_flag=True, help="Draw a password and print it this once.")
-@asking
+@with_printer
 def reset_password(printer: Printer, username: str, draw_password: bool) -> None:
     """Give USERNAME another password, to be changed at the next sign-in, and end all that is open.
 
@@ -117,40 +117,46 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
     """
     password = _password(printer, drawn=draw_password)
 
-    async def work(desk: Desk) -> Reply:
-        user_id = desk.user_id_of(username)
+    async def work(context: CommandContext) -> Reply:
+        user_id = context.user_id_of(username)
         faults = new_password_faults("password", password)
         if faults:
             raise invalid(*faults)
-        await desk.decide(
+        await context.decide(
             PasswordResetByAdministrator(
                 caller=OPERATOR, user_id=user_id, new_password_hash=await _hash(password)
             )
         )
-        return await desk.decide(UserRequested(caller=OPERATOR, user_id=user_id))
+        return await context.decide(UserRequested(caller=OPERATOR, user_id=user_id))
 
     _show(printer, run(work), password if draw_password else None)
 
 
 @user.command()
 @click.argument("username")
-@asking
+@with_printer
 def disable(printer: Printer, username: str) -> None:
     """Keep USERNAME from signing in, and end all that is open."""
     _show(
         printer,
-        run(lambda desk: desk.decide(UserDisabled(caller=OPERATOR, user_id=desk.user_id_of(username)))),
+        run(
+            lambda context: context.decide(
+                UserDisabled(caller=OPERATOR, user_id=context.user_id_of(username))
+            )
+        ),
     )
 
 
 @user.command()
 @click.argument("username")
-@asking
+@with_printer
 def enable(printer: Printer, username: str) -> None:
     """Let USERNAME sign in again. Nothing that ended comes back."""
     _show(
         printer,
-        run(lambda desk: desk.decide(UserEnabled(caller=OPERATOR, user_id=desk.user_id_of(username)))),
+        run(
+            lambda context: context.decide(UserEnabled(caller=OPERATOR, user_id=context.user_id_of(username)))
+        ),
     )
 
 
@@ -178,4 +184,4 @@ def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> 
     if not isinstance(reply, UserKnown):
         raise TypeError(f"no account is in a {type(reply).__name__}")
     once = {} if drawn_password is None else {"password": drawn_password}
-    printer.record({**as_json(DECLARED.fields, reply.user), **once}, _SHOWN)
+    printer.record({**as_json(RESOURCE.fields, reply.user), **once}, _SHOWN)

@@ -19,7 +19,7 @@ import trio
 from ostiary_net.front_door import AddressError, Guard
 from ostiary_net.front_door.listeners import address_of, open_listeners
 from ostiary_net.front_door.serving import heed_signals, serve_on
-from ostiary_web.app.asgi_app import door_rules, entrance
+from ostiary_web.app.asgi_app import asgi_app, door_rules
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.sample import DEMO_CLIENT, PASSWORD, fill
 from ostiary_web.demo.third_party import third_party
@@ -98,7 +98,7 @@ async def _serve_both(
                 serve_on,
                 server_listeners,
                 stop,
-                entrance(settings, backings.append),
+                asgi_app(settings, backings.append),
                 graceful_seconds=_GRACEFUL_SECONDS,
                 started=lambda _: is_served.set(),
             )

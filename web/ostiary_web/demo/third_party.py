@@ -15,7 +15,7 @@ from ostiary_web.demo.protocol import Authorization, OAuthClient, Sent, shortene
 from ostiary_web.demo.sample import PASSWORD
 from ostiary_web.demo.texts import DEMO_TEXTS
 from ostiary_web.http.browser import comes_from_elsewhere
-from ostiary_web.http.security_headers import secluded
+from ostiary_web.http.security_headers import add_security_headers
 
 __all__ = ["third_party"]
 
@@ -51,7 +51,7 @@ def third_party(oauth: OAuthClient, server: str) -> QuartTrio:
     """The backend as a Quart-Trio application; `server` is where its users find Ostiary."""
     app = QuartTrio("ostiary_web", static_folder="static")
     shoppers: dict[str, _Shopper] = {}
-    app.after_request(secluded)
+    app.after_request(add_security_headers)
 
     @app.before_request
     async def only_from_here() -> None:

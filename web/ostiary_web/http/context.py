@@ -28,7 +28,7 @@ from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.observability.log import log_refusal
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Question
-from ostiary_web.pictures.uploads import left_behind
+from ostiary_web.pictures.uploads import orphaned_files
 from ostiary_web.server.backing import Backing, backing
 
 __all__ = [
@@ -122,7 +122,7 @@ class RequestContext:
         """
         decision = await self.service.decide(event, self.origin)
         with trio.CancelScope(shield=True):
-            for name in left_behind(decision.changes):
+            for name in orphaned_files(decision.changes):
                 await self.backing.files.remove(name)
         return decision
 

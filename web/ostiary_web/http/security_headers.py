@@ -11,7 +11,7 @@ from quart import Response, request
 
 from ostiary_core.http import token_service, userinfo
 
-__all__ = ["secluded"]
+__all__ = ["add_security_headers"]
 
 _FIELDS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -23,7 +23,7 @@ _FIELDS: Final = {
 _SERVER_TO_SERVER: Final = frozenset({*token_service.PATHS, userinfo.PATH})
 
 
-async def secluded(response: Response) -> Response:
+async def add_security_headers(response: Response) -> Response:
     """The answer with the fields that it does not have yet."""
     if request.path not in _SERVER_TO_SERVER:
         for name, value in _FIELDS.items():

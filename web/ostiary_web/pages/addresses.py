@@ -9,8 +9,8 @@ from quart import Response, request
 from ostiary_core.clients.client_fields import is_redirect_uri
 
 __all__ = [
+    "final_origin",
     "local_path",
-    "onward_origin",
     "origin_of",
     "other_sign_in_page",
     "page_address",
@@ -44,24 +44,24 @@ def page_address() -> str:
     return "/" if request.method == "POST" else this_address()
 
 
-def sign_in_page(onward: str) -> str:
-    """The sign-in page, which leads on to `onward`."""
-    return f"/login?next={quote(onward, safe='')}"
+def sign_in_page(return_to: str) -> str:
+    """The sign-in page, which leads on to `return_to`."""
+    return f"/login?next={quote(return_to, safe='')}"
 
 
-def other_sign_in_page(onward: str) -> str:
+def other_sign_in_page(return_to: str) -> str:
     """The same for somebody else than who is signed in here."""
-    return f"{sign_in_page(onward)}&switch=1"
+    return f"{sign_in_page(return_to)}&switch=1"
 
 
-def recovery_page(onward: str) -> str:
-    """The page for a forgotten password, which leads on to `onward` by the sign-in page."""
-    return f"/recover?next={quote(onward, safe='')}"
+def recovery_page(return_to: str) -> str:
+    """The page for a forgotten password, which leads on to `return_to` by the sign-in page."""
+    return f"/recover?next={quote(return_to, safe='')}"
 
 
-def password_page(onward: str) -> str:
-    """The page for a new password, which leads on to `onward`."""
-    return f"/password?next={quote(onward, safe='')}"
+def password_page(return_to: str) -> str:
+    """The page for a new password, which leads on to `return_to`."""
+    return f"/password?next={quote(return_to, safe='')}"
 
 
 def origin_of(redirect_uri: str) -> str:
@@ -72,9 +72,9 @@ def origin_of(redirect_uri: str) -> str:
     return f"{parts.scheme}://{parts.netloc}" if re.fullmatch(r"[A-Za-z0-9.:\[\]-]+", parts.netloc) else ""
 
 
-def onward_origin(onward: str) -> str:
+def final_origin(return_to: str) -> str:
     """Where a sign-in may end up: at the redirect address of the consent request it is for."""
-    return origin_of(parse_qs(urlsplit(onward).query).get("redirect_uri", [""])[0])
+    return origin_of(parse_qs(urlsplit(return_to).query).get("redirect_uri", [""])[0])
 
 
 def see_other(address: str) -> Response:

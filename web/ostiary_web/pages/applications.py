@@ -40,7 +40,7 @@ async def ask_to_withdraw(page: PageContext, client_id: str) -> Response:
         place=_PLACE,
         heading=page.text("withdraw_sure", name=found.name),
         will=page.text("withdraw_will", count=len(found.sessions)),
-        deed=page.text("withdraw"),
+        action_name=page.text("withdraw"),
         back=_PLACE,
         action=f"{_PLACE}/{client_id}/withdraw",
     )

@@ -18,8 +18,8 @@ from ostiary_web.http.browser import (
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, OPEN_TO_ALL
 from ostiary_web.pages.addresses import (
+    final_origin,
     local_path,
-    onward_origin,
     password_page,
     recovery_page,
     see_other,
@@ -128,7 +128,7 @@ async def _sign_in_form(
         page,
         "sign_in.html",
         refused=reply,
-        form_origin=onward_origin(return_to),
+        form_origin=final_origin(return_to),
         return_to=return_to,
         forgotten=recovery_page(return_to),
         username=username,
@@ -145,6 +145,6 @@ async def _password_form(
         "password.html",
         refused=reply,
         faults=faults,
-        form_origin=onward_origin(return_to),
+        form_origin=final_origin(return_to),
         return_to=return_to,
     )

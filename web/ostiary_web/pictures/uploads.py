@@ -6,12 +6,12 @@ from typing import Final
 from ostiary_core.model.decision import Change, Update
 from ostiary_core.model.records import User
 
-__all__ = ["FILES_PREFIX", "left_behind"]
+__all__ = ["FILES_PREFIX", "orphaned_files"]
 
 FILES_PREFIX: Final = "/files/"
 
 
-def left_behind(changes: Iterable[Change]) -> list[str]:
+def orphaned_files(changes: Iterable[Change]) -> list[str]:
     """The names of the files that accounts let go of: replaced, taken away, or deleted with the account.
 
     Read from the decision itself, so that of two at once each removes what it replaced, and no file is

@@ -31,7 +31,7 @@ _PIECE: Final = 64 * 1024
 _ENCRYPTED: Final = 0x1
 
 Cell = str | float | bool
-"""Text, a number or a truth; a date or time as ISO 8601 has it; an empty string where there is nothing."""
+"""Text, a number or a boolean; a date or time as ISO 8601 has it; an empty string where there is nothing."""
 
 
 @dataclass(frozen=True, slots=True)

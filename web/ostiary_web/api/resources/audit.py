@@ -14,7 +14,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_web.api.history_record import life_record, names_of
-from ostiary_web.api.resources.fields import Field, Kind, Listed, Words, as_they_are
+from ostiary_web.api.resources.fields import Field, Kind, ListView, LocalizedText, as_they_are
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
@@ -26,45 +26,65 @@ audit = GatedRoutes("audit", __name__)
 _KINDS: Final = {kind.value: (kind.value,) for kind in FactKind if kind not in NOT_KEPT}
 
 _FIELDS: Final[tuple[Field[AuditEntry], ...]] = (
-    Field("id", Kind.TEXT, Words("Number", "编号"), lambda entry: str(entry.number)),
-    Field("at", Kind.TIME, Words("Time", "时间"), lambda entry: entry.at, listed="at"),
+    Field("id", Kind.TEXT, LocalizedText("Number", "编号"), lambda entry: str(entry.number)),
+    Field("at", Kind.TIME, LocalizedText("Time", "时间"), lambda entry: entry.at, listing_name="at"),
     Field(
         "kind",
         Kind.TEXT,
-        Words("Kind", "类型"),
+        LocalizedText("Kind", "类型"),
         lambda entry: entry.kind.value,
-        listed="kind",
+        listing_name="kind",
         choices=_KINDS,
     ),
-    Field("why", Kind.TEXT, Words("Reason", "原因"), lambda entry: entry.why and entry.why.value),
-    Field("actorId", Kind.TEXT, Words("Done by", "操作人"), lambda entry: entry.actor_id),
-    Field("userId", Kind.TEXT, Words("User", "用户"), lambda entry: entry.user_id, listed="user_id"),
+    Field("why", Kind.TEXT, LocalizedText("Reason", "原因"), lambda entry: entry.why and entry.why.value),
+    Field("actorId", Kind.TEXT, LocalizedText("Done by", "操作人"), lambda entry: entry.actor_id),
     Field(
-        "clientId", Kind.TEXT, Words("Client", "客户端"), lambda entry: entry.client_id, listed="client_id"
+        "userId",
+        Kind.TEXT,
+        LocalizedText("User", "用户"),
+        lambda entry: entry.user_id,
+        listing_name="user_id",
     ),
     Field(
-        "sessionId", Kind.TEXT, Words("Session", "会话"), lambda entry: entry.session_id, listed="session_id"
+        "clientId",
+        Kind.TEXT,
+        LocalizedText("Client", "客户端"),
+        lambda entry: entry.client_id,
+        listing_name="client_id",
     ),
-    Field("roleId", Kind.TEXT, Words("Role", "角色"), lambda entry: entry.role_id),
-    Field("scope", Kind.TEXT, Words("Scope", "权限范围"), lambda entry: " ".join(entry.scopes)),
-    Field("traceId", Kind.TEXT, Words("Request", "请求"), lambda entry: entry.trace_id, listed="trace_id"),
-    Field("ip", Kind.TEXT, Words("Address", "地址"), lambda entry: entry.source),
-    Field("userAgent", Kind.TEXT, Words("User-Agent", "User-Agent"), lambda entry: entry.user_agent),
+    Field(
+        "sessionId",
+        Kind.TEXT,
+        LocalizedText("Session", "会话"),
+        lambda entry: entry.session_id,
+        listing_name="session_id",
+    ),
+    Field("roleId", Kind.TEXT, LocalizedText("Role", "角色"), lambda entry: entry.role_id),
+    Field("scope", Kind.TEXT, LocalizedText("Scope", "权限范围"), lambda entry: " ".join(entry.scopes)),
+    Field(
+        "traceId",
+        Kind.TEXT,
+        LocalizedText("Request", "请求"),
+        lambda entry: entry.trace_id,
+        listing_name="trace_id",
+    ),
+    Field("ip", Kind.TEXT, LocalizedText("Address", "地址"), lambda entry: entry.source),
+    Field("userAgent", Kind.TEXT, LocalizedText("User-Agent", "User-Agent"), lambda entry: entry.user_agent),
     Field(
         "earlierAt",
         Kind.TIME,
-        Words("First used at", "首次使用时间"),
+        LocalizedText("First used at", "首次使用时间"),
         lambda entry: entry.earlier_at if is_of_a_spent_token(entry) else None,
     ),
     Field(
         "earlierUserAgent",
         Kind.TEXT,
-        Words("User-Agent of the first use", "首次使用的 User-Agent"),
+        LocalizedText("User-Agent of the first use", "首次使用的 User-Agent"),
         lambda entry: entry.earlier_user_agent if is_of_a_spent_token(entry) else None,
     ),
 )
 
-AUDIT_EVENTS: Final = Listed(resource=AUDIT, fields=_FIELDS, shown=as_they_are)
+AUDIT_EVENTS: Final = ListView(source=AUDIT, fields=_FIELDS, shown=as_they_are)
 
 
 @audit.get("/api/audit/events", gate=require_permission(Permission.AUDIT_READ))

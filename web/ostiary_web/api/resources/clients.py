@@ -26,16 +26,16 @@ from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.api.answer_data import AnswerData
-from ostiary_web.api.resources.fields import Column, Field, Kind, Listed, Words
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, LocalizedText
 from ostiary_web.api.resources.lists import answer_list
-from ostiary_web.api.resources.records import answer_change, refuse_body, sent_object_or_nothing
-from ostiary_web.api.resources.resource import Declared, Fields, Permissions, Switch
+from ostiary_web.api.resources.records import answer_change, read_object_or_nothing, refuse_body
+from ostiary_web.api.resources.resource import Fields, Permissions, Resource, Switch
 from ostiary_web.api.resources.routes import blueprint_of
 from ostiary_web.api.resources.running import running_sessions
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 
-__all__ = ["DECLARED", "ClientSecret", "NewSecret", "clients"]
+__all__ = ["RESOURCE", "ClientSecret", "NewSecret", "clients"]
 
 _PATH: Final = "/api/oauth/clients"
 _GRANTS: Final = ", ".join(grant.value for grant in GrantType)
@@ -50,15 +50,15 @@ class _Shown:
 
 
 _FIELDS: Final[tuple[Field[_Shown], ...]] = (
-    Field("id", Kind.TEXT, Words("Identifier", "标识"), lambda shown: shown.client.client_id),
+    Field("id", Kind.TEXT, LocalizedText("Identifier", "标识"), lambda shown: shown.client.client_id),
     Field(
         "clientId",
         Kind.TEXT,
-        Words("Client ID", "客户端标识"),
+        LocalizedText("Client ID", "客户端标识"),
         lambda shown: shown.client.client_id,
-        listed="client_id",
-        column=Column.TAKEN,
-        note=Words(
+        listing_name="client_id",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             "Required. Never changes; a row with the identifier of a client there is changes that client.",
             "必填，创建后不可修改；若该标识的客户端已存在，则更新该客户端。",
         ),
@@ -66,19 +66,19 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
     Field(
         "name",
         Kind.TEXT,
-        Words("Name", "名称"),
+        LocalizedText("Name", "名称"),
         lambda shown: shown.client.name,
-        listed="name",
-        column=Column.TAKEN,
-        note=Words("Required. What users are shown.", "必填，展示给用户的名称。"),
+        listing_name="name",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText("Required. What users are shown.", "必填，展示给用户的名称。"),
     ),
     Field(
         "redirectUris",
         Kind.TEXTS,
-        Words("Redirect addresses", "回调地址"),
+        LocalizedText("Redirect addresses", "回调地址"),
         lambda shown: shown.client.redirect_uris,
-        column=Column.TAKEN,
-        note=Words(
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             "One a line, https:// first (http://localhost and http://127.0.0.1 for local use).",
             "每行一个，须以 https:// 开头（本地可用 http://localhost 或 http://127.0.0.1）。",
         ),
@@ -86,36 +86,36 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
     Field(
         "grantTypes",
         Kind.CODES,
-        Words("Grants", "授权类型"),
+        LocalizedText("Grants", "授权类型"),
         lambda shown: tuple(grant.value for grant in shown.client.grant_types),
-        column=Column.TAKEN,
-        note=Words(f"Required. Any of: {_GRANTS}.", f"必填，可多选：{_GRANTS}。"),
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(f"Required. Any of: {_GRANTS}.", f"必填，可多选：{_GRANTS}。"),
     ),
     Field(
         "scopes",
         Kind.CODES,
-        Words("Scopes", "权限范围"),
+        LocalizedText("Scopes", "权限范围"),
         lambda shown: shown.client.scopes,
-        column=Column.TAKEN,
-        note=Words(f"Any of: {', '.join(SCOPES)}.", f"可选值：{', '.join(SCOPES)}。"),
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(f"Any of: {', '.join(SCOPES)}.", f"可选值：{', '.join(SCOPES)}。"),
     ),
     Field(
         "autoApproveScopes",
         Kind.CODES,
-        Words("Scopes without consent", "免确认权限范围"),
+        LocalizedText("Scopes without consent", "免确认权限范围"),
         lambda shown: shown.client.auto_approve_scopes,
-        column=Column.TAKEN,
-        note=Words(
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             "Those of the scopes that users are not asked about.", "上述权限范围中无需用户确认的部分。"
         ),
     ),
     Field(
         "accessTokenTtl",
         Kind.INTEGER,
-        Words("Access token, seconds", "访问令牌有效期（秒）"),
+        LocalizedText("Access token, seconds", "访问令牌有效期（秒）"),
         lambda shown: shown.client.access_token_seconds,
-        column=Column.TAKEN,
-        note=Words(
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             f"{ACCESS_TOKEN_SECONDS.least} to {ACCESS_TOKEN_SECONDS.most}; "
             f"{ACCESS_TOKEN_SECONDS.default} where it is empty.",
             f"{ACCESS_TOKEN_SECONDS.least} 到 {ACCESS_TOKEN_SECONDS.most}，"
@@ -125,10 +125,10 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
     Field(
         "refreshTokenTtl",
         Kind.INTEGER,
-        Words("Refresh token, seconds", "刷新令牌有效期（秒）"),
+        LocalizedText("Refresh token, seconds", "刷新令牌有效期（秒）"),
         lambda shown: shown.client.refresh_token_seconds,
-        column=Column.TAKEN,
-        note=Words(
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             f"{REFRESH_TOKEN_SECONDS.least} to {REFRESH_TOKEN_SECONDS.most}; "
             f"{REFRESH_TOKEN_SECONDS.default} where it is empty.",
             f"{REFRESH_TOKEN_SECONDS.least} 到 {REFRESH_TOKEN_SECONDS.most}，"
@@ -137,81 +137,81 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
     ),
     Field(
         "enabled",
-        Kind.TRUTH,
-        Words("Enabled", "启用"),
+        Kind.BOOLEAN,
+        LocalizedText("Enabled", "启用"),
         lambda shown: shown.client.enabled,
-        listed="enabled",
-        column=Column.TAKEN,
-        note=Words(
+        listing_name="enabled",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             "For new clients; yes where it is empty. One that is there is enabled and disabled elsewhere.",
             "仅对新建有效，留空为启用；已存在的客户端请在系统中启用或停用。",
         ),
     ),
     Field(
         "builtIn",
-        Kind.TRUTH,
-        Words("Built in", "内置"),
+        Kind.BOOLEAN,
+        LocalizedText("Built in", "内置"),
         lambda shown: shown.client.built_in,
-        listed="built_in",
-        column=Column.SHOWN,
+        listing_name="built_in",
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "createdAt",
         Kind.TIME,
-        Words("Created at", "创建时间"),
+        LocalizedText("Created at", "创建时间"),
         lambda shown: shown.client.created_at,
-        listed="created_at",
-        column=Column.SHOWN,
+        listing_name="created_at",
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "updatedAt",
         Kind.TIME,
-        Words("Updated at", "更新时间"),
+        LocalizedText("Updated at", "更新时间"),
         lambda shown: shown.client.updated_at,
-        listed="updated_at",
-        column=Column.SHOWN,
+        listing_name="updated_at",
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "lastUsedAt",
         Kind.TIME,
-        Words("Last used at", "最近使用时间"),
+        LocalizedText("Last used at", "最近使用时间"),
         lambda shown: shown.last_used_at,
-        column=Column.SHOWN,
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "secretLastUsedAt",
         Kind.TIME,
-        Words("Secret last used at", "密钥最近使用时间"),
+        LocalizedText("Secret last used at", "密钥最近使用时间"),
         lambda shown: shown.client.secret_used_at,
-        column=Column.SHOWN,
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "oldSecretLastUsedAt",
         Kind.TIME,
-        Words("Old secret last used at", "旧密钥最近使用时间"),
+        LocalizedText("Old secret last used at", "旧密钥最近使用时间"),
         lambda shown: shown.client.old_secret_used_at,
-        column=Column.SHOWN,
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "oldSecretUntil",
         Kind.TIME,
-        Words("Old secret works until", "旧密钥有效期至"),
+        LocalizedText("Old secret works until", "旧密钥有效期至"),
         lambda shown: shown.client.old_secret_until,
-        column=Column.SHOWN,
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "wrongSecrets",
         Kind.INTEGER,
-        Words("Wrong secrets", "错误密钥次数"),
+        LocalizedText("Wrong secrets", "错误密钥次数"),
         lambda shown: shown.client.wrong_secrets,
-        column=Column.SHOWN,
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "wrongSecretLastAt",
         Kind.TIME,
-        Words("Last wrong secret at", "最近错误密钥时间"),
+        LocalizedText("Last wrong secret at", "最近错误密钥时间"),
         lambda shown: shown.client.wrong_secret_at,
-        column=Column.SHOWN,
+        column=Column.EXPORT_ONLY,
     ),
 )
 
@@ -235,17 +235,17 @@ def _known(reply: Reply) -> Client | None:
     return reply.client if isinstance(reply, ClientKnown | SecretIssued) else None
 
 
-DECLARED: Final = Declared(
+RESOURCE: Final = Resource(
     name="clients",
     path=_PATH,
-    title=Words("Clients", "客户端"),
+    title=LocalizedText("Clients", "客户端"),
     permissions=Permissions(
         list=Permission.CLIENT_LIST,
         create=Permission.CLIENT_CREATE,
         update=Permission.CLIENT_UPDATE,
         delete=Permission.CLIENT_DELETE,
     ),
-    listed=Listed(resource=CLIENTS, fields=_FIELDS, shown=_shown),
+    list_view=ListView(source=CLIENTS, fields=_FIELDS, shown=_shown),
     label=lambda client: client.name,
     identify=lambda client: client.client_id,
     show=lambda who, client_id: ClientRequested(caller=who, client_id=client_id),
@@ -263,7 +263,7 @@ DECLARED: Final = Declared(
     revision=lambda client: client.revision,
 )
 
-clients = blueprint_of(DECLARED)
+clients = blueprint_of(RESOURCE)
 
 ClientSecret = Annotated[str, Meta(pattern="^[A-Za-z0-9]{43,}$", description="Shown this once.")]
 
@@ -278,7 +278,7 @@ class NewSecret(AnswerData):
 async def reset_secret(context: RequestContext, client_id: str) -> Response:
     """A new secret, shown this once; it ends nothing but the old one, and with `{keepOldForSeconds}` not
     even that before its time."""
-    fields = await sent_object_or_nothing(context)
+    fields = await read_object_or_nothing(context)
     reply = await context.decide(
         ClientSecretReset(
             caller=context.caller, client_id=client_id, fields=fields, entropy=context.entropy()
@@ -293,7 +293,7 @@ async def end_old_secret(context: RequestContext, client_id: str) -> Response:
     """The old secret that was to work on for a time stops working now."""
     refuse_body(context)
     reply = await context.decide(OldSecretEnded(caller=context.caller, client_id=client_id))
-    return await answer_change(context, DECLARED, reply)
+    return await answer_change(context, RESOURCE, reply)
 
 
 @clients.get(f"{_PATH}/<client_id>/sessions", gate=require_permission(Permission.CLIENT_LIST))

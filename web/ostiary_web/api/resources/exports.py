@@ -20,7 +20,7 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_web.api.resources.lists import query_arguments
 from ostiary_web.api.resources.queries import read_narrowing
-from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.resource import Resource
 from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE, SheetWriter, write_template
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.zones import ZONE_HEADER, zone_for
@@ -34,29 +34,29 @@ _ITEMS_AT_A_TIME: Final = 1_000
 _BYTES_AT_A_TIME: Final = 64 * 1024
 
 
-async def answer_export(context: RequestContext, declared: Declared[T, V]) -> Response:
+async def answer_export(context: RequestContext, resource: Resource[T, V]) -> Response:
     """Everything that the query's filters match, in its order, as a sheet."""
-    listing = read_narrowing(declared.listed, query_arguments(), _ITEMS_AT_A_TIME)
+    listing = read_narrowing(resource.list_view, query_arguments(), _ITEMS_AT_A_TIME)
     if isinstance(listing, tuple):
         context.refuse(Why.FIELDS_INVALID, listing)
     zone = zone_for(request.headers.get(ZONE_HEADER), context.user)
 
     def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        writer = SheetWriter(file, declared.fields, declared.title, context.language, zone, now)
+        writer = SheetWriter(file, resource.fields, resource.title, context.language, zone, now)
         for items in _pieces(store, listing, now):
-            writer.write(declared.listed.shown(store, items))
+            writer.write(resource.list_view.shown(store, items))
         writer.close()
 
-    return await _answer(context, write, f"{declared.name}.xlsx")
+    return await _answer(context, write, f"{resource.name}.xlsx")
 
 
-async def answer_template(context: RequestContext, declared: Declared[T, V]) -> Response:
+async def answer_template(context: RequestContext, resource: Resource[T, V]) -> Response:
     """What an import expects, to be filled in."""
 
     def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        write_template(file, declared.fields, declared.title, context.language, now)
+        write_template(file, resource.fields, resource.title, context.language, now)
 
-    return await _answer(context, write, f"{declared.name}-template.xlsx")
+    return await _answer(context, write, f"{resource.name}-template.xlsx")
 
 
 def _pieces(store: ListingStore, listing: Listing[T], now: Instant) -> Iterator[Sequence[T]]:

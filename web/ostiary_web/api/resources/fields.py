@@ -9,13 +9,13 @@ from ostiary_core.http.language import Language
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.storage.listing import ListingStore, Resource
 
-__all__ = ["Column", "Field", "Kind", "Listed", "Words", "as_json", "as_they_are"]
+__all__ = ["Column", "Field", "Kind", "ListView", "LocalizedText", "as_json", "as_they_are"]
 
 T = TypeVar("T")
 V = TypeVar("V")
 
 
-class Words(NamedTuple):
+class LocalizedText(NamedTuple):
     """One text in both languages."""
 
     en: str
@@ -34,7 +34,7 @@ class Kind(Enum):
     CODES = "codes"
     """An array of codes, which a cell may also have with commas between them."""
     INTEGER = "integer"
-    TRUTH = "truth"
+    BOOLEAN = "boolean"
     TIME = "time"
 
 
@@ -42,11 +42,11 @@ class Column(Enum):
     """What the sheets of a resource have of a field."""
 
     NONE = "none"
-    SHOWN = "shown"
+    EXPORT_ONLY = "export_only"
     """Exported; of no effect when imported."""
-    TAKEN = "taken"
+    IMPORT_EXPORT = "import_export"
     """Exported, and imported again."""
-    BROUGHT = "brought"
+    IMPORT_ONLY = "import_only"
     """Imported, and never exported: a password."""
 
 
@@ -57,25 +57,25 @@ class Field(Generic[V]):
     name: str
     """Its JSON name, and that of its filter, sort and range."""
     kind: Kind
-    heading: Words
+    heading: LocalizedText
     """Of its column in a sheet."""
     read: Callable[[V], object]
-    """Its value: text, texts, number or truth as JSON has them, an `Instant` for a time; or None."""
+    """Its value: text, texts, number or boolean as JSON has them, an `Instant` for a time; or None."""
     _: KW_ONLY
-    listed: str | None = None
+    listing_name: str | None = None
     """By which name the core's listing sorts, narrows or filters by it; None where it does not."""
     choices: Mapping[str, tuple[str, ...]] | None = None
     """The values that a filter takes, each with those that it means in the store; None for any text."""
     column: Column = Column.NONE
-    note: Words | None = None
+    note: LocalizedText | None = None
     """What an import expects, for the template."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed(Generic[T, V]):
+class ListView(Generic[T, V]):
     """A list as the interface shows it: items of the core's listing, each shown with these fields."""
 
-    resource: Resource[T]
+    source: Resource[T]
     fields: tuple[Field[V], ...]
     shown: Callable[[ListingStore | None, Sequence[T]], Sequence[V]]
     """Adds to some items what else is shown of them; `as_they_are` where that is nothing. Without a store it
@@ -90,7 +90,9 @@ def as_they_are(store: ListingStore | None, items: Sequence[T]) -> Sequence[T]:
 def as_json(fields: Sequence[Field[V]], item: V) -> dict[str, object]:
     """An item as the interface shows it: times in ISO-8601, arrays as lists."""
     return {
-        field.name: _json(field, field.read(item)) for field in fields if field.column is not Column.BROUGHT
+        field.name: _json(field, field.read(item))
+        for field in fields
+        if field.column is not Column.IMPORT_ONLY
     }
 
 

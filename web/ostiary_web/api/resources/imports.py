@@ -5,7 +5,7 @@ Rules, all in this file ("Generic list/record convention"):
 - `mode=insert` makes a new record of every row; `upsert` also changes those that are there, found by the
   field that names them. A row that says what stands changes nothing.
 - Columns go by their headings, in either language, or by the names of the fields; their order is free.
-- A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, truths
+- A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, booleans
   and passwords it says nothing.
 - A fault is at `rows.<number>.<field>`, the number being the one beside the row in the sheet.
 """
@@ -24,7 +24,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.api.answer_data import AnswerData, Count
 from ostiary_web.api.resources.fields import Column, Field, Kind
 from ostiary_web.api.resources.records import batch_refusal
-from ostiary_web.api.resources.resource import Declared, Fields
+from ostiary_web.api.resources.resource import Fields, Resource
 from ostiary_web.http.context import RequestContext
 from ostiary_web.sheets.reading import Cell, Row
 
@@ -38,7 +38,7 @@ LONGEST_IMPORT: Final = 8 * 1024 * 1024 + 64 * 1024
 
 _MULTIPART: Final = "multipart/form-data"
 _REPLACES: Final = {"insert": False, "upsert": True}
-_TRUTHS: Final = {
+_BOOLEANS: Final = {
     **dict.fromkeys(("true", "yes", "y", "1", "是"), True),
     **dict.fromkeys(("false", "no", "n", "0", "否"), False),
 }
@@ -63,7 +63,7 @@ class Imported(AnswerData):
     secrets: list[ImportedSecret] | UnsetType = UNSET
 
 
-async def take_sheet(context: RequestContext, declared: Declared[T, V]) -> Imported:
+async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> Imported:
     """Import the sheet that the request brings: how many records it made and changed; for new clients also
     their secrets, this once. Raises `RequestRefused` with everything that is wrong with it."""
     if request.mimetype != _MULTIPART:
@@ -78,27 +78,27 @@ async def take_sheet(context: RequestContext, declared: Declared[T, V]) -> Impor
     sheet = await context.backing.read_sheet(content)
     if isinstance(sheet, FieldRule):
         context.refuse(Why.FIELDS_INVALID, (FieldFault("file", sheet),))
-    columns, unknown = _columns(declared.fields, sheet[0])
+    columns, unknown = _columns(resource.fields, sheet[0])
     if unknown:
         context.refuse(Why.FIELDS_INVALID, unknown)
     if len(sheet) == 1:
         context.refuse(Why.FIELDS_INVALID, (FieldFault("file", FieldRule.SHEET_EMPTY),))
     rows = {row.number: _fields(columns, row) for row in sheet[1:]}
-    return await _import_rows(context, declared, rows, replace=_REPLACES[mode])
+    return await _import_rows(context, resource, rows, replace=_REPLACES[mode])
 
 
 async def _import_rows(
-    context: RequestContext, declared: Declared[T, V], rows: Mapping[int, Fields], *, replace: bool
+    context: RequestContext, resource: Resource[T, V], rows: Mapping[int, Fields], *, replace: bool
 ) -> Imported:
     # A row may end the caller's own sessions, or take a permission away: the others come before it.
-    in_order = sorted(rows, key=lambda number: declared.is_own(context, rows[number]))
-    events = [await declared.import_row(context, rows[number], replace) for number in in_order]
+    in_order = sorted(rows, key=lambda number: resource.is_own(context, rows[number]))
+    events = [await resource.import_row(context, rows[number], replace) for number in in_order]
     reply = await context.decide(AllOrNothing(events=tuple(events)))
     if isinstance(reply, BatchRefused):
         raise batch_refusal(reply, [f"rows.{number}" for number in in_order])
     assert isinstance(reply, BatchDone)
-    items = [declared.known(each) for each in reply.replies]
-    revisions = [declared.revision(item) for item in items if item is not None]
+    items = [resource.known(each) for each in reply.replies]
+    revisions = [resource.revision(item) for item in items if item is not None]
     made = revisions.count(1)
     secrets = [
         ImportedSecret(client_id=each.client.client_id, secret=each.secret.reveal())
@@ -167,21 +167,21 @@ def _fields(columns: Sequence[Field[Any] | None], row: Row) -> dict[str, object]
     """A row as the JSON object that says the same."""
     fields: dict[str, object] = {}
     for field, cell in zip(columns, row.cells, strict=False):
-        if field is None or field.column is Column.SHOWN:
+        if field is None or field.column is Column.EXPORT_ONLY:
             continue
         is_empty = cell == "" or (isinstance(cell, str) and cell.isspace())
         match field.kind:
-            case Kind.TRUTH | Kind.INTEGER if is_empty:
+            case Kind.BOOLEAN | Kind.INTEGER if is_empty:
                 pass
-            case Kind.TRUTH:
-                fields[field.name] = _truth(cell)
+            case Kind.BOOLEAN:
+                fields[field.name] = _boolean(cell)
             case Kind.INTEGER:
                 fields[field.name] = _whole_number(cell)
             case Kind.TEXTS:
                 fields[field.name] = _text(cell).split()
             case Kind.CODES:
                 fields[field.name] = [code for code in _BETWEEN_CODES.split(_text(cell)) if code]
-            case _ if field.column is Column.BROUGHT and is_empty:
+            case _ if field.column is Column.IMPORT_ONLY and is_empty:
                 pass
             case _:
                 fields[field.name] = None if is_empty else _text(cell)
@@ -201,10 +201,10 @@ def _text(cell: Cell) -> str:
             return str(cell)
 
 
-def _truth(cell: Cell) -> object:
+def _boolean(cell: Cell) -> object:
     """True or false; anything else as it is, for the rules to refuse."""
     text = _text(cell)
-    return _TRUTHS.get(text.strip().casefold(), text)
+    return _BOOLEANS.get(text.strip().casefold(), text)
 
 
 def _whole_number(cell: Cell) -> object:

@@ -11,7 +11,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import FilterValue, ListingStore
 from ostiary_web.api.answer_data import AnswerData, Count
-from ostiary_web.api.resources.fields import Listed, as_json
+from ostiary_web.api.resources.fields import ListView, as_json
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_query
 from ostiary_web.http.context import RequestContext
 
@@ -29,20 +29,20 @@ class Page(AnswerData, Generic[T]):
 
 
 async def answer_list(
-    context: RequestContext, listed: Listed[T, V], only: Mapping[str, FilterValue] | None = None
+    context: RequestContext, list_view: ListView[T, V], only: Mapping[str, FilterValue] | None = None
 ) -> Response:
     """The page that the request's query asks for, of those items that fit `only`."""
-    asked = read_query(listed, query_arguments())
+    asked = read_query(list_view, query_arguments())
     if isinstance(asked, tuple):
         context.refuse(Why.FIELDS_INVALID, asked)
     listing = replace(asked, filters={**asked.filters, **(only or {})})
 
     def look(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
         page = store.page(listing, now)
-        return listed.shown(store, page.items), page.total
+        return list_view.shown(store, page.items), page.total
 
     items, total = await context.look(look)
-    return context.success(Page(items=[as_json(listed.fields, item) for item in items], total=total))
+    return context.success(Page(items=[as_json(list_view.fields, item) for item in items], total=total))
 
 
 def query_arguments() -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import FilterValue, Listing, Match, Range, Sort
-from ostiary_web.api.resources.fields import Field, Listed
+from ostiary_web.api.resources.fields import Field, ListView
 
 __all__ = [
     "DEFAULT_PAGE_SIZE",
@@ -43,38 +43,38 @@ Arguments = Mapping[str, Sequence[str]]
 """The parameters of a query string, each with all its values."""
 
 
-def read_query(listed: Listed[T, Any], arguments: Arguments) -> Listing[T] | tuple[FieldFault, ...]:
+def read_query(list_view: ListView[T, Any], arguments: Arguments) -> Listing[T] | tuple[FieldFault, ...]:
     """The page that is asked for; else every bad parameter."""
-    reader = _Reader(listed, arguments)
+    reader = _Reader(list_view, arguments)
     page = reader.number("page", 1, 999_999_999, 1, FieldRule.PAGE)
     page_size = reader.number("pageSize", 1, LARGEST_PAGE_SIZE, DEFAULT_PAGE_SIZE, FieldRule.PAGE_SIZE)
     return reader.listing(page, page_size)
 
 
 def read_narrowing(
-    listed: Listed[T, Any], arguments: Arguments, page_size: int
+    list_view: ListView[T, Any], arguments: Arguments, page_size: int
 ) -> Listing[T] | tuple[FieldFault, ...]:
     """The first `page_size` of all items that are asked for: a query that knows no pages."""
-    return _Reader(listed, arguments).listing(1, page_size)
+    return _Reader(list_view, arguments).listing(1, page_size)
 
 
-def parameters_of(listed: Listed[Any, Any]) -> tuple[str, ...]:
+def parameters_of(list_view: ListView[Any, Any]) -> tuple[str, ...]:
     """What a query of the list may hold beside `page` and `pageSize`."""
-    reader = _Reader(listed, {})
+    reader = _Reader(list_view, {})
     return (
         "sort",
         *(f"{name}{end}" for name in reader.ranges for end in ("From", "To")),
         *reader.filters,
-        *(("q",) if listed.resource.searched else ()),
+        *(("q",) if list_view.source.searched else ()),
     )
 
 
 class _Reader(Generic[T]):
     """Takes parameters out of a query and collects what is wrong with them."""
 
-    def __init__(self, listed: Listed[T, Any], arguments: Arguments) -> None:
-        resource = listed.resource
-        fields = {field.listed: field for field in listed.fields if field.listed is not None}
+    def __init__(self, list_view: ListView[T, Any], arguments: Arguments) -> None:
+        resource = list_view.source
+        fields = {field.listing_name: field for field in list_view.fields if field.listing_name is not None}
         self._resource = resource
         self._arguments = arguments
         self._known: set[str] = set()
@@ -90,9 +90,9 @@ class _Reader(Generic[T]):
         sort = self._sort()
         ranges = tuple(bounds for name in self.ranges if (bounds := self._range(name)) is not None)
         filters = {
-            listed: value
-            for name, (listed, field) in self.filters.items()
-            if (value := self._filter(name, field, self._resource.filters[listed])) is not None
+            listing_name: value
+            for name, (listing_name, field) in self.filters.items()
+            if (value := self._filter(name, field, self._resource.filters[listing_name])) is not None
         }
         search = self._text("q") if self._resource.searched else None
         for name in self._arguments:

@@ -10,7 +10,7 @@ from ostiary_core.model.reply import BatchRefused, Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_web.api.resources.fields import as_json
-from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import JSON_MEDIA_TYPE, RequestContext, RequestRefused
 
 __all__ = [
@@ -18,10 +18,10 @@ __all__ = [
     "answer_change",
     "answer_record",
     "batch_refusal",
+    "read_boolean",
+    "read_ids",
+    "read_object_or_nothing",
     "refuse_body",
-    "sent_ids",
-    "sent_object_or_nothing",
-    "sent_truth",
 ]
 
 T = TypeVar("T")
@@ -33,33 +33,33 @@ MOST_AT_ONCE: Final = 1_000
 _PRECEDENCE: Final[Mapping[Why, int]] = {why: place for place, why in enumerate(Why)}
 
 
-async def answer_record(context: RequestContext, declared: Declared[T, V], reply: Reply) -> Response:
+async def answer_record(context: RequestContext, resource: Resource[T, V], reply: Reply) -> Response:
     """The record that a question found."""
-    item = _held(declared, reply)
-    [shown] = await context.look(lambda store, now: declared.listed.shown(store, [item]))
-    return context.success(as_json(declared.fields, shown))
+    item = _held(resource, reply)
+    [shown] = await context.look(lambda store, now: resource.list_view.shown(store, [item]))
+    return context.success(as_json(resource.fields, shown))
 
 
 async def answer_change(
-    context: RequestContext, declared: Declared[T, V], reply: Reply, status: int = 200
+    context: RequestContext, resource: Resource[T, V], reply: Reply, status: int = 200
 ) -> Response:
     """The record as a change left it; with its secret where one was drawn.
 
     The change is kept by now. If the store fails at what else is shown of a record, that is left out: a
     failure would say that nothing was done, and a secret is shown only this once.
     """
-    item = _held(declared, reply)
+    item = _held(resource, reply)
     try:
-        [shown] = await context.look(lambda store, now: declared.listed.shown(store, [item]))
+        [shown] = await context.look(lambda store, now: resource.list_view.shown(store, [item]))
     except TurnFailed:
-        [shown] = declared.listed.shown(None, [item])
+        [shown] = resource.list_view.shown(None, [item])
     secret = {"secret": reply.secret.reveal()} if isinstance(reply, SecretIssued) else {}
-    return context.success({**as_json(declared.fields, shown), **secret}, status=status)
+    return context.success({**as_json(resource.fields, shown), **secret}, status=status)
 
 
-def _held(declared: Declared[T, V], reply: Reply) -> T:
+def _held(resource: Resource[T, V], reply: Reply) -> T:
     """The record that a reply holds."""
-    item = declared.known(reply)
+    item = resource.known(reply)
     assert item is not None
     return item
 
@@ -81,7 +81,7 @@ def batch_refusal(reply: BatchRefused, paths: list[str]) -> RequestRefused:
 # --- what requests send; each raises `RequestRefused` for anything else
 
 
-async def sent_ids(context: RequestContext) -> tuple[str, ...]:
+async def read_ids(context: RequestContext) -> tuple[str, ...]:
     """`{ids}` of a batch."""
     reader = FieldReader(await context.json_object(), frozenset({"ids"}))
     ids = reader.texts("ids", ())
@@ -92,7 +92,7 @@ async def sent_ids(context: RequestContext) -> tuple[str, ...]:
     return context.refuse(Why.FIELDS_INVALID, reader.faults) if reader.faults else ids
 
 
-async def sent_truth(context: RequestContext, name: str) -> bool:
+async def read_boolean(context: RequestContext, name: str) -> bool:
     """`{name: true}` or `{name: false}`."""
     reader = FieldReader(await context.json_object(), frozenset({name}))
     value = reader.boolean(name, False)
@@ -101,7 +101,7 @@ async def sent_truth(context: RequestContext, name: str) -> bool:
     return context.refuse(Why.FIELDS_INVALID, reader.faults) if reader.faults else value
 
 
-async def sent_object_or_nothing(context: RequestContext) -> Mapping[str, object]:
+async def read_object_or_nothing(context: RequestContext) -> Mapping[str, object]:
     """The JSON object of a request that need not have one; no body says nothing."""
     if await request.body:
         return await context.json_object()

@@ -7,10 +7,10 @@ from typing import Generic, NamedTuple, TypeVar
 from ostiary_core.events import AdministrationEvent, Event, SignedIn
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Reply
-from ostiary_web.api.resources.fields import Field, Listed, Words
+from ostiary_web.api.resources.fields import Field, ListView, LocalizedText
 from ostiary_web.http.context import RequestContext
 
-__all__ = ["Declared", "Fields", "Permissions", "Switch"]
+__all__ = ["Fields", "Permissions", "Resource", "Switch"]
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -36,15 +36,15 @@ class Switch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared(Generic[T, V]):
+class Resource(Generic[T, V]):
     """Everything that the routes of a resource need to know of it."""
 
     name: str
     """The last part of its path, and what its sheets are called."""
     path: str
-    title: Words
+    title: LocalizedText
     permissions: Permissions
-    listed: Listed[T, V]
+    list_view: ListView[T, V]
     label: Callable[[T], str]
     """What stands for an item in a list to choose from."""
     identify: Callable[[T], str]
@@ -67,4 +67,4 @@ class Declared(Generic[T, V]):
 
     @property
     def fields(self) -> tuple[Field[V], ...]:
-        return self.listed.fields
+        return self.list_view.fields

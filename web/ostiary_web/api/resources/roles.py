@@ -12,25 +12,25 @@ from ostiary_core.model.reply import Reply, RoleKnown
 from ostiary_core.storage.listing import ROLES
 from ostiary_core.users.role import permissions_in
 from ostiary_web.api.answer_data import AnswerData, one_of
-from ostiary_web.api.resources.fields import Column, Field, Kind, Listed, Words, as_they_are
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, LocalizedText, as_they_are
 from ostiary_web.api.resources.permissions import DESCRIPTIONS
-from ostiary_web.api.resources.resource import Declared, Fields, Permissions
+from ostiary_web.api.resources.resource import Fields, Permissions, Resource
 from ostiary_web.api.resources.routes import blueprint_of
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 
-__all__ = ["DECLARED", "DescribedPermission", "roles"]
+__all__ = ["RESOURCE", "DescribedPermission", "roles"]
 
 _FIELDS: Final[tuple[Field[Role], ...]] = (
-    Field("id", Kind.TEXT, Words("Identifier", "标识"), lambda role: role.role_id),
+    Field("id", Kind.TEXT, LocalizedText("Identifier", "标识"), lambda role: role.role_id),
     Field(
         "code",
         Kind.TEXT,
-        Words("Code", "角色代码"),
+        LocalizedText("Code", "角色代码"),
         lambda role: role.role_id,
-        listed="role_id",
-        column=Column.TAKEN,
-        note=Words(
+        listing_name="role_id",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             "Required. Never changes; a row with the code of a role that is there changes that role.",
             "必填，创建后不可修改；若该代码的角色已存在，则更新该角色。",
         ),
@@ -38,29 +38,29 @@ _FIELDS: Final[tuple[Field[Role], ...]] = (
     Field(
         "name",
         Kind.TEXT,
-        Words("Name", "名称"),
+        LocalizedText("Name", "名称"),
         lambda role: role.name,
-        listed="name",
-        column=Column.TAKEN,
-        note=Words("Required.", "必填。"),
+        listing_name="name",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText("Required.", "必填。"),
     ),
     Field(
         "permissions",
         Kind.CODES,
-        Words("Permissions", "权限"),
+        LocalizedText("Permissions", "权限"),
         permissions_in,
-        column=Column.TAKEN,
-        note=Words(
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             f"One a line, any of: {', '.join(Permission)}.", f"每行一个，可选值：{', '.join(Permission)}。"
         ),
     ),
     Field(
         "builtIn",
-        Kind.TRUTH,
-        Words("Built in", "内置"),
+        Kind.BOOLEAN,
+        LocalizedText("Built in", "内置"),
         lambda role: role.built_in,
-        listed="built_in",
-        column=Column.SHOWN,
+        listing_name="built_in",
+        column=Column.EXPORT_ONLY,
     ),
 )
 
@@ -77,17 +77,17 @@ def _known(reply: Reply) -> Role | None:
     return reply.role if isinstance(reply, RoleKnown) else None
 
 
-DECLARED: Final = Declared(
+RESOURCE: Final = Resource(
     name="roles",
     path="/api/iam/roles",
-    title=Words("Roles", "角色"),
+    title=LocalizedText("Roles", "角色"),
     permissions=Permissions(
         list=Permission.ROLE_LIST,
         create=Permission.ROLE_CREATE,
         update=Permission.ROLE_UPDATE,
         delete=Permission.ROLE_DELETE,
     ),
-    listed=Listed(resource=ROLES, fields=_FIELDS, shown=as_they_are),
+    list_view=ListView(source=ROLES, fields=_FIELDS, shown=as_they_are),
     label=lambda role: role.name,
     identify=lambda role: role.role_id,
     show=lambda who, role_id: RoleRequested(caller=who, role_id=role_id),
@@ -101,7 +101,7 @@ DECLARED: Final = Declared(
     revision=lambda role: role.revision,
 )
 
-roles = blueprint_of(DECLARED)
+roles = blueprint_of(RESOURCE)
 
 
 class InBothLanguages(AnswerData):

@@ -32,11 +32,11 @@ from ostiary_web.api.resources.records import (
     answer_change,
     answer_record,
     batch_refusal,
+    read_boolean,
+    read_ids,
     refuse_body,
-    sent_ids,
-    sent_truth,
 )
-from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
 
@@ -70,102 +70,102 @@ class RecordId(BaseConverter):
     part_isolating = True
 
 
-def blueprint_of(declared: Declared[T, V]) -> GatedRoutes:
+def blueprint_of(resource: Resource[T, V]) -> GatedRoutes:
     """All routes of a resource; its own actions may be added to them."""
-    routes = GatedRoutes(declared.name, __name__)
-    _add_reading(routes, declared)
-    _add_sheets(routes, declared)
-    _add_writing(routes, declared)
-    _add_switch(routes, declared)
+    routes = GatedRoutes(resource.name, __name__)
+    _add_reading(routes, resource)
+    _add_sheets(routes, resource)
+    _add_writing(routes, resource)
+    _add_switch(routes, resource)
     return routes
 
 
-def _add_reading(routes: GatedRoutes, declared: Declared[T, V]) -> None:
-    may_list = require_permission(declared.permissions.list)
+def _add_reading(routes: GatedRoutes, resource: Resource[T, V]) -> None:
+    may_list = require_permission(resource.permissions.list)
 
-    @routes.get(declared.path, gate=may_list)
+    @routes.get(resource.path, gate=may_list)
     async def page(context: RequestContext) -> Response:
-        return await answer_list(context, declared.listed)
+        return await answer_list(context, resource.list_view)
 
-    @routes.get(f"{declared.path}/options", gate=may_list)
+    @routes.get(f"{resource.path}/options", gate=may_list)
     async def options(context: RequestContext) -> Response:
-        listing = read_narrowing(declared.listed, query_arguments(), MOST_OPTIONS)
+        listing = read_narrowing(resource.list_view, query_arguments(), MOST_OPTIONS)
         if isinstance(listing, tuple):
             context.refuse(Why.FIELDS_INVALID, listing)
         found = await context.look(lambda store, now: store.page(listing, now))
         return context.success(
-            [Option(value=declared.identify(item), label=declared.label(item)) for item in found.items]
+            [Option(value=resource.identify(item), label=resource.label(item)) for item in found.items]
         )
 
-    @routes.get(f"{declared.path}/<record:record_id>", gate=may_list)
+    @routes.get(f"{resource.path}/<record:record_id>", gate=may_list)
     async def show(context: RequestContext, record_id: str) -> Response:
-        reply = await context.decide(declared.show(context.caller, record_id))
-        return await answer_record(context, declared, reply)
+        reply = await context.decide(resource.show(context.caller, record_id))
+        return await answer_record(context, resource, reply)
 
 
-def _add_sheets(routes: GatedRoutes, declared: Declared[T, V]) -> None:
-    may = declared.permissions
+def _add_sheets(routes: GatedRoutes, resource: Resource[T, V]) -> None:
+    may = resource.permissions
 
-    @routes.get(f"{declared.path}/export", gate=require_permission(may.list))
+    @routes.get(f"{resource.path}/export", gate=require_permission(may.list))
     async def export(context: RequestContext) -> Response:
-        return await answer_export(context, declared)
+        return await answer_export(context, resource)
 
-    @routes.get(f"{declared.path}/import-template", gate=require_permission(may.create))
+    @routes.get(f"{resource.path}/import-template", gate=require_permission(may.create))
     async def import_template(context: RequestContext) -> Response:
-        return await answer_template(context, declared)
+        return await answer_template(context, resource)
 
-    @routes.post(f"{declared.path}/import", gate=require_permission(may.create))
+    @routes.post(f"{resource.path}/import", gate=require_permission(may.create))
     async def import_sheet(context: RequestContext) -> Response:
-        return context.success(await take_sheet(context, declared))
+        return context.success(await take_sheet(context, resource))
 
 
-def _add_switch(routes: GatedRoutes, declared: Declared[T, V]) -> None:
-    if declared.switch is None:
+def _add_switch(routes: GatedRoutes, resource: Resource[T, V]) -> None:
+    if resource.switch is None:
         return
-    switch, gate = declared.switch, require_permission(declared.permissions.update)
+    switch, gate = resource.switch, require_permission(resource.permissions.update)
 
-    @routes.put(f"{declared.path}/<record:record_id>/enabled", gate=gate)
+    @routes.put(f"{resource.path}/<record:record_id>/enabled", gate=gate)
     async def set_enabled(context: RequestContext, record_id: str) -> Response:
-        enabled = await sent_truth(context, "enabled")
+        enabled = await read_boolean(context, "enabled")
         # Disabling ends all that the record has open, and enabling revives none of it.
         event = (switch.enable if enabled else switch.disable)(context.caller, record_id)
-        return await answer_change(context, declared, await context.decide(event))
+        return await answer_change(context, resource, await context.decide(event))
 
 
-def _add_writing(routes: GatedRoutes, declared: Declared[T, V]) -> None:
-    may = declared.permissions
+def _add_writing(routes: GatedRoutes, resource: Resource[T, V]) -> None:
+    may = resource.permissions
 
-    @routes.post(declared.path, gate=require_permission(may.create))
+    @routes.post(resource.path, gate=require_permission(may.create))
     async def create(context: RequestContext) -> Response:
         content = await context.json_object()
         submissions = context.backing.submissions
         with submissions.single(context.caller.access_token.digest, request.path, content) as submission:
             if submission is None:
                 context.refuse(Why.SUBMITTED_TWICE)
-            reply = await context.decide(await declared.register(context, content))
+            reply = await context.decide(await resource.register(context, content))
             submission.succeeded = True
-        return await answer_change(context, declared, reply, status=201)
+        return await answer_change(context, resource, reply, status=201)
 
-    @routes.post(f"{declared.path}/batch-delete", gate=require_permission(may.delete))
+    @routes.post(f"{resource.path}/batch-delete", gate=require_permission(may.delete))
     async def batch_delete(context: RequestContext) -> Response:
-        ids = await sent_ids(context)
+        ids = await read_ids(context)
         # Whoever deletes themselves among others is signed in until the others are gone.
         in_order = sorted(range(len(ids)), key=lambda place: ids[place] == context.user.user_id)
         reply = await context.decide(
-            AllOrNothing(events=tuple(declared.delete(context.caller, ids[place]) for place in in_order))
+            AllOrNothing(events=tuple(resource.delete(context.caller, ids[place]) for place in in_order))
         )
         if isinstance(reply, BatchRefused):
             raise batch_refusal(reply, [f"ids.{place}" for place in in_order])
         return context.success(Deleted(deleted=len(ids)))
 
-    @routes.put(f"{declared.path}/<record:record_id>", gate=require_permission(may.update))
+    @routes.put(f"{resource.path}/<record:record_id>", gate=require_permission(may.update))
     async def change(context: RequestContext, record_id: str) -> Response:
         content = await context.json_object()
-        reply = await context.decide(declared.change(context.caller, record_id, content, None))
-        return await answer_change(context, declared, reply)
+        reply = await context.decide(resource.change(context.caller, record_id, content, None))
+        return await answer_change(context, resource, reply)
 
-    @routes.delete(f"{declared.path}/<record:record_id>", gate=require_permission(may.delete))
+    @routes.delete(f"{resource.path}/<record:record_id>", gate=require_permission(may.delete))
     async def delete(context: RequestContext, record_id: str) -> Response:
         refuse_body(context)
-        await context.decide(declared.delete(context.caller, record_id))
+        await context.decide(resource.delete(context.caller, record_id))
         return context.success(None)

@@ -17,7 +17,7 @@ import xlsxwriter
 
 from ostiary_core.http.language import Language
 from ostiary_core.model.instant import Instant
-from ostiary_web.api.resources.fields import Column, Field, Kind, Words
+from ostiary_web.api.resources.fields import Column, Field, Kind, LocalizedText
 
 __all__ = ["SHEET_MEDIA_TYPE", "TOO_LONG", "SheetWriter", "write_template"]
 
@@ -35,18 +35,18 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT_FORMAT: Final = 49
 """The number of the built-in format "@": what is typed into such a cell is text."""
 _TIME_FORMAT: Final = "yyyy-mm-dd hh:mm:ss"
-_NOTES_TITLE: Final = Words("How to fill in", "填写说明")
+_NOTES_TITLE: Final = LocalizedText("How to fill in", "填写说明")
 _NOTES_HEADINGS: Final = (
-    Words("Column", "列"),
-    Words("Name in the interface", "接口字段"),
-    Words("What it takes", "说明"),
+    LocalizedText("Column", "列"),
+    LocalizedText("Name in the interface", "接口字段"),
+    LocalizedText("What it takes", "说明"),
 )
 _WIDTHS: Final = {
     Kind.TEXT: 24,
     Kind.TEXTS: 44,
     Kind.CODES: 24,
     Kind.INTEGER: 14,
-    Kind.TRUTH: 12,
+    Kind.BOOLEAN: 12,
     Kind.TIME: 22,
 }
 _OPTIONS: Final = {
@@ -64,14 +64,16 @@ class SheetWriter(Generic[V]):
         self,
         file: IO[bytes],
         fields: Sequence[Field[V]],
-        title: Words,
+        title: LocalizedText,
         language: Language,
         zone: ZoneInfo,
         now: Instant,
         *,
         rows_a_sheet: int = _ROWS_A_SHEET,
     ) -> None:
-        self._fields = [field for field in fields if field.column in (Column.SHOWN, Column.TAKEN)]
+        self._fields = [
+            field for field in fields if field.column in (Column.EXPORT_ONLY, Column.IMPORT_EXPORT)
+        ]
         self._title = title.in_language(language)
         self._language = language
         self._zone = zone
@@ -115,7 +117,7 @@ class SheetWriter(Generic[V]):
         match kind, value:
             case _, None:
                 pass
-            case Kind.TRUTH, bool(truth):
+            case Kind.BOOLEAN, bool(truth):
                 self._sheet.write_boolean(self._row, column, truth)
             case Kind.INTEGER, int(number):
                 self._sheet.write_number(self._row, column, number)
@@ -136,10 +138,10 @@ class SheetWriter(Generic[V]):
 
 
 def write_template(
-    file: IO[bytes], fields: Sequence[Field[Any]], title: Words, language: Language, now: Instant
+    file: IO[bytes], fields: Sequence[Field[Any]], title: LocalizedText, language: Language, now: Instant
 ) -> None:
     """An empty sheet with the headings that an import takes, and a second one that explains them."""
-    taken = [field for field in fields if field.column in (Column.TAKEN, Column.BROUGHT)]
+    taken = [field for field in fields if field.column in (Column.IMPORT_EXPORT, Column.IMPORT_ONLY)]
     book = _new_book(file, now)
     bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
     wrapped = book.add_format({"text_wrap": True, "valign": "top"})

@@ -28,29 +28,35 @@ from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
 from ostiary_core.users.user_fields import LOCALES, new_password_faults
-from ostiary_web.api.resources.fields import Column, Field, Kind, Listed, Words, as_they_are
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, LocalizedText, as_they_are
 from ostiary_web.api.resources.records import refuse_body
-from ostiary_web.api.resources.resource import Declared, Fields, Permissions, Switch
+from ostiary_web.api.resources.resource import Fields, Permissions, Resource, Switch
 from ostiary_web.api.resources.routes import blueprint_of
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.http.zones import is_zone
 
-__all__ = ["DECLARED", "password_reset", "users"]
+__all__ = ["RESOURCE", "password_reset", "users"]
 
 _PATH: Final = "/api/iam/users"
 _PASSWORD: Final = "password"
 
 _FIELDS: Final[tuple[Field[User], ...]] = (
-    Field("id", Kind.TEXT, Words("Identifier", "编号"), lambda user: user.user_id, column=Column.SHOWN),
+    Field(
+        "id",
+        Kind.TEXT,
+        LocalizedText("Identifier", "编号"),
+        lambda user: user.user_id,
+        column=Column.EXPORT_ONLY,
+    ),
     Field(
         "username",
         Kind.TEXT,
-        Words("User name", "用户名"),
+        LocalizedText("User name", "用户名"),
         lambda user: user.username,
-        listed="username",
-        column=Column.TAKEN,
-        note=Words(
+        listing_name="username",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             "Required. A row with the name of a user who is there changes that user.",
             "必填；若该用户名已存在，则更新该用户。",
         ),
@@ -58,20 +64,20 @@ _FIELDS: Final[tuple[Field[User], ...]] = (
     Field(
         "name",
         Kind.TEXT,
-        Words("Name", "姓名"),
+        LocalizedText("Name", "姓名"),
         lambda user: user.name,
-        listed="name",
-        column=Column.TAKEN,
-        note=Words("Required.", "必填。"),
+        listing_name="name",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText("Required.", "必填。"),
     ),
     Field(
         "phone",
         Kind.TEXT,
-        Words("Telephone", "手机号"),
+        LocalizedText("Telephone", "手机号"),
         lambda user: user.phone,
-        listed="phone",
-        column=Column.TAKEN,
-        note=Words(
+        listing_name="phone",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             "5 to 20 digits, with or without a leading plus. Another number ends what the user has open.",
             "5 到 20 位数字，可带前导加号。修改手机号会结束该用户的所有会话。",
         ),
@@ -79,76 +85,80 @@ _FIELDS: Final[tuple[Field[User], ...]] = (
     Field(
         _PASSWORD,
         Kind.TEXT,
-        Words("Password", "密码"),
+        LocalizedText("Password", "密码"),
         lambda user: None,
-        column=Column.BROUGHT,
-        note=Words(
+        column=Column.IMPORT_ONLY,
+        note=LocalizedText(
             "8 to 256 characters, for new users only. Without one nobody can sign in until it is reset.",
             "8 到 256 个字符，仅对新用户有效；留空则在重置密码前无法登录。",
         ),
     ),
     Field(
         "enabled",
-        Kind.TRUTH,
-        Words("Enabled", "启用"),
+        Kind.BOOLEAN,
+        LocalizedText("Enabled", "启用"),
         lambda user: user.enabled,
-        listed="enabled",
-        column=Column.TAKEN,
-        note=Words(
+        listing_name="enabled",
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(
             "For new users; yes where it is empty. One who is there is enabled and disabled elsewhere.",
             "仅对新用户有效，留空为启用；已存在的用户请在系统中启用或停用。",
         ),
     ),
     Field(
         "mustChangePassword",
-        Kind.TRUTH,
-        Words("Must change the password", "须修改密码"),
+        Kind.BOOLEAN,
+        LocalizedText("Must change the password", "须修改密码"),
         lambda user: user.must_change_password,
-        column=Column.TAKEN,
-        note=Words("For new users yes where it is empty.", "新用户留空为是。"),
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText("For new users yes where it is empty.", "新用户留空为是。"),
     ),
     Field(
         "roleIds",
         Kind.CODES,
-        Words("Roles", "角色"),
+        LocalizedText("Roles", "角色"),
         lambda user: user.role_ids,
-        column=Column.TAKEN,
-        note=Words("Codes of roles, one a line.", "角色代码，每行一个。"),
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText("Codes of roles, one a line.", "角色代码，每行一个。"),
     ),
     Field(
         "locale",
         Kind.TEXT,
-        Words("Language", "语言"),
+        LocalizedText("Language", "语言"),
         lambda user: user.locale,
-        column=Column.TAKEN,
-        note=Words(f"{' or '.join(LOCALES)}, or empty.", f"{' 或 '.join(LOCALES)}，可留空。"),
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText(f"{' or '.join(LOCALES)}, or empty.", f"{' 或 '.join(LOCALES)}，可留空。"),
     ),
     Field(
         "timezone",
         Kind.TEXT,
-        Words("Time zone", "时区"),
+        LocalizedText("Time zone", "时区"),
         lambda user: user.timezone,
-        column=Column.TAKEN,
-        note=Words("As Asia/Shanghai, or empty.", "例如 Asia/Shanghai，可留空。"),
+        column=Column.IMPORT_EXPORT,
+        note=LocalizedText("As Asia/Shanghai, or empty.", "例如 Asia/Shanghai，可留空。"),
     ),
     Field(
-        "avatarUrl", Kind.TEXT, Words("Picture", "头像"), lambda user: user.avatar_url, column=Column.SHOWN
+        "avatarUrl",
+        Kind.TEXT,
+        LocalizedText("Picture", "头像"),
+        lambda user: user.avatar_url,
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "createdAt",
         Kind.TIME,
-        Words("Created at", "创建时间"),
+        LocalizedText("Created at", "创建时间"),
         lambda user: user.created_at,
-        listed="created_at",
-        column=Column.SHOWN,
+        listing_name="created_at",
+        column=Column.EXPORT_ONLY,
     ),
     Field(
         "updatedAt",
         Kind.TIME,
-        Words("Updated at", "更新时间"),
+        LocalizedText("Updated at", "更新时间"),
         lambda user: user.updated_at,
-        listed="updated_at",
-        column=Column.SHOWN,
+        listing_name="updated_at",
+        column=Column.EXPORT_ONLY,
     ),
 )
 
@@ -225,17 +235,17 @@ def _known(reply: Reply) -> User | None:
     return reply.user if isinstance(reply, UserKnown) else None
 
 
-DECLARED: Final = Declared(
+RESOURCE: Final = Resource(
     name="users",
     path=_PATH,
-    title=Words("Users", "用户"),
+    title=LocalizedText("Users", "用户"),
     permissions=Permissions(
         list=Permission.USER_LIST,
         create=Permission.USER_CREATE,
         update=Permission.USER_UPDATE,
         delete=Permission.USER_DELETE,
     ),
-    listed=Listed(resource=USERS, fields=_FIELDS, shown=as_they_are),
+    list_view=ListView(source=USERS, fields=_FIELDS, shown=as_they_are),
     label=lambda user: user.name,
     identify=lambda user: user.user_id,
     show=lambda who, user_id: UserRequested(caller=who, user_id=user_id),
@@ -252,7 +262,7 @@ DECLARED: Final = Declared(
     revision=lambda user: user.revision,
 )
 
-users = blueprint_of(DECLARED)
+users = blueprint_of(RESOURCE)
 
 
 # --- actions

@@ -7,21 +7,21 @@ from typing import Any, Generic, TypeVar
 from ostiary_core.events import Event, SignedIn
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, User
-from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.resource import Resource
 from ostiary_web.pages.context import PageContext
 
-__all__ = ["Deed", "deletion", "simply", "switching"]
+__all__ = ["RecordAction", "action_event", "deletion", "switching"]
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Client | User)
 
-Asking = Callable[[PageContext, str], Awaitable[Event]]
+MakeEvent = Callable[[PageContext, str], Awaitable[Event]]
 """The event that a form stands for, of the record with this identifier; raises `RequestRefused` with what is
 wrong with the form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed(Generic[T]):
+class RecordAction(Generic[T]):
     """Something that can be done with a record, after the question whether it should be."""
 
     path: str
@@ -32,7 +32,7 @@ class Deed(Generic[T]):
     """The name of the text of what will happen; None for what is done without a question: it takes nothing
     away."""
     permission: Permission
-    event: Asking
+    event: MakeEvent
     fits: Callable[[T], bool] = lambda item: True
     asks_password: bool = False
     asks_overlap: bool = False
@@ -41,44 +41,44 @@ class Deed(Generic[T]):
     """Whether the record is gone afterwards."""
 
 
-def simply(event: Callable[[SignedIn, str], Event]) -> Asking:
+def action_event(event: Callable[[SignedIn, str], Event]) -> MakeEvent:
     """Whatever the form says, this event."""
 
-    async def asking(page: PageContext, item_id: str) -> Event:
+    async def make_event(page: PageContext, item_id: str) -> Event:
         return event(page.request.caller, item_id)
 
-    return asking
+    return make_event
 
 
-def switching(declared: Declared[S, Any], disable_will: str) -> tuple[Deed[S], Deed[S]]:
+def switching(resource: Resource[S, Any], disable_will: str) -> tuple[RecordAction[S], RecordAction[S]]:
     """To enable a record, and to disable it."""
-    assert declared.switch is not None
-    enable: Deed[S] = Deed(
+    assert resource.switch is not None
+    enable: RecordAction[S] = RecordAction(
         path="enable",
         name="enable",
         will=None,
-        permission=declared.permissions.update,
-        event=simply(declared.switch.enable),
+        permission=resource.permissions.update,
+        event=action_event(resource.switch.enable),
         fits=lambda item: not item.enabled,
     )
-    disable: Deed[S] = Deed(
+    disable: RecordAction[S] = RecordAction(
         path="disable",
         name="disable",
         will=disable_will,
-        permission=declared.permissions.update,
-        event=simply(declared.switch.disable),
+        permission=resource.permissions.update,
+        event=action_event(resource.switch.disable),
         fits=lambda item: item.enabled,
     )
     return enable, disable
 
 
-def deletion(declared: Declared[T, Any], will: str) -> Deed[T]:
+def deletion(resource: Resource[T, Any], will: str) -> RecordAction[T]:
     """To delete a record."""
-    return Deed(
+    return RecordAction(
         path="delete",
         name="delete",
         will=will,
-        permission=declared.permissions.delete,
-        event=simply(declared.delete),
+        permission=resource.permissions.delete,
+        event=action_event(resource.delete),
         leaves=True,
     )

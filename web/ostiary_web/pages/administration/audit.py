@@ -55,7 +55,7 @@ def _table(context: RequestContext) -> Table[AuditEntry, AuditEntry]:
         return [(f"{_PLACE}/sessions/{entry.session_id}", "online_life")]
 
     return Table(
-        listed=AUDIT_EVENTS,
+        list_view=AUDIT_EVENTS,
         place=_PLACE,
         heading="audit",
         columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
@@ -115,7 +115,7 @@ async def show_life(page: PageContext, session_id: str) -> Response:
     names = await names_of(told.actor_ids, context.submit)
     return await render(
         page,
-        "administration/life.html",
+        "administration/session_history.html",
         place=_PLACE,
         told=told,
         steps=[(step, step_text(step, told, page.language, names), _when(page, step)) for step in told.steps],

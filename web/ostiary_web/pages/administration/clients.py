@@ -12,10 +12,10 @@ from ostiary_core.events import (
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.oauth.scopes import SCOPES
-from ostiary_web.api.resources.clients import DECLARED
+from ostiary_web.api.resources.clients import RESOURCE
 from ostiary_web.http.browser import own_origin
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.actions import Deed, deletion, simply, switching
+from ostiary_web.pages.administration.actions import RecordAction, action_event, deletion, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.snippets import snippets_for
@@ -84,7 +84,7 @@ async def _reset(page: PageContext, client_id: str) -> Event:
 
 
 _TABLE: Final = Table(
-    listed=DECLARED.listed,
+    list_view=RESOURCE.list_view,
     place=_PLACE,
     heading="clients",
     columns=("clientId", "name", "grantTypes", "enabled", "createdAt", "lastUsedAt"),
@@ -92,11 +92,11 @@ _TABLE: Final = Table(
     link=lambda shown: f"{_PLACE}/{shown.client.client_id}",
 )
 
-_ENABLE, _DISABLE = switching(DECLARED, "client_disable_will")
+_ENABLE, _DISABLE = switching(RESOURCE, "client_disable_will")
 
 client_pages = pages_of(
     Pages(
-        declared=DECLARED,
+        resource=RESOURCE,
         table=_TABLE,
         new="client_new",
         item_template="administration/client.html",
@@ -104,9 +104,9 @@ client_pages = pages_of(
         fields_of=_fields_of,
         values_of=_values_of,
         ticked=("grantTypes", "scopes", "autoApproveScopes"),
-        deeds=(
+        actions=(
             _ENABLE,
-            Deed(
+            RecordAction(
                 path="reset-secret",
                 name="client_reset",
                 will="client_reset_will",
@@ -114,16 +114,16 @@ client_pages = pages_of(
                 event=_reset,
                 asks_overlap=True,
             ),
-            Deed(
+            RecordAction(
                 path="end-old-secret",
                 name="client_end_old",
                 will="client_end_old_will",
                 permission=Permission.CLIENT_UPDATE,
-                event=simply(lambda who, client_id: OldSecretEnded(caller=who, client_id=client_id)),
+                event=action_event(lambda who, client_id: OldSecretEnded(caller=who, client_id=client_id)),
                 fits=lambda client: client.old_secret_digest is not None,
             ),
             _DISABLE,
-            deletion(DECLARED, "client_delete_will"),
+            deletion(RESOURCE, "client_delete_will"),
         ),
         more=_more,
         running=_running,

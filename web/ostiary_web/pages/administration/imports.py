@@ -7,7 +7,7 @@ from quart import Response
 from ostiary_core.http.envelope import field_text
 from ostiary_core.model.reply import Refused
 from ostiary_web.api.resources.imports import Imported, take_sheet
-from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.context import PageContext, render
@@ -16,26 +16,26 @@ from ostiary_web.pages.routes import PageRoutes
 __all__ = ["add_import"]
 
 
-def add_import(routes: PageRoutes, declared: Declared[Any, Any], place: str) -> None:
+def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> None:
     """The form for a sheet, and what became of the one that was sent."""
-    gate = require_permission(declared.permissions.create)
+    gate = require_permission(resource.permissions.create)
 
     @routes.get(f"{place}/import", gate=gate)
     async def show_import(page: PageContext) -> Response:
-        return await _form(page, declared, place)
+        return await _form(page, resource, place)
 
     @routes.post(f"{place}/import", gate=gate)
     async def take_import(page: PageContext) -> Response:
         try:
-            done = await take_sheet(page.request, declared)
+            done = await take_sheet(page.request, resource)
         except RequestRefused as refusal:
-            return await _form(page, declared, place, refused=refusal.reply)
-        return await _form(page, declared, place, done=done)
+            return await _form(page, resource, place, refused=refusal.reply)
+        return await _form(page, resource, place, done=done)
 
 
 async def _form(
     page: PageContext,
-    declared: Declared[Any, Any],
+    resource: Resource[Any, Any],
     place: str,
     *,
     refused: Refused | None = None,
@@ -48,7 +48,7 @@ async def _form(
         place=place,
         refused=refused,
         faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
-        title=declared.title.in_language(page.language),
-        template_address=f"{declared.path}/import-template",
+        title=resource.title.in_language(page.language),
+        template_address=f"{resource.path}/import-template",
         done=done,
     )

@@ -32,7 +32,7 @@ def _table(page: PageContext) -> Table[Any, Any]:
         return found
 
     return Table(
-        listed=running_sessions(page.request),
+        list_view=running_sessions(page.request),
         place=_PLACE,
         heading="online",
         columns=("username", "name", "clientId", "kind", "ip", "signedInAt", "lastSeenAt", "expiresAt"),
@@ -57,7 +57,7 @@ async def ask_to_end(page: PageContext, session_id: str) -> Response:
         place=_PLACE,
         heading=page.text("online_end"),
         will=page.text("online_end_will"),
-        deed=page.text("online_end"),
+        action_name=page.text("online_end"),
         back=_PLACE,
         action=f"{_PLACE}/{session_id}/end",
     )

@@ -11,9 +11,9 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore
-from ostiary_web.api.resources.users import DECLARED, password_reset
+from ostiary_web.api.resources.users import RESOURCE, password_reset
 from ostiary_web.http.context import RequestContext
-from ostiary_web.pages.administration.actions import Deed, deletion, simply, switching
+from ostiary_web.pages.administration.actions import RecordAction, action_event, deletion, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table
@@ -74,7 +74,7 @@ async def _reset(page: PageContext, user_id: str) -> Event:
 
 
 _TABLE: Final = Table(
-    listed=DECLARED.listed,
+    list_view=RESOURCE.list_view,
     place=_PLACE,
     heading="people",
     columns=("username", "name", "phone", "roleIds", "enabled", "createdAt"),
@@ -82,11 +82,11 @@ _TABLE: Final = Table(
     link=lambda user: f"{_PLACE}/{user.user_id}",
 )
 
-_ENABLE, _DISABLE = switching(DECLARED, "person_disable_will")
+_ENABLE, _DISABLE = switching(RESOURCE, "person_disable_will")
 
 people_pages = pages_of(
     Pages(
-        declared=DECLARED,
+        resource=RESOURCE,
         table=_TABLE,
         new="person_new",
         item_template="administration/person.html",
@@ -94,9 +94,9 @@ people_pages = pages_of(
         fields_of=_fields_of,
         values_of=_values_of,
         ticked=("roleIds",),
-        deeds=(
+        actions=(
             _ENABLE,
-            Deed(
+            RecordAction(
                 path="reset-password",
                 name="person_reset",
                 will="person_reset_will",
@@ -104,15 +104,15 @@ people_pages = pages_of(
                 event=_reset,
                 asks_password=True,
             ),
-            Deed(
+            RecordAction(
                 path="force-out",
                 name="person_force",
                 will="person_force_will",
                 permission=Permission.USER_UPDATE,
-                event=simply(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
+                event=action_event(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
             ),
             _DISABLE,
-            deletion(DECLARED, "person_delete_will"),
+            deletion(RESOURCE, "person_delete_will"),
         ),
         more=_more,
         running=_running,

@@ -1,4 +1,4 @@
-"""Records as pages: shown, registered, changed, and the deeds that ask before they are done.
+"""Records as pages: shown, registered, changed, and the actions that ask before they are done.
 
 A record's pages are described, not written again: which declared resource they are of, how its form is
 read, and what can be done with it. What a form may hold, the rules judge; their faults stand by its fields.
@@ -16,10 +16,10 @@ from ostiary_core.http.envelope import field_text
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.reply import Refused, Reply, SecretIssued
 from ostiary_core.model.why import Why
-from ostiary_web.api.resources.resource import Declared
+from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.actions import Deed
+from ostiary_web.pages.administration.actions import RecordAction
 from ostiary_web.pages.administration.imports import add_import
 from ostiary_web.pages.administration.tables import Table, show_table
 from ostiary_web.pages.context import PageContext, render
@@ -38,7 +38,7 @@ Values = dict[str, Any]
 class Pages(Generic[T, V]):
     """The pages of one resource."""
 
-    declared: Declared[T, V]
+    resource: Resource[T, V]
     table: Table[T, V]
     new: str
     """The name of the text on the button that leads to the form of a new record."""
@@ -50,19 +50,19 @@ class Pages(Generic[T, V]):
     """What a form of a standing record is filled with."""
     ticked: tuple[str, ...]
     """Which of these are ticked one by one, in whatever order they come."""
-    deeds: tuple[Deed[T], ...]
+    actions: tuple[RecordAction[T], ...]
     more: Callable[[PageContext, T | None], Awaitable[Values]]
     """What else the templates show; no item for a new record."""
     running: Callable[[RequestContext, str], Awaitable[int]]
-    """How many running sessions a deed would end."""
+    """How many running sessions a action would end."""
     is_fixed: Callable[[T], bool]
     """Whether the record cannot be changed by anybody."""
 
 
 def pages_of(described: Pages[T, V]) -> PageRoutes:
     """The routes of a resource's pages."""
-    declared, place, may = described.declared, described.table.place, described.declared.permissions
-    routes = PageRoutes(f"{declared.name}_pages", __name__)
+    resource, place, may = described.resource, described.table.place, described.resource.permissions
+    routes = PageRoutes(f"{resource.name}_pages", __name__)
     single = f"{place}/<item_id>"
 
     @routes.get(place, gate=require_permission(may.list))
@@ -77,7 +77,7 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
     async def take_new(page: PageContext) -> Response:
         fields = described.fields_of(page.form, True)
         try:
-            reply = await page.request.decide(await declared.register(page.request, fields))
+            reply = await page.request.decide(await resource.register(page.request, fields))
         except RequestRefused as refusal:
             return await _form(page, described, None, fields, refusal.reply)
         return await _made(page, described, reply)
@@ -96,7 +96,7 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
         shown = _shown_before(page.form)
         fields = _ticked_as_before(described, described.fields_of(page.form, False), shown or {})
         try:
-            await page.request.decide(declared.change(page.request.caller, item_id, fields, shown))
+            await page.request.decide(resource.change(page.request.caller, item_id, fields, shown))
         except RequestRefused as refusal:
             item = await _known(page, described, item_id)
             if item is None:
@@ -108,36 +108,36 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
             return await _form(page, described, item, {**standing, **touched}, refusal.reply)
         return page.redirect(f"{place}/{item_id}?done=1")
 
-    add_import(routes, declared, place)
-    for deed in described.deeds:
-        _add_deed(routes, described, deed)
+    add_import(routes, resource, place)
+    for action in described.actions:
+        _add_action(routes, described, action)
     return routes
 
 
-def _add_deed(routes: PageRoutes, described: Pages[T, V], deed: Deed[T]) -> None:
+def _add_action(routes: PageRoutes, described: Pages[T, V], action: RecordAction[T]) -> None:
     place = described.table.place
-    path = f"{place}/<item_id>/{deed.path}"
-    gate = require_permission(deed.permission)
+    path = f"{place}/<item_id>/{action.path}"
+    gate = require_permission(action.permission)
 
     async def ask(page: PageContext, item_id: str) -> Response:
-        return await _question(page, described, deed, await _found(page, described, item_id), None)
+        return await _question(page, described, action, await _found(page, described, item_id), None)
 
     async def do(page: PageContext, item_id: str) -> Response:
         try:
-            reply = await page.request.decide(await deed.event(page, item_id))
+            reply = await page.request.decide(await action.event(page, item_id))
         except RequestRefused as refusal:
             item = await _known(page, described, item_id)
-            if item is None or deed.will is None:
+            if item is None or action.will is None:
                 raise
-            return await _question(page, described, deed, item, refusal.reply)
+            return await _question(page, described, action, item, refusal.reply)
         if isinstance(reply, SecretIssued):
             return await _made(page, described, reply)
-        return page.redirect(place if deed.leaves else f"{place}/{item_id}?done=1")
+        return page.redirect(place if action.leaves else f"{place}/{item_id}?done=1")
 
-    if deed.will is not None:
-        routes.add_url_rule(path, f"ask_{deed.name}", ask, methods=["GET"], gate=gate)
-    form_is_on = f"{place}/{{item_id}}" + ("" if deed.will is None else f"/{deed.path}")
-    routes.add_url_rule(path, f"do_{deed.name}", do, methods=["POST"], gate=gate, form_is_on=form_is_on)
+    if action.will is not None:
+        routes.add_url_rule(path, f"ask_{action.name}", ask, methods=["GET"], gate=gate)
+    form_is_on = f"{place}/{{item_id}}" + ("" if action.will is None else f"/{action.path}")
+    routes.add_url_rule(path, f"do_{action.name}", do, methods=["POST"], gate=gate, form_is_on=form_is_on)
 
 
 # --- for what
@@ -149,8 +149,8 @@ async def _found(page: PageContext, described: Pages[T, V], item_id: str) -> T:
 
 
 async def _known(page: PageContext, described: Pages[T, V], item_id: str) -> T | None:
-    decision = await page.request.submit(described.declared.show(page.request.caller, item_id))
-    return described.declared.known(decision.reply)
+    decision = await page.request.submit(described.resource.show(page.request.caller, item_id))
+    return described.resource.known(decision.reply)
 
 
 def _shown_before(form: Form) -> Values | None:
@@ -174,27 +174,27 @@ def _ticked_as_before(described: Pages[T, V], fields: Values, shown: Values) -> 
 
 
 def _tools(page: PageContext, described: Pages[T, V]) -> list[tuple[str, str]]:
-    declared, place = described.declared, described.table.place
+    resource, place = described.resource, described.table.place
     tools = []
-    if page.may(declared.permissions.create):
+    if page.may(resource.permissions.create):
         tools += [(f"{place}/new", page.text(described.new)), (f"{place}/import", page.text("import"))]
-    tools.append((f"{declared.path}/export", page.text("export")))
+    tools.append((f"{resource.path}/export", page.text("export")))
     return tools
 
 
 async def _made(page: PageContext, described: Pages[T, V], reply: Reply) -> Response:
     """The record that was just made; on the spot where there is a secret to show, as that is shown once."""
-    item = described.declared.known(reply)
+    item = described.resource.known(reply)
     assert item is not None
     if isinstance(reply, SecretIssued):
         return await _item(page, described, item, secret=reply.secret.reveal())
-    return page.redirect(f"{described.table.place}/{described.declared.identify(item)}?done=1")
+    return page.redirect(f"{described.table.place}/{described.resource.identify(item)}?done=1")
 
 
 async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str | None = None) -> Response:
-    declared = described.declared
-    item_id = declared.identify(item)
-    [shown] = await page.request.look(lambda store, now: declared.listed.shown(store, [item]))
+    resource = described.resource
+    item_id = resource.identify(item)
+    [shown] = await page.request.look(lambda store, now: resource.list_view.shown(store, [item]))
     fixed = described.is_fixed(item)
     return await render(
         page,
@@ -206,9 +206,11 @@ async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str 
         notice=page.text("done") if request.args.get("done") else None,
         running=await described.running(page.request, item_id),
         address_of_item=f"{described.table.place}/{item_id}",
-        may_edit=page.may(declared.permissions.update) and not fixed,
-        deeds=[
-            deed for deed in described.deeds if not fixed and page.may(deed.permission) and deed.fits(item)
+        may_edit=page.may(resource.permissions.update) and not fixed,
+        actions=[
+            action
+            for action in described.actions
+            if not fixed and page.may(action.permission) and action.fits(item)
         ],
         more=await described.more(page, item),
     )
@@ -239,8 +241,8 @@ async def _form(
         values={name: value for name, value in values.items() if name not in _HIDDEN},
         wrong=by_field,
         shown=msgspec.json.encode(shown or standing).decode(),
-        action=f"{place}/new" if item is None else f"{place}/{described.declared.identify(item)}/edit",
-        back=place if item is None else f"{place}/{described.declared.identify(item)}",
+        action=f"{place}/new" if item is None else f"{place}/{described.resource.identify(item)}/edit",
+        back=place if item is None else f"{place}/{described.resource.identify(item)}",
         more=await described.more(page, item),
     )
 
@@ -265,21 +267,21 @@ def _in_words(page: PageContext, value: object) -> str:
 
 
 async def _question(
-    page: PageContext, described: Pages[T, V], deed: Deed[T], item: T, reply: Refused | None
+    page: PageContext, described: Pages[T, V], action: RecordAction[T], item: T, reply: Refused | None
 ) -> Response:
-    declared, place = described.declared, described.table.place
-    item_id = declared.identify(item)
+    resource, place = described.resource, described.table.place
+    item_id = resource.identify(item)
     count = await described.running(page.request, item_id)
     return await render(
         page,
         "administration/confirm.html",
         place=place,
         refused=reply,
-        heading=f"{page.text(deed.name)}: {declared.label(item)}",
-        will=page.text(deed.will or deed.name, count=count, name=declared.label(item)),
-        deed=page.text(deed.name),
+        heading=f"{page.text(action.name)}: {resource.label(item)}",
+        will=page.text(action.will or action.name, count=count, name=resource.label(item)),
+        action_name=page.text(action.name),
         back=f"{place}/{item_id}",
-        action=f"{place}/{item_id}/{deed.path}",
-        asks_password=deed.asks_password,
-        asks_overlap=deed.asks_overlap,
+        action=f"{place}/{item_id}/{action.path}",
+        asks_password=action.asks_password,
+        asks_overlap=action.asks_overlap,
     )

@@ -5,7 +5,7 @@ from typing import Any, Final
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
 from ostiary_web.api.resources.permissions import DESCRIPTIONS
-from ostiary_web.api.resources.roles import DECLARED
+from ostiary_web.api.resources.roles import RESOURCE
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import deletion
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
@@ -43,7 +43,7 @@ async def _none(context: RequestContext, role_id: str) -> int:
 
 
 _TABLE: Final = Table(
-    listed=DECLARED.listed,
+    list_view=RESOURCE.list_view,
     place=_PLACE,
     heading="roles",
     columns=("code", "name", "permissions"),
@@ -52,7 +52,7 @@ _TABLE: Final = Table(
 
 role_pages = pages_of(
     Pages(
-        declared=DECLARED,
+        resource=RESOURCE,
         table=_TABLE,
         new="role_new",
         item_template="administration/role.html",
@@ -60,7 +60,7 @@ role_pages = pages_of(
         fields_of=_fields_of,
         values_of=_values_of,
         ticked=("permissions",),
-        deeds=(deletion(DECLARED, "role_delete_will"),),
+        actions=(deletion(RESOURCE, "role_delete_will"),),
         more=_more,
         running=_none,
         is_fixed=lambda role: role.built_in,

@@ -9,5 +9,5 @@ __all__ = ["running_of"]
 
 async def running_of(context: RequestContext, **whose: str) -> int:
     """The sessions that run of a client (`client_id`) or a user (`user_id`), as the monitor lists them."""
-    listing = Listing(resource=running_sessions(context).resource, filters=whose, page_size=1)
+    listing = Listing(resource=running_sessions(context).source, filters=whose, page_size=1)
     return await context.look(lambda store, now: store.page(listing, now).total)

@@ -15,7 +15,7 @@ from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort
-from ostiary_web.api.resources.fields import Field, Kind, Listed
+from ostiary_web.api.resources.fields import Field, Kind, ListView
 from ostiary_web.api.resources.lists import query_arguments
 from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, read_query
 from ostiary_web.http.context import RequestContext
@@ -44,7 +44,7 @@ _ADDRESS: Final = "ip"
 class Table(Generic[T, V]):
     """A list and which of it the page shows."""
 
-    listed: Listed[T, V]
+    list_view: ListView[T, V]
     place: str
     """Its path, which is also its place in the menu."""
     heading: str
@@ -109,17 +109,17 @@ async def show_table(
     for name, meant in table.meant.items():
         if name in known:
             known[name] = [value for typed in known[name] for value in await meant(page.request, typed)]
-    asked = read_query(table.listed, known)
+    asked = read_query(table.list_view, known)
     faults: tuple[FieldFault, ...] = asked if isinstance(asked, tuple) else ()
-    listing = Listing(resource=table.listed.resource) if isinstance(asked, tuple) else asked
+    listing = Listing(resource=table.list_view.source) if isinstance(asked, tuple) else asked
     following = listing.page * DEFAULT_PAGE_SIZE
     items, total = await page.request.look(_question(table, listing)) if not faults else ((), 0)
     pages = max(1, -(-total // DEFAULT_PAGE_SIZE))
-    shown = [_field(table.listed, name) for name in table.columns]
+    shown = [_field(table.list_view, name) for name in table.columns]
     names = {} if table.names is None else await table.names(page.request, items)
     return await render(
         page,
-        "administration/table.html",
+        "administration/list.html",
         refused=Why.FIELDS_INVALID if faults else None,
         place=table.place,
         faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
@@ -129,7 +129,7 @@ async def show_table(
         rows=[_row(page, table, shown, item, names) for item in items],
         total=total,
         filters=_filters(page, table, arguments),
-        searched=bool(table.listed.resource.searched),
+        searched=bool(table.list_view.source.searched),
         search=_first(arguments, "q"),
         sort=_first(arguments, "sort"),
         narrowed=bool(arguments.keys() - set(_CONTROLS)),
@@ -168,13 +168,13 @@ def _question(
 ) -> Callable[[ListingStore, Instant], tuple[Sequence[V], int]]:
     def look(store: ListingStore, now: Instant) -> tuple[Sequence[V], int]:
         found = store.page(listing, now)
-        return table.listed.shown(store, found.items), found.total
+        return table.list_view.shown(store, found.items), found.total
 
     return look
 
 
-def _field(listed: Listed[Any, V], name: str) -> Field[V]:
-    return next(field for field in listed.fields if field.name == name)
+def _field(list_view: ListView[Any, V], name: str) -> Field[V]:
+    return next(field for field in list_view.fields if field.name == name)
 
 
 def _column(
@@ -185,10 +185,10 @@ def _column(
     arguments: Mapping[str, Sequence[str]],
 ) -> _Column:
     heading = field.heading.in_language(page.language)
-    if field.listed is None or field.listed not in table.listed.resource.sorts:
+    if field.listing_name is None or field.listing_name not in table.list_view.source.sorts:
         return _Column(heading, None, None)
     first: Sort = listing.order[0]
-    sorted_by = first.field == field.listed
+    sorted_by = first.field == field.listing_name
     ascending = sorted_by and not first.descending
     address = _address(table, arguments, sort=f"-{field.name}" if ascending else field.name, page=None)
     direction = None if not sorted_by else "ascending" if ascending else "descending"
@@ -215,8 +215,8 @@ def _cell(page: PageContext, table: Table[T, V], field: Field[V], item: V, names
     if isinstance(value, str) and IDENTIFIER.fullmatch(value):
         name = names.get(value)
         return _Cell(label, "identifier", value, "" if name is None else _wrapping(name), name)
-    if field.kind is Kind.TRUTH:
-        return _Cell(label, "truth", bool(value))
+    if field.kind is Kind.BOOLEAN:
+        return _Cell(label, "boolean", bool(value))
     if field.kind in (Kind.TEXTS, Kind.CODES):
         values = value if isinstance(value, tuple) else ()
         return _Cell(label, "texts", values, _wrapping(" ".join(map(str, values))))
@@ -235,10 +235,10 @@ def _filters(page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequ
     found: list[_Filter] = []
     choices: tuple[tuple[str, str], ...]
     for name in table.filters:
-        field = _field(table.listed, name)
+        field = _field(table.list_view, name)
         label = field.heading.in_language(page.language)
-        assert field.listed is not None, name
-        match = table.listed.resource.filters.get(field.listed)
+        assert field.listing_name is not None, name
+        match = table.list_view.source.filters.get(field.listing_name)
         if match is None:
             for end, text in (("From", "from"), ("To", "to")):
                 bound = f"{name}{end}"
