@@ -72,5 +72,5 @@ FAULTS: Final = (
     Fault("limit-of-all", "addresses share their limits", method(RateWindows, "admit", of_everybody)),
     Fault("picture-of-another", "somebody else's picture is served", method(Files, "read", served_first)),
     Fault("cookies-swapped", "a browser's two tokens change places", method(browser, "keep_login", swapped)),
-    Fault("sheet-negated", "a sheet's yes is taken for no", method(imports, "_truth", negated)),
+    Fault("sheet-negated", "a sheet's yes is taken for no", method(imports, "_boolean", negated)),
 )
