@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from trio.testing import wait_all_tasks_blocked
 from ostiary_core.model.records import Table
 from ostiary_core.model.secret import Secret
 from ostiary_net.runtime.text_messages import TextMessage, TextMessages
+from ostiary_web.server.backing import put_behind
 from tests.web.account.people import (
     ANNAS_PHONE,
     NEW_PHONE,
@@ -114,13 +116,12 @@ class Standstill:
 
 @contextmanager
 def sending_through(served: Served, messages: TextMessages) -> Iterator[None]:
-    extensions = served.application.quart.extensions
-    before = extensions["ostiary.text_messages"]
-    extensions["ostiary.text_messages"] = messages
+    quart = served.application.quart
+    put_behind(quart, replace(served.backing, text_messages=messages))
     try:
         yield
     finally:
-        extensions["ostiary.text_messages"] = before
+        put_behind(quart, served.backing)
 
 
 async def test_behind_a_gateway_the_answer_leaves_before_anything_is_known_of_the_number(
