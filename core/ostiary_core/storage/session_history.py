@@ -13,7 +13,7 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import MINUTE_MS, Instant
-from ostiary_core.model.records import Key, Session, SessionKind, Table
+from ostiary_core.model.records import Session, SessionKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,6 @@ class EndingQuery:
     newer: int
     since: Instant
     """No entry before this one needs to be looked at."""
-
-
-def history_keys(session_id: str) -> tuple[Key, ...]:
-    """The key to load for a `SessionHistory`; the other records follow by reference."""
-    return (Key(Table.SESSION, session_id),)
 
 
 def find_inherited_ending(

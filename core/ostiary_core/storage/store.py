@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.events import Event
-from ostiary_core.loading.keys import Keys
+from ostiary_core.loading.keys import roots, session_key
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
@@ -21,12 +21,7 @@ from ostiary_core.model.records import Identifier, Key, Record, Session, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, find_expired
 from ostiary_core.storage.listing import USES, Listing, Page
 from ostiary_core.storage.memory_listing import items_after_in_memory, page_in_memory
-from ostiary_core.storage.session_history import (
-    EndingQuery,
-    SessionHistory,
-    find_inherited_ending,
-    history_keys,
-)
+from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
 
 T = TypeVar("T")
 
@@ -193,7 +188,7 @@ class MemoryStore:
 
     def session_history(self, session_id: str) -> SessionHistory | None:
         """One session with everything that happened to it; None where there is no such session."""
-        snapshot = load((Keys(history_keys(session_id)),), self.fetch)
+        snapshot = load((roots(session_key(session_id)),), self.fetch)
         session = snapshot.session(session_id)
         if session is None:
             return None

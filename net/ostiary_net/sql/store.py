@@ -9,7 +9,7 @@ from typing import ClassVar, Final, NamedTuple, Self, TypeVar
 
 from ostiary_core.decide import READ_ONLY, keys, take_turn
 from ostiary_core.events import Event
-from ostiary_core.loading.keys import Keys
+from ostiary_core.loading.keys import roots, session_key
 from ostiary_core.loading.snapshot import Fetch, load
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Decision
@@ -22,7 +22,6 @@ from ostiary_core.storage.session_history import (
     EndingQuery,
     SessionHistory,
     find_inherited_ending,
-    history_keys,
 )
 from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, row_codec
 from ostiary_net.sql.paging import Dialect, Execute, Pager
@@ -162,7 +161,7 @@ class SQLStore(ABC):
         """Read one session with everything that happened to it; None where there is no such session."""
 
         def read(reading: Reading) -> SessionHistory | None:
-            snapshot = load((Keys(history_keys(session_id)),), reading.fetch)
+            snapshot = load((roots(session_key(session_id)),), reading.fetch)
             session = snapshot.session(session_id)
             if session is None:
                 return None
