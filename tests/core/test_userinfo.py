@@ -5,10 +5,17 @@ from collections.abc import Callable
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.events import ClientDisabled, Operator, SignedOut, UserChanged, UserDisabled
+from ostiary_core.events import (
+    ClientDisabled,
+    Operator,
+    ProfileRequested,
+    SignedOut,
+    UserChanged,
+    UserDisabled,
+)
 from ostiary_core.model.decision import Update
 from ostiary_core.model.records import revised
-from ostiary_core.model.reply import TokensIssued
+from ostiary_core.model.reply import Profile, TokensIssued
 from tests.core import asks
 from tests.core.asks import machine, profile, refresh, revoke, signed_in
 from tests.core.door import Response, get_userinfo
@@ -98,6 +105,16 @@ def test_a_login_session_sees_its_own_profile() -> None:
 
 
 # --- the cases without
+
+
+def test_a_cookie_carries_a_login_session_and_no_token_of_a_third_party() -> None:
+    world = given()
+    for token, is_read in ((world.login().tokens.access_token, True), (world.tokens().access_token, False)):
+        outcome = world.when(ProfileRequested(access_token=token, by_cookie=True))
+        if is_read:
+            outcome.then(Profile)
+        else:
+            outcome.then_refused(Why.NOT_SIGNED_IN)
 
 
 @row(CASES, "token lacks user.read")
