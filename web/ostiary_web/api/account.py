@@ -13,8 +13,6 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import SIGNED_IN, GatedRoutes
 from ostiary_web.http.zones import is_zone
 
-__all__ = ["account", "change_phone"]
-
 account = GatedRoutes("account", __name__)
 
 _LONGEST = 64

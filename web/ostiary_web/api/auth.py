@@ -34,17 +34,6 @@ from ostiary_web.http.browser import (
 from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, LOGIN_TOKEN, OPEN_TO_ALL, GatedRoutes
 
-__all__ = [
-    "LONGEST_USERNAME",
-    "Account",
-    "Login",
-    "auth",
-    "change_password",
-    "renew_login",
-    "sign_in",
-    "verify_current_password",
-]
-
 auth = GatedRoutes("auth", __name__)
 
 LONGEST_USERNAME = 256

@@ -21,8 +21,6 @@ from ostiary_web.pictures.formats import MEDIA_TYPES, PictureType, picture_in
 from ostiary_web.pictures.metadata import strip_metadata
 from ostiary_web.pictures.uploads import FILES_PREFIX
 
-__all__ = ["LONGEST_UPLOAD", "UPLOAD_PATHS", "Picture", "avatars", "remove_picture", "take_picture"]
-
 avatars = GatedRoutes("avatars", __name__)
 
 _PATH: Final = "/api/auth/avatar"

@@ -8,15 +8,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.users.user_fields import new_password_faults
 from ostiary_web.http.context import RequestContext
 
-__all__ = [
-    "Check",
-    "longest",
-    "new_password",
-    "phone",
-    "read_texts",
-]
-
-
 Check = Callable[[str], FieldRule | None]
 """The rule that a text breaks, if any."""
 

@@ -17,8 +17,6 @@ from ostiary_core.storage.listing import (
 from ostiary_web.api.answer_data import AnswerData, Time
 from ostiary_web.http.context import RequestContext
 
-__all__ = ["Grant", "grants_of"]
-
 _MOST_CONSENTS: Final = 1_000
 _MOST_SESSIONS: Final = 1_000
 """The newest are shown. Withdrawing ends all of a client's, shown or not."""

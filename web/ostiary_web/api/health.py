@@ -10,8 +10,6 @@ from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 
-__all__ = ["health"]
-
 health = GatedRoutes("health", __name__)
 
 

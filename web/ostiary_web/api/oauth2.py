@@ -11,8 +11,6 @@ from ostiary_web.http.browser import FORM_HEADER, cookie_caller, form_token, han
 from ostiary_web.http.context import RequestContext, RequestRefused, respond
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, LOGIN_TOKEN, OPEN_TO_ALL, GatedRoutes
 
-__all__ = ["oauth2"]
-
 oauth2 = GatedRoutes("oauth2", __name__)
 
 

@@ -28,14 +28,6 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, SIGNED_IN, GatedRoutes
 from ostiary_web.http.zones import ZONE_HEADER, zone_for
 
-__all__ = [
-    "message_text",
-    "recover_password",
-    "recovery",
-    "send_code_to_new_number",
-    "send_recovery_code",
-]
-
 recovery = GatedRoutes("recovery", __name__)
 
 _PURPOSES: Final = frozenset(purpose.value for purpose in TextCodePurpose)

@@ -26,8 +26,6 @@ from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.wiring import Surroundings
 
-__all__ = ["asgi_app", "asgi_app_from_environment", "door_rules", "first_password_line", "settings_or_exit"]
-
 _ADMINISTRATION: Final = ("/admin/", "/api/iam/", "/api/oauth/")
 _LONGEST_OF_ADMINISTRATION: Final = 1024 * 1024
 _LONGEST_BODY: Final = LONGEST_FORM

@@ -40,8 +40,6 @@ from ostiary_web.server.backing import Backing, put_behind
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import Surroundings, open_backing
 
-__all__ = ["Application", "create_app"]
-
 _log = structlog.get_logger("ostiary")
 
 

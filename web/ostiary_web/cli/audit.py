@@ -16,8 +16,6 @@ from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.fields import as_json
 from ostiary_web.cli.context import CommandContext, run
 
-__all__ = ["BadLine", "audit", "read_trail"]
-
 _OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500)
 
 

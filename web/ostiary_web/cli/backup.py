@@ -19,8 +19,6 @@ from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 
-__all__ = ["backup", "restore"]
-
 _BACKED_UP = {"file": ("file", "文件"), "bytes": ("bytes", "字节")}
 _RESTORED = {**_BACKED_UP, "ended": ("sign-ins and sessions ended of", "已结束会话的用户与客户端数")}
 

@@ -24,8 +24,6 @@ from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import unwritable
 
-__all__ = ["check"]
-
 _MOST_APART_MS: Final = 2_000
 
 

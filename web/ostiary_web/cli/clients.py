@@ -22,8 +22,6 @@ from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
 from ostiary_web.cli.durations import Duration
 from ostiary_web.cli.printing import Labels, Printer, with_paging, with_printer
 
-__all__ = ["client"]
-
 _LISTED: Final[Labels] = {
     "clientId": ("CLIENT", "客户端"),
     "name": ("NAME", "名称"),

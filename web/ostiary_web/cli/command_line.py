@@ -40,8 +40,6 @@ from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import unwritable
 from ostiary_web.server.wiring import open_backing
 
-__all__ = ["main"]
-
 T = TypeVar("T")
 
 _GRACEFUL_SECONDS: Final = 10.0

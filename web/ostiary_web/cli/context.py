@@ -32,8 +32,6 @@ from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import ServerStore, open_store
 
-__all__ = ["OPERATOR", "CommandContext", "PageOfRecords", "Record", "invalid", "run"]
-
 T = TypeVar("T")
 
 OPERATOR: Final = Operator()

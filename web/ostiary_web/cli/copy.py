@@ -11,8 +11,6 @@ from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
 
-__all__ = ["copy"]
-
 
 @click.command()
 @click.argument("source", metavar="FROM")

@@ -10,8 +10,6 @@ from ostiary_web.app.asgi_app import settings_or_exit
 from ostiary_web.demo import run_demo
 from ostiary_web.server.logs import configure_logs
 
-__all__ = ["demo"]
-
 
 @click.command()
 @click.option(

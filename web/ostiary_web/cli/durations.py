@@ -5,8 +5,6 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["Duration"]
-
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _WRITTEN: Final = re.compile(r"([0-9]{1,9})([smhd]?)", re.ASCII)
 

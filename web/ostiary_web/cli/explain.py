@@ -12,8 +12,6 @@ from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.http.context import RequestRefused
 
-__all__ = ["explain_session"]
-
 
 @click.command("explain")
 @click.argument("session_id", metavar="SESSION")

@@ -21,8 +21,6 @@ from ostiary_net.front_door.source import LOCAL, is_trusted
 from ostiary_web.cli.context import OPERATOR, CommandContext
 from ostiary_web.cli.findings import Finding, Level
 
-__all__ = ["ask_live"]
-
 _MADE_UP: Final = "192.0.2.201"
 """An address that nobody has (RFC 5737)."""
 _ANOTHER_LOOPBACK: Final = "127.0.0.2"

@@ -17,8 +17,6 @@ from ostiary_core.model.reply import Refused
 from ostiary_web.cli.context import PageOfRecords
 from ostiary_web.http.context import RequestRefused
 
-__all__ = ["Labels", "Printer", "with_paging", "with_printer"]
-
 REFUSED: Final = 1
 """The exit code of a refusal; 2, click's own, is for a command that cannot be understood."""
 

@@ -14,8 +14,6 @@ from ostiary_core.model.why import Why
 from ostiary_web.cli.audit import BadLine, read_trail
 from ostiary_web.cli.printing import Printer, with_printer
 
-__all__ = ["replay_trail"]
-
 _GRACE: Final = click.IntRange(0, 86_400)
 _ACCESS: Final = click.IntRange(1, 86_400)
 _REFRESH: Final = click.IntRange(1, 2_592_000)

@@ -7,8 +7,6 @@ from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.storage import DAY_SECONDS
 
-__all__ = ["sweep"]
-
 _LABELS = {
     "salts": ("salts", "盐值"),
     "codes": ("codes never redeemed", "未兑换的授权码"),

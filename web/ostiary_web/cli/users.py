@@ -24,8 +24,6 @@ from ostiary_web.api.resources.users import RESOURCE
 from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
 from ostiary_web.cli.printing import Labels, Printer, with_paging, with_printer
 
-__all__ = ["user"]
-
 _LISTED: Final[Labels] = {
     "username": ("USER", "用户名"),
     "name": ("NAME", "姓名"),

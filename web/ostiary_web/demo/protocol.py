@@ -13,8 +13,6 @@ from urllib.parse import urlencode
 
 import httpx
 
-__all__ = ["Authorization", "OAuthClient", "Sent", "shortened"]
-
 _TOKENS: Final = ("access_token", "refresh_token", "token", "code", "code_verifier")
 
 

@@ -27,8 +27,6 @@ from ostiary_web.server.backing import Backing
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 
-__all__ = ["run_demo"]
-
 _GRACEFUL_SECONDS = 2.0
 
 

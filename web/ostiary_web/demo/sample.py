@@ -15,8 +15,6 @@ from ostiary_core.model.reply import SecretIssued, UserKnown
 from ostiary_core.model.secret import Secret
 from ostiary_web.server.backing import Backing
 
-__all__ = ["DEMO_CLIENT", "PASSWORD", "Sample", "fill"]
-
 DEMO_CLIENT = "demo-shop"
 
 PASSWORD = "correct horse"

@@ -6,8 +6,6 @@ from typing import Final
 
 from ostiary_core.http.language import Language
 
-__all__ = ["DEMO_TEXTS"]
-
 _TEXTS: Final = {
     # name: (English, Chinese)
     "title": ("Demo Shop", "示例商店"),

@@ -17,8 +17,6 @@ from ostiary_web.demo.texts import DEMO_TEXTS
 from ostiary_web.http.browser import comes_from_elsewhere
 from ostiary_web.http.security_headers import add_security_headers
 
-__all__ = ["third_party"]
-
 _COOKIE: Final = "demo_shop"
 _MOST_SHOPPERS: Final = 1_000
 _LONGEST_LOG: Final = 12

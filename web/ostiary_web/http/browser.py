@@ -21,24 +21,6 @@ from ostiary_core.model.why import Why
 from ostiary_web.http.context import RequestContext
 from ostiary_web.server.backing import backing
 
-__all__ = [
-    "FORM_FIELD",
-    "FORM_HEADER",
-    "comes_from_elsewhere",
-    "cookie_caller",
-    "forget_login",
-    "forget_preference",
-    "form_token",
-    "hand_out_form_cookie",
-    "keep_login",
-    "keep_preference",
-    "own_origin",
-    "proves_origin",
-    "refresh_cookie",
-    "renew_form_cookie",
-    "require_caller",
-]
-
 FORM_FIELD: Final = "form_token"
 FORM_HEADER: Final = "X-Form-Token"
 

@@ -31,14 +31,6 @@ from ostiary_net.turns.turns import Question
 from ostiary_web.pictures.uploads import orphaned_files
 from ostiary_web.server.backing import Backing, backing
 
-__all__ = [
-    "JSON_MEDIA_TYPE",
-    "RequestContext",
-    "RequestRefused",
-    "request_context",
-    "respond",
-]
-
 T = TypeVar("T")
 
 JSON_MEDIA_TYPE = "application/json"

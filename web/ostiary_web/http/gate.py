@@ -19,20 +19,6 @@ from ostiary_core.throttling.rate_windows import Operation
 from ostiary_web.http.browser import require_caller
 from ostiary_web.http.context import RequestContext, request_context
 
-__all__ = [
-    "BEFORE_PASSWORD_CHANGE",
-    "LOGIN_TOKEN",
-    "OPEN_TO_ALL",
-    "SIGNED_IN",
-    "Gate",
-    "GatedRoutes",
-    "Handler",
-    "gate_of",
-    "is_limited",
-    "permission_of",
-    "require_permission",
-]
-
 Handler = Callable[..., Awaitable[Response]]
 """Answers a request, whose context it is given; the variable parts of the path come by name."""
 

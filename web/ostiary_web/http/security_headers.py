@@ -11,8 +11,6 @@ from quart import Response, request
 
 from ostiary_core.http import token_service, userinfo
 
-__all__ = ["add_security_headers"]
-
 _FIELDS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",

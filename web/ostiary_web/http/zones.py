@@ -9,8 +9,6 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from ostiary_core.model.records import User
 
-__all__ = ["DEFAULT_ZONE", "ZONE_HEADER", "is_zone", "zone_for"]
-
 ZONE_HEADER: Final = "X-Timezone"
 DEFAULT_ZONE: Final = "Asia/Shanghai"
 

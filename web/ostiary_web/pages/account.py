@@ -18,8 +18,6 @@ from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
 from ostiary_web.pages.moments import zone_names
 from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["account_pages"]
-
 account_pages = PageRoutes("account_pages", __name__)
 
 _ACCOUNT = "/account"

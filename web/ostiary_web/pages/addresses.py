@@ -8,19 +8,6 @@ from quart import Response, request
 
 from ostiary_core.clients.client_fields import is_redirect_uri
 
-__all__ = [
-    "final_origin",
-    "local_path",
-    "origin_of",
-    "other_sign_in_page",
-    "page_address",
-    "password_page",
-    "recovery_page",
-    "see_other",
-    "sign_in_page",
-    "this_address",
-]
-
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[\x21-\x7e]*", re.ASCII)
 
 

@@ -13,8 +13,6 @@ from ostiary_web.http.gate import SIGNED_IN
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["application_pages"]
-
 application_pages = PageRoutes("application_pages", __name__)
 
 _PLACE = "/account/applications"

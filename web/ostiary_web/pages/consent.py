@@ -19,8 +19,6 @@ from ostiary_web.pages.addresses import (
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["consent"]
-
 consent = PageRoutes("consent", __name__)
 
 

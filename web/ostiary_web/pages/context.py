@@ -39,8 +39,6 @@ from ostiary_web.pages.addresses import other_sign_in_page, page_address, see_ot
 from ostiary_web.pages.moments import moment
 from ostiary_web.pages.texts import PAGE_TEXTS
 
-__all__ = ["LANGUAGE_COOKIE", "PageContext", "open_page", "opened_page", "render", "visitors_language"]
-
 LANGUAGE_COOKIE: Final = "ostiary_language"
 
 _POLICY: Final = (

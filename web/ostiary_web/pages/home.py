@@ -10,8 +10,6 @@ from ostiary_web.pages.addresses import local_path, see_other
 from ostiary_web.pages.context import LANGUAGE_COOKIE, PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["home", "languages"]
-
 home = PageRoutes("home", __name__)
 languages = GatedRoutes("languages", __name__)
 

@@ -8,8 +8,6 @@ from markupsafe import Markup
 
 from ostiary_core.model.instant import SECOND_MS, Instant
 
-__all__ = ["day_bounds", "moment", "zone_names"]
-
 
 @cache
 def zone_names() -> tuple[str, ...]:

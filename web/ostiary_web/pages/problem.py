@@ -9,8 +9,6 @@ from ostiary_core.model.why import Why
 from ostiary_web.http.context import request_context
 from ostiary_web.pages.context import PageContext, opened_page, render, visitors_language
 
-__all__ = ["is_for_a_person", "problem_page"]
-
 _HEADINGS: Final = {403: "not_yours", 429: "too_fast"}
 
 

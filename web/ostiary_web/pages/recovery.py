@@ -15,8 +15,6 @@ from ostiary_web.pages.addresses import local_path, recovery_page
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["recovery_pages"]
-
 recovery_pages = PageRoutes("recovery_pages", __name__)
 
 

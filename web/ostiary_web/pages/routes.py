@@ -11,8 +11,6 @@ from ostiary_web.http.gate import Gate, GatedRoutes, Handler
 from ostiary_web.pages.addresses import password_page, sign_in_page, this_address
 from ostiary_web.pages.context import PageContext, open_page, render
 
-__all__ = ["PageRoutes", "redirect_before_use"]
-
 
 class PageRoutes(GatedRoutes):
     """Routes that each have a gate, and whose handlers are given a page.

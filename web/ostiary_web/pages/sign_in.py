@@ -28,8 +28,6 @@ from ostiary_web.pages.addresses import (
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes, redirect_before_use
 
-__all__ = ["show_signed_out", "sign_in_pages"]
-
 sign_in_pages = PageRoutes("sign_in", __name__)
 
 

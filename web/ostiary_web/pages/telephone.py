@@ -15,8 +15,6 @@ from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.pages.sign_in import show_signed_out
 
-__all__ = ["telephone_pages"]
-
 telephone_pages = PageRoutes("telephone_pages", __name__)
 
 _PHONE = "/account/phone"

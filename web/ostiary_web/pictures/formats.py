@@ -11,8 +11,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["MEDIA_TYPES", "MOST_PARTS", "MOST_PIXELS_A_SIDE", "Picture", "PictureType", "picture_in"]
-
 MOST_PIXELS_A_SIDE: Final = 4096
 MOST_PARTS: Final = 10_000
 """Segments or chunks of a picture, of which a camera writes some hundreds: each costs the server time."""

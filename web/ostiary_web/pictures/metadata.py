@@ -15,9 +15,6 @@ from zlib import crc32
 
 from ostiary_web.pictures.formats import MOST_PARTS, PictureType
 
-__all__ = ["strip_metadata"]
-
-
 Parts = list[bytes | memoryview]
 """Views of the upload, so that it is copied once, when they are joined."""
 

@@ -6,8 +6,6 @@ from typing import Final
 from ostiary_core.model.decision import Change, Update
 from ostiary_core.model.records import User
 
-__all__ = ["FILES_PREFIX", "orphaned_files"]
-
 FILES_PREFIX: Final = "/files/"
 
 

@@ -14,8 +14,6 @@ from ostiary_web.server.settings import Settings
 from ostiary_web.server.submissions import Submissions
 from ostiary_web.sheets.reader import ReadSheet
 
-__all__ = ["Backing", "backing", "put_behind"]
-
 _KEY = "ostiary"
 
 

@@ -8,8 +8,6 @@ from typing import Final
 
 from ostiary_core.model.secret import Secret
 
-__all__ = ["ALLOWED", "Database", "PostgreSQLDatabase", "SQLiteFile", "read_database"]
-
 ALLOWED: Final = "sqlite:///PATH or postgresql://USER@HOST/DATABASE"
 
 _SQLITE: Final = "sqlite:///"

@@ -11,8 +11,6 @@ from ostiary_net.runtime.system import EntropySource
 from ostiary_net.turns.turns import Turns
 from ostiary_web.server.settings import SettingError
 
-__all__ = ["NewAdministrator", "ensure_administrator"]
-
 
 @dataclass(frozen=True, slots=True)
 class NewAdministrator:

@@ -13,8 +13,6 @@ import structlog
 
 from ostiary_net.observability.log import LINES, where_raised
 
-__all__ = ["configure_logs"]
-
 _LEVELS: Final = {
     "debug": logging.DEBUG,
     "info": logging.INFO,

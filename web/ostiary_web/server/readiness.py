@@ -8,8 +8,6 @@ import trio
 
 from ostiary_net.observability.log import where_raised
 
-__all__ = ["Readiness"]
-
 _log = structlog.get_logger("ostiary")
 
 _HOLDS_SECONDS: Final = 1.0

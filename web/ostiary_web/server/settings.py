@@ -17,8 +17,6 @@ from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.rules import CannotStart
 from ostiary_web.server.database import ALLOWED, Database, read_database
 
-__all__ = ["SettingError", "Settings"]
-
 T = TypeVar("T")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

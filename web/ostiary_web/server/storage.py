@@ -23,8 +23,6 @@ from ostiary_net.upkeep.sweeping import PurgeableStore
 from ostiary_web.server.database import ALLOWED, PostgreSQLDatabase, SQLiteFile
 from ostiary_web.server.settings import SettingError, Settings
 
-__all__ = ["DAY_SECONDS", "ServerStore", "open_store", "policy_of", "unwritable"]
-
 _log = structlog.get_logger("ostiary")
 
 DAY_SECONDS: Final = 24 * 60 * 60

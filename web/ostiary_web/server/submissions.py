@@ -11,8 +11,6 @@ from ostiary_core.model.instant import SECOND_MS, Monotonic
 from ostiary_core.model.secret import Digest
 from ostiary_net.runtime.system import Clock
 
-__all__ = ["Submission", "Submissions"]
-
 _WINDOW_MS = SECOND_MS
 
 

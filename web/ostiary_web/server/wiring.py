@@ -40,8 +40,6 @@ from ostiary_web.server.storage import DAY_SECONDS, ServerStore, open_store
 from ostiary_web.server.submissions import Submissions
 from ostiary_web.sheets.reader import ReadSheet, SheetReader
 
-__all__ = ["NO_UPKEEP", "Surroundings", "Upkeep", "open_backing", "open_delivery"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:

@@ -17,8 +17,6 @@ import msgspec
 from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets.reading import read_sheet
 
-__all__ = ["MOST_MEMORY_BYTES", "answer_to", "main"]
-
 MOST_MEMORY_BYTES: Final = 384 * 1024 * 1024
 """Of addresses, which are more than what is used of them."""
 

@@ -20,8 +20,6 @@ from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets import child
 from ostiary_web.sheets.reading import Row, Sheet
 
-__all__ = ["ReadSheet", "SheetReader", "read_sheet_in_place"]
-
 _log = structlog.get_logger("ostiary")
 
 ReadSheet = Callable[[bytes], Awaitable[Sheet]]

@@ -20,8 +20,6 @@ from python_calamine import CalamineError, CalamineWorkbook
 from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets.scanning import MOST_CHARACTERS, Scan, UnreadableSheet
 
-__all__ = ["MOST_ROWS", "Cell", "Row", "Sheet", "read_sheet"]
-
 MOST_ROWS: Final = 2_000
 """Rows of one import: they are one turn, and others wait for it."""
 

@@ -12,8 +12,6 @@ from xml.parsers import expat
 
 from ostiary_core.model.fields import FieldRule
 
-__all__ = ["LONGEST_TEXT", "MOST_CHARACTERS", "Scan", "UnreadableSheet"]
-
 LONGEST_TEXT: Final = 32_767
 """Characters of one cell, as in Excel."""
 

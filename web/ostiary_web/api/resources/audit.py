@@ -19,8 +19,6 @@ from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
 
-__all__ = ["AUDIT_EVENTS", "audit"]
-
 audit = GatedRoutes("audit", __name__)
 
 _KINDS: Final = {kind.value: (kind.value,) for kind in FactKind if kind not in NOT_KEPT}

@@ -35,8 +35,6 @@ from ostiary_web.api.resources.running import running_sessions
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 
-__all__ = ["RESOURCE", "ClientSecret", "NewSecret", "clients"]
-
 _PATH: Final = "/api/oauth/clients"
 _GRANTS: Final = ", ".join(grant.value for grant in GrantType)
 

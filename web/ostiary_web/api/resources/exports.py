@@ -25,8 +25,6 @@ from ostiary_web.api.resources.sheet_writing import SHEET_MEDIA_TYPE, SheetWrite
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.zones import ZONE_HEADER, zone_for
 
-__all__ = ["answer_export", "answer_template"]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

@@ -9,8 +9,6 @@ from ostiary_core.http.language import Language
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.storage.listing import ListingStore, Resource
 
-__all__ = ["Column", "Field", "Kind", "ListView", "LocalizedText", "as_json", "as_they_are"]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

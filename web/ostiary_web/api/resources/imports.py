@@ -28,8 +28,6 @@ from ostiary_web.api.resources.resource import Fields, Resource
 from ostiary_web.http.context import RequestContext
 from ostiary_web.sheets.reading import Cell, Row
 
-__all__ = ["LONGEST_IMPORT", "Imported", "take_sheet"]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

@@ -15,8 +15,6 @@ from ostiary_web.api.resources.fields import ListView, as_json
 from ostiary_web.api.resources.queries import LARGEST_PAGE_SIZE, read_query
 from ostiary_web.http.context import RequestContext
 
-__all__ = ["Page", "answer_list", "query_arguments"]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

@@ -9,8 +9,6 @@ from ostiary_web.api.resources.running import running_sessions
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
 
-__all__ = ["online_users"]
-
 online_users = GatedRoutes("online_users", __name__)
 
 _PATH = "/api/monitor/online-users"

@@ -7,8 +7,6 @@ from typing import Final
 from ostiary_core.model.permissions import Permission
 from ostiary_web.api.resources.fields import LocalizedText
 
-__all__ = ["DESCRIPTIONS"]
-
 DESCRIPTIONS: Final[Mapping[Permission, LocalizedText]] = MappingProxyType(
     {
         Permission.CLIENT_LIST: LocalizedText("See clients and their sessions", "查看客户端及其会话"),

@@ -21,15 +21,6 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import FilterValue, Listing, Match, Range, Sort
 from ostiary_web.api.resources.fields import Field, ListView
 
-__all__ = [
-    "DEFAULT_PAGE_SIZE",
-    "LARGEST_PAGE_SIZE",
-    "MOST_VALUES",
-    "parameters_of",
-    "read_narrowing",
-    "read_query",
-]
-
 T = TypeVar("T")
 
 DEFAULT_PAGE_SIZE: Final = 20

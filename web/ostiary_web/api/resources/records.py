@@ -13,17 +13,6 @@ from ostiary_web.api.resources.fields import as_json
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import JSON_MEDIA_TYPE, RequestContext, RequestRefused
 
-__all__ = [
-    "MOST_AT_ONCE",
-    "answer_change",
-    "answer_record",
-    "batch_refusal",
-    "read_boolean",
-    "read_ids",
-    "read_object_or_nothing",
-    "refuse_body",
-]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

@@ -10,8 +10,6 @@ from ostiary_core.model.reply import Reply
 from ostiary_web.api.resources.fields import Field, ListView, LocalizedText
 from ostiary_web.http.context import RequestContext
 
-__all__ = ["Fields", "Permissions", "Resource", "Switch"]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

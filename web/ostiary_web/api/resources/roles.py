@@ -19,8 +19,6 @@ from ostiary_web.api.resources.routes import blueprint_of
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 
-__all__ = ["RESOURCE", "DescribedPermission", "roles"]
-
 _FIELDS: Final[tuple[Field[Role], ...]] = (
     Field("id", Kind.TEXT, LocalizedText("Identifier", "标识"), lambda role: role.role_id),
     Field(

@@ -40,8 +40,6 @@ from ostiary_web.api.resources.resource import Resource
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
 
-__all__ = ["MOST_OPTIONS", "Deleted", "Option", "RecordId", "blueprint_of"]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

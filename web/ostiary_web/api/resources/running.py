@@ -8,8 +8,6 @@ from ostiary_core.storage.listing import ONLINE_SESSIONS, ONLINE_USERS, OnlineSe
 from ostiary_web.api.resources.fields import Field, Kind, ListView, LocalizedText, as_they_are
 from ostiary_web.http.context import RequestContext
 
-__all__ = ["RUNNING", "running_sessions"]
-
 _KINDS: Final = {
     "login": (SessionKind.LOGIN.value,),
     "oauth": (SessionKind.AUTHORIZATION_CODE.value, SessionKind.CLIENT_CREDENTIALS.value),

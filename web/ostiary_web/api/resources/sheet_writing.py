@@ -19,8 +19,6 @@ from ostiary_core.http.language import Language
 from ostiary_core.model.instant import Instant
 from ostiary_web.api.resources.fields import Column, Field, Kind, LocalizedText
 
-__all__ = ["SHEET_MEDIA_TYPE", "TOO_LONG", "SheetWriter", "write_template"]
-
 V = TypeVar("V")
 
 SHEET_MEDIA_TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

@@ -36,8 +36,6 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 from ostiary_web.http.zones import is_zone
 
-__all__ = ["RESOURCE", "password_reset", "users"]
-
 _PATH: Final = "/api/iam/users"
 _PASSWORD: Final = "password"
 

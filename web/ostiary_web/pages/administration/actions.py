@@ -10,8 +10,6 @@ from ostiary_core.model.records import Client, User
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.pages.context import PageContext
 
-__all__ = ["RecordAction", "action_event", "deletion", "switching"]
-
 T = TypeVar("T")
 S = TypeVar("S", bound=Client | User)
 

@@ -28,8 +28,6 @@ from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
 
-__all__ = ["audit_pages"]
-
 audit_pages = PageRoutes("audit_pages", __name__)
 
 _PLACE: Final = "/admin/audit"

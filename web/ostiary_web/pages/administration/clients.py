@@ -22,8 +22,6 @@ from ostiary_web.pages.administration.snippets import snippets_for
 from ostiary_web.pages.administration.tables import Table
 from ostiary_web.pages.context import PageContext
 
-__all__ = ["client_pages"]
-
 _PLACE: Final = "/admin/clients"
 
 

@@ -13,8 +13,6 @@ from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["add_import"]
-
 
 def add_import(routes: PageRoutes, resource: Resource[Any, Any], place: str) -> None:
     """The form for a sheet, and what became of the one that was sent."""

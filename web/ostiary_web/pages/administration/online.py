@@ -15,8 +15,6 @@ from ostiary_web.pages.administration.tables import Table, show_table
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["online_pages"]
-
 online_pages = PageRoutes("online_pages", __name__)
 
 _PLACE = "/admin/online"

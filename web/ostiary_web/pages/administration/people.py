@@ -20,8 +20,6 @@ from ostiary_web.pages.administration.tables import Table
 from ostiary_web.pages.context import PageContext
 from ostiary_web.pages.moments import zone_names
 
-__all__ = ["people_pages"]
-
 _PLACE: Final = "/admin/people"
 _ROLES_AT_A_TIME: Final = 200
 

@@ -25,8 +25,6 @@ from ostiary_web.pages.administration.tables import Table, show_table
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
-__all__ = ["Form", "Pages", "pages_of"]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

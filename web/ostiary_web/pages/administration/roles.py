@@ -12,8 +12,6 @@ from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.tables import Table
 from ostiary_web.pages.context import PageContext
 
-__all__ = ["role_pages"]
-
 _PLACE: Final = "/admin/roles"
 
 

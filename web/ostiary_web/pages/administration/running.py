@@ -4,8 +4,6 @@ from ostiary_core.storage.listing import Listing
 from ostiary_web.api.resources.running import running_sessions
 from ostiary_web.http.context import RequestContext
 
-__all__ = ["running_of"]
-
 
 async def running_of(context: RequestContext, **whose: str) -> int:
     """The sessions that run of a client (`client_id`) or a user (`user_id`), as the monitor lists them."""

@@ -10,8 +10,6 @@ from urllib.parse import urlencode
 
 from ostiary_core.model.records import Client, GrantType
 
-__all__ = ["Snippet", "snippets_for"]
-
 
 class Snippet(NamedTuple):
     """One piece of code."""

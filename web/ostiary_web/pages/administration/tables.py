@@ -22,8 +22,6 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import day_bounds
 
-__all__ = ["IDENTIFIER", "Table", "show_table"]
-
 T = TypeVar("T")
 V = TypeVar("V")
 

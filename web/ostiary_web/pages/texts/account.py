@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["ACCOUNT"]
-
 ACCOUNT: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         # name: (English, Chinese)

@@ -7,8 +7,6 @@ from typing import Final
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.why import Why
 
-__all__ = ["ENDING_TEXTS", "FACT_TEXTS"]
-
 FACT_TEXTS: Final[Mapping[FactKind, tuple[str, str]]] = MappingProxyType(
     {
         # kind: (English, Chinese)
