@@ -44,9 +44,9 @@ class NotLoaded(LookupError):
         super().__init__(f"a record of table {table.name} was read that keys() did not name; add it there")
 
 
-def _reader(kind: type[R]) -> Callable[["Snapshot", Any], R | None]:
-    """Make the method that gives the record of one table under an identifier."""
-    table = kind.table
+def _reader(kind: type[R], table: Table | None = None) -> Callable[["Snapshot", Any], R | None]:
+    """Make the method that gives a record by its identifier, in the table of its class or in another."""
+    table = table or kind.table
 
     def read(snapshot: "Snapshot", identifier: Any) -> R | None:
         try:
@@ -78,6 +78,7 @@ class Snapshot:
     refresh_token = _reader(RefreshToken)
     session = _reader(Session)
     _consent = _reader(Consent)
+    _holder = _reader(Session, Table.ACCESS_TOKEN)
 
     def record(self, key: Key) -> Record | None:
         """Whatever stands under a key."""
@@ -100,11 +101,11 @@ class Snapshot:
 
     def session_by_access_token(self, digest: bytes) -> Session | None:
         """The session whose present access token this is; one that was spent leads nowhere."""
-        found = self.record(Key(Table.ACCESS_TOKEN, digest))
-        if not isinstance(found, Session):
+        holder = self._holder(digest)
+        if holder is None:
             return None
         # As it stands now, which may be with another token.
-        session = self.session(found.session_id)
+        session = self.session(holder.session_id)
         return session if session is not None and session.access_digest == digest else None
 
     def after(self, changes: Iterable[Change]) -> "Snapshot":

@@ -76,7 +76,7 @@ class LaneExchange:
                 answer = self._service.finish(self._pending, result)
         except Exception as error:
             answer = self._answer_fault(error)
-        self._deliver(answer if self._traced is None else self._end(answer))
+        self._deliver(self._end(answer))
 
     def _answer_fault(self, error: Exception) -> Answer:
         """Log an error that must not happen, and return the 500 that answers it."""
