@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -63,32 +64,25 @@ def supervise(
         return 1
 
 
+@dataclass(slots=True)
 class _Supervisor:
-    def __init__(
-        self,
-        argv: Sequence[str],
-        listener: socket.socket,
-        workers: int,
-        graceful_seconds: float,
-        started: Started,
-    ) -> None:
-        self._argv = argv
-        self._listener = listener
-        self._workers = workers
-        self._graceful_seconds = graceful_seconds
-        self._started = started
-        self._stop = trio.Event()
-        self._at_once = trio.Event()
-        self._ever_served = False
-        self._failed_starts = 0
-        self._exit_code = 0
+    argv: Sequence[str]
+    listener: socket.socket
+    workers: int
+    graceful_seconds: float
+    started: Started
+    _stop: trio.Event = field(default_factory=trio.Event)
+    _at_once: trio.Event = field(default_factory=trio.Event)
+    _ever_served: bool = False
+    _failed_starts: int = 0
+    _exit_code: int = 0
 
     async def run(self) -> int:
         """Start all workers, and keep them running until asked to stop."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self._heed_signals)
             async with trio.open_nursery() as keepers:
-                for slot in range(self._workers):
+                for slot in range(self.workers):
                     keepers.start_soon(self._keep, slot)
             nursery.cancel_scope.cancel()
         return self._exit_code
@@ -126,9 +120,9 @@ class _Supervisor:
         """Run one worker to its end; return its exit code, negative for the signal that ended it."""
         ours, its = socket.socketpair()
         with Lifeline(ours) as lifeline, its:
-            descriptors = (self._listener.fileno(), its.fileno())
+            descriptors = (self.listener.fileno(), its.fileno())
             process = await trio.lowlevel.open_process(
-                [*self._argv, f"fd://{descriptors[0]}"],
+                [*self.argv, f"fd://{descriptors[0]}"],
                 env={**os.environ, VARIABLE: str(descriptors[1]), WORKER: str(slot)},
                 stdin=subprocess.DEVNULL,
                 pass_fds=descriptors,
@@ -145,13 +139,13 @@ class _Supervisor:
     async def _listen(self, lifeline: Lifeline) -> None:
         if await lifeline.hear() and not self._ever_served:
             self._ever_served = True
-            self._started([address_of(self._listener)])
+            self.started([address_of(self.listener)])
 
     async def _end_in_time(self, process: trio.Process, slot: int) -> None:
         """Once asked to stop, send SIGTERM, and later SIGKILL to a worker that has not ended."""
         await self._stop.wait()
         process.send_signal(signal.SIGTERM)
-        with trio.move_on_after(self._graceful_seconds + _KILL_SECONDS):
+        with trio.move_on_after(self.graceful_seconds + _KILL_SECONDS):
             await self._at_once.wait()
         _log.error("a worker did not stop in time and is killed", worker=slot)
         self._exit_code = 1
@@ -174,4 +168,4 @@ class _Supervisor:
                     self._at_once.set()
                 self._stop.set()
                 # Or whoever connects while the workers finish would wait for an answer that nobody gives.
-                self._listener.close()
+                self.listener.close()

@@ -3,6 +3,7 @@
 All doors call it, so a request is counted, decided and answered in one way.
 """
 
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -85,8 +86,8 @@ class Service:
         """
         try:
             decision = await self.turns.decide(event, origin)
-        except TurnFailed as failure_:
-            self._note_failure(event, origin, failure_)
+        except TurnFailed as failure:
+            self._note_failure(event, origin, failure)
             raise
         self._note_decision(event, origin, decision)
         return decision
@@ -99,27 +100,19 @@ class Service:
         except Exception as error:
             note_fault(error)
 
-    def _note_failure(self, event: Event, origin: Origin, failure_: TurnFailed) -> None:
+    def _note_failure(self, event: Event, origin: Origin, failure: TurnFailed) -> None:
         observe(self.metrics.count_failure, event)
         if self.tracing is not None:
             observe(self.tracing.note_outcome, origin, event, None)
-        observe(_log_failure, "turn failed", failure_, origin, type(event).__name__)
+        observe(_log_failure, "turn failed", failure, origin, type(event).__name__)
 
     async def look(self, question: Question[T], origin: Origin) -> T:
         """Answer a question from the store's lists. Raises `TurnFailed`, after logging it."""
-        try:
-            return await self.turns.look(question)
-        except TurnFailed as failure_:
-            _log_failure("looking failed", failure_, origin, "a list")
-            raise
+        return await _log_if_failed(self.turns.look(question), origin, "a list")
 
     async def look_through(self, question: Question[T], origin: Origin) -> T:
         """Answer a question that reads whole lists. Raises `TurnFailed`, after logging it."""
-        try:
-            return await self.turns.look_through(question)
-        except TurnFailed as failure_:
-            _log_failure("looking failed", failure_, origin, "a whole list")
-            raise
+        return await _log_if_failed(self.turns.look_through(question), origin, "a whole list")
 
     async def answer(self, request: Request, trace_id: str) -> Answer:
         """Answer a request for one of the four operations, of which the body is complete."""
@@ -130,8 +123,8 @@ class Service:
             decision = await self.turns.decide(
                 pending.event, pending.origin, may_be_stale=pending.may_be_stale
             )
-        except TurnFailed as failure_:
-            return self.fail(pending, failure_)
+        except TurnFailed as failure:
+            return self.fail(pending, failure)
         return self.finish(pending, decision)
 
     def receive(self, request: Request, trace_id: str, now: Instant) -> PendingRequest | Answer:
@@ -164,15 +157,23 @@ class Service:
         self.authentications.note(pending.event, decision, pending.arrival.latest)
         return pending.answer(decision)
 
-    def fail(self, pending: PendingRequest, failure_: TurnFailed) -> Answer:
+    def fail(self, pending: PendingRequest, failure: TurnFailed) -> Answer:
         """The answer to a request whose turn could not be taken; the log then holds the trace id."""
-        self._note_failure(pending.event, pending.origin, failure_)
+        self._note_failure(pending.event, pending.origin, failure)
         return pending.failure()
 
 
-def _log_failure(what: str, failure_: TurnFailed, origin: Origin, asked: str) -> None:
+async def _log_if_failed(answer: Awaitable[T], origin: Origin, asked: str) -> T:
+    try:
+        return await answer
+    except TurnFailed as failure:
+        _log_failure("looking failed", failure, origin, asked)
+        raise
+
+
+def _log_failure(what: str, failure: TurnFailed, origin: Origin, asked: str) -> None:
     """Log what could not be done, under the trace id that the client is given."""
-    cause = failure_.__cause__ or failure_
+    cause = failure.__cause__ or failure
     unknown = {}
     if isinstance(cause, CommitUnknown):
         unknown, cause = {"kept": "unknown"}, cause.__cause__ or cause
