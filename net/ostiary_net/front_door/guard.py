@@ -117,23 +117,18 @@ class Guard:
             await self.app(scope, note_receive, note_start)
         except Exception as error:
             where = where_raised(error)
-            if isinstance(error, CannotStart) and not has_started:
-                self.failure = str(error)
-                await self._do_not_start(self.failure, has_asked, receive, send)
-                return
             if has_started:
                 _log.critical("the application ended", cause=type(error).__name__, where=where)
                 self.failure = "the application ended by itself; the log says why"
                 self.broken.set()
                 raise
-            _log.critical("the application could not start", cause=repr(error), where=where)
-            self.failure = f"the application could not start: {error}"
-            await self._do_not_start(str(error), has_asked, receive, send)
-
-    async def _do_not_start(self, message: str, has_asked: bool, receive: Receive, send: Send) -> None:
-        if not has_asked:
-            await receive()  # Hypercorn minds if it is told before it asked
-        await send({"type": "lifespan.startup.failed", "message": message})
+            self.failure = str(error)
+            if not isinstance(error, CannotStart):
+                _log.critical("the application could not start", cause=repr(error), where=where)
+                self.failure = f"the application could not start: {error}"
+            if not has_asked:
+                await receive()  # Hypercorn minds if it is told before it asked
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
 
 
 def _draw_trace_id() -> str:

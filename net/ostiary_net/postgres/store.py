@@ -33,7 +33,7 @@ from ostiary_net.postgres.schema import bring_up_to_date, examine_encoding, is_c
 from ostiary_net.sql.columns import TABLES, SQLValue
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
-from ostiary_net.sql.store import Reading, SQLStore
+from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 
 T = TypeVar("T")
@@ -132,11 +132,11 @@ class PostgreSQLStore(SQLStore):
 
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none: for copying records, past all rules."""
-        self._commit(lambda connection, _: write(connection, changes, ()), Instant(0))
+        self._commit(lambda connection, _: write(connection, changes, ()), LONG_AGO)
 
     def keep_entries(self, entries: Sequence[AuditEntry]) -> None:
         """Keep entries of another store's audit trail, in order and under numbers of their own."""
-        self._commit(lambda connection, _: write(connection, (), entries), Instant(0))
+        self._commit(lambda connection, _: write(connection, (), entries), LONG_AGO)
 
     def _commit(self, work: Callable[[Connection[Any], Instant], T], now: Instant) -> T:
         """Do `work` in a transaction, and commit it within the time that a turn has."""
@@ -178,13 +178,7 @@ class PostgreSQLStore(SQLStore):
 
         return self._find(count, takes_long=True)
 
-    def _find(
-        self,
-        find: Callable[[Reading], T],
-        now: Instant = Instant(0),  # noqa: B008
-        *,
-        takes_long: bool = False,
-    ) -> T:
+    def _find(self, find: Callable[[Reading], T], now: Instant = LONG_AGO, *, takes_long: bool = False) -> T:
         def find_and_end(connection: Connection[Any], at: Instant) -> T:
             result = find(Reading(partial(fetch, connection), _executor_on(connection), at))
             connection.execute("COMMIT")
@@ -253,7 +247,7 @@ class PostgreSQLStore(SQLStore):
             # A row lock is a write: a standby and a database made read-only refuse it.
             connection.execute("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED")
 
-        self._commit(look, Instant(0))
+        self._commit(look, LONG_AGO)
 
     def close(self) -> None:
         """Close all connections."""

@@ -66,7 +66,7 @@ _TOKENS: Final = (
     " LEFT JOIN sessions s ON s.session_id = t.session_id ORDER BY t.digest"
 )
 
-_LONG_AGO: Final = Instant(0)
+LONG_AGO: Final = Instant(0)
 """For questions that do not depend on the time."""
 
 
@@ -92,7 +92,7 @@ class SQLStore(ABC):
         self._pager = Pager(dialect)
 
     @abstractmethod
-    def _find(self, find: Callable[[Reading], T], now: Instant = _LONG_AGO, *, takes_long: bool = False) -> T:
+    def _find(self, find: Callable[[Reading], T], now: Instant = LONG_AGO, *, takes_long: bool = False) -> T:
         """Return what `find` finds in one moment; where it `takes_long`, nobody waits for it."""
 
     @abstractmethod

@@ -24,7 +24,7 @@ from ostiary_net.runtime.system import Clock, SystemClock
 from ostiary_net.sql.columns import has_utf8
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
-from ostiary_net.sql.store import Reading, SQLStore
+from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.sqlite.access import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
 from ostiary_net.sqlite.connections import (
     ReaderPool,
@@ -114,13 +114,7 @@ class SQLiteStore(SQLStore):
             write(connection, changes)
             connection.execute("COMMIT")
 
-    def _find(
-        self,
-        find: Callable[[Reading], T],
-        now: Instant = Instant(0),  # noqa: B008
-        *,
-        takes_long: bool = False,
-    ) -> T:
+    def _find(self, find: Callable[[Reading], T], now: Instant = LONG_AGO, *, takes_long: bool = False) -> T:
         with self._readers.snapshot() as connection:
             return find(Reading(partial(fetch_with_all, connection), _executor_on(connection), now))
 
