@@ -56,7 +56,9 @@ async def test_a_door_that_answers_otherwise_is_noticed_by_any_test_that_asks(
     else:
         written = AnswerWriter.write
         monkeypatch.setattr(
-            AnswerWriter, "write", lambda *of, **named: written(of[0], Answer(403, (), b""), **named)
+            AnswerWriter,
+            "write",
+            lambda *of, **named: written(of[0], Answer(403, ((b"content-length", b"0"),), b""), **named),
         )
     with pytest.raises(AssertionError, match="the doors differ"):
         await asked(served)
