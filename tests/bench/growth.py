@@ -21,13 +21,7 @@ from urllib.parse import quote
 import psycopg
 import trio
 
-from ostiary_core.events import (
-    AuthenticationMethod,
-    ClientCredentials,
-    Event,
-    IntrospectionRequested,
-    RefreshRequested,
-)
+from ostiary_core import events as e
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Instant
@@ -139,19 +133,19 @@ def _digest(kind: str) -> str:
 # --- what is asked
 
 
-def _credentials(number: int) -> ClientCredentials:
+def _credentials(number: int) -> e.ClientCredentials:
     client = client_id(number)
-    return ClientCredentials(
-        client_id=client, secret=Secret(secret_of(client)), method=AuthenticationMethod.BASIC
+    return e.ClientCredentials(
+        client_id=client, secret=Secret(secret_of(client)), method=e.AuthenticationMethod.BASIC
     )
 
 
-def _introspection(number: int, known: dict[int, Secret]) -> Event:
-    return IntrospectionRequested(credentials=_credentials(number), token=Secret(token("access", number)))
+def _introspection(number: int, known: dict[int, Secret]) -> e.Event:
+    return e.IntrospectionRequested(credentials=_credentials(number), token=Secret(token("access", number)))
 
 
-def _refresh(number: int, known: dict[int, Secret]) -> Event:
-    return RefreshRequested(
+def _refresh(number: int, known: dict[int, Secret]) -> e.Event:
+    return e.RefreshRequested(
         credentials=_credentials(number),
         refresh_token=known.get(number) or Secret(token("refresh", number)),
         scopes=None,
@@ -160,7 +154,7 @@ def _refresh(number: int, known: dict[int, Secret]) -> Event:
     )
 
 
-Ask = Callable[[int, dict[int, Secret]], Event]
+Ask = Callable[[int, dict[int, Secret]], e.Event]
 
 
 def _asked(ask: Ask, store: PostgreSQLStore, number: int, known: dict[int, Secret]) -> float:

@@ -7,27 +7,7 @@ from itertools import count
 from typing import Any
 
 from ostiary_core import Entropy, MemoryStore, Secret
-from ostiary_core.events import (
-    AuthenticationMethod,
-    AuthorizationChecked,
-    AuthorizationParameters,
-    ClientChanged,
-    ClientCredentials,
-    ClientCredentialsRequested,
-    CodeRedeemed,
-    ConsentDenied,
-    ConsentGiven,
-    ConsentRecalled,
-    LoginRefreshed,
-    Operator,
-    PasswordChanged,
-    PhoneChanged,
-    ProfileRequested,
-    RefreshRequested,
-    RevocationRequested,
-    SignedIn,
-    UserRegistered,
-)
+from ostiary_core import events as e
 from ostiary_core.model.decision import Update
 from ostiary_core.model.instant import Arrival
 from ostiary_core.model.records import Client, Session, revised
@@ -68,10 +48,10 @@ def user(
     phone: str | None = None,
     roles: tuple[str, ...] = (),
     must_change_password: bool = False,
-) -> UserRegistered:
+) -> e.UserRegistered:
     """The registration of an account whose password is "right"."""
-    return UserRegistered(
-        caller=Operator(),
+    return e.UserRegistered(
+        caller=e.Operator(),
         fields={
             "username": username,
             "name": username.capitalize(),
@@ -85,30 +65,30 @@ def user(
 
 
 def credentials(
-    client_id: str, secret: str, method: AuthenticationMethod = AuthenticationMethod.BASIC
-) -> ClientCredentials:
+    client_id: str, secret: str, method: e.AuthenticationMethod = e.AuthenticationMethod.BASIC
+) -> e.ClientCredentials:
     """Whatever a stranger may send."""
-    return ClientCredentials(client_id=client_id, secret=Secret(secret), method=method)
+    return e.ClientCredentials(client_id=client_id, secret=Secret(secret), method=method)
 
 
-def client_change(client_id: str = "app", /, **fields: object) -> ClientChanged:
+def client_change(client_id: str = "app", /, **fields: object) -> e.ClientChanged:
     """Other values for some fields of a client."""
-    return ClientChanged(caller=Operator(), client_id=client_id, fields=fields)
+    return e.ClientChanged(caller=e.Operator(), client_id=client_id, fields=fields)
 
 
 # --- the token service
 
 
 def redeem(
-    credentials: ClientCredentials,
+    credentials: e.ClientCredentials,
     code: Secret | None,
     *,
     redirect_uri: str | None = "",
     verifier: str | None = VERIFIER,
     user_agent: str | None = APP,
-) -> CodeRedeemed:
+) -> e.CodeRedeemed:
     """A code presented with everything right; an empty `redirect_uri` stands for the client's own."""
-    return CodeRedeemed(
+    return e.CodeRedeemed(
         credentials=credentials,
         code=code,
         redirect_uri=redirect_uri_of(credentials.client_id) if redirect_uri == "" else redirect_uri,
@@ -120,15 +100,15 @@ def redeem(
 
 
 def refresh(
-    credentials: ClientCredentials,
+    credentials: e.ClientCredentials,
     spent: TokensIssued | Secret | None,
     *,
     scopes: tuple[str, ...] | None = None,
     user_agent: str | None = APP,
     arrival: Arrival | None = None,
-) -> RefreshRequested:
+) -> e.RefreshRequested:
     """The refresh token of a pair, presented."""
-    return RefreshRequested(
+    return e.RefreshRequested(
         credentials=credentials,
         refresh_token=spent.refresh_token if isinstance(spent, TokensIssued) else spent,
         scopes=scopes,
@@ -139,9 +119,9 @@ def refresh(
 
 
 def machine(
-    credentials: ClientCredentials, *, scopes: tuple[str, ...] | None = None
-) -> ClientCredentialsRequested:
-    return ClientCredentialsRequested(
+    credentials: e.ClientCredentials, *, scopes: tuple[str, ...] | None = None
+) -> e.ClientCredentialsRequested:
+    return e.ClientCredentialsRequested(
         credentials=credentials,
         scopes=scopes,
         user_agent=APP,
@@ -150,12 +130,12 @@ def machine(
     )
 
 
-def revoke(credentials: ClientCredentials, token: Secret | None) -> RevocationRequested:
-    return RevocationRequested(credentials=credentials, token=token)
+def revoke(credentials: e.ClientCredentials, token: Secret | None) -> e.RevocationRequested:
+    return e.RevocationRequested(credentials=credentials, token=token)
 
 
-def profile(token: Secret) -> ProfileRequested:
-    return ProfileRequested(access_token=token)
+def profile(token: Secret) -> e.ProfileRequested:
+    return e.ProfileRequested(access_token=token)
 
 
 def grant_more(store: MemoryStore, session: Session, scopes: tuple[str, ...]) -> None:
@@ -171,13 +151,13 @@ def set_secret(store: MemoryStore, client: Client, secret: Secret) -> None:
 # --- the consent page
 
 
-def signed_in(login: LoginIssued) -> SignedIn:
-    return SignedIn(access_token=login.tokens.access_token)
+def signed_in(login: LoginIssued) -> e.SignedIn:
+    return e.SignedIn(access_token=login.tokens.access_token)
 
 
-def parameters(client_id: str | None = "app", **asked: Any) -> AuthorizationParameters:
+def parameters(client_id: str | None = "app", **asked: Any) -> e.AuthorizationParameters:
     """The query of `/sso` with everything right, `asked` in place of some of it; None leaves one out."""
-    right = AuthorizationParameters(
+    right = e.AuthorizationParameters(
         response_type="code",
         client_id=client_id,
         redirect_uri=redirect_uri_of(client_id or ""),
@@ -189,24 +169,24 @@ def parameters(client_id: str | None = "app", **asked: Any) -> AuthorizationPara
     return replace(right, **asked)
 
 
-def check(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> AuthorizationChecked:
-    return AuthorizationChecked(caller=signed_in(login), parameters=parameters(client_id, **asked))
+def check(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> e.AuthorizationChecked:
+    return e.AuthorizationChecked(caller=signed_in(login), parameters=parameters(client_id, **asked))
 
 
-def approve(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> ConsentGiven:
-    return ConsentGiven(
+def approve(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> e.ConsentGiven:
+    return e.ConsentGiven(
         caller=signed_in(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
     )
 
 
-def recall(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> ConsentRecalled:
-    return ConsentRecalled(
+def recall(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> e.ConsentRecalled:
+    return e.ConsentRecalled(
         caller=signed_in(login), parameters=parameters(client_id, **asked), entropy=fresh_entropy()
     )
 
 
-def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> ConsentDenied:
-    return ConsentDenied(caller=signed_in(login), parameters=parameters(client_id, **asked))
+def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None) -> e.ConsentDenied:
+    return e.ConsentDenied(caller=signed_in(login), parameters=parameters(client_id, **asked))
 
 
 # --- the account
@@ -214,15 +194,15 @@ def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None)
 
 def login_refresh(
     spent: Secret, *, user_agent: str | None = BROWSER, arrival: Arrival | None = None
-) -> LoginRefreshed:
-    return LoginRefreshed(
+) -> e.LoginRefreshed:
+    return e.LoginRefreshed(
         refresh_token=spent, user_agent=user_agent, entropy=fresh_entropy(), arrival=arrival
     )
 
 
-def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str = "right") -> PhoneChanged:
+def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str = "right") -> e.PhoneChanged:
     """The form for a new telephone number, filled in by the same user."""
-    return PhoneChanged(
+    return e.PhoneChanged(
         caller=signed_in(login),
         verified_against=hash_of("right"),
         password_matches=password == "right",
@@ -231,9 +211,9 @@ def phone_change(login: LoginIssued, phone: str, code: Secret, *, password: str 
     )
 
 
-def password_change(login: LoginIssued, *, old: str = "right", new: str = "newer") -> PasswordChanged:
+def password_change(login: LoginIssued, *, old: str = "right", new: str = "newer") -> e.PasswordChanged:
     """The change-password form filled in by a user whose password on file is "right"."""
-    return PasswordChanged(
+    return e.PasswordChanged(
         caller=signed_in(login),
         verified_against=hash_of("right"),
         password_matches=old == "right",

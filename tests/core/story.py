@@ -16,18 +16,8 @@ from typing import TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from ostiary_core import SPECIFICATION, Instant, MemoryStore, Policy, Secret, Why, decide, keys, load
+from ostiary_core import events as e
 from ostiary_core.decide import READ_ONLY
-from ostiary_core.events import (
-    AuthenticationMethod,
-    ClientCredentials,
-    ClientRegistered,
-    Event,
-    FirstAdministratorCreated,
-    IntrospectionRequested,
-    Operator,
-    PasswordHashRequested,
-    SignInAttempted,
-)
 from ostiary_core.http.token_service import refusal
 from ostiary_core.model.decision import Change, Decision, Insert
 from ostiary_core.model.fact import FactKind
@@ -143,7 +133,7 @@ class World:
 
     # --- given, when
 
-    def given(self, *events: Event) -> "World":
+    def given(self, *events: e.Event) -> "World":
         """Let events happen that nobody may refuse here; clients' secrets and users' ids are remembered."""
         for event in events:
             match self.when(event).reply:
@@ -155,7 +145,7 @@ class World:
                     raise AssertionError(f"{type(event).__name__} was refused: {refusal}")
         return self
 
-    def when(self, event: Event) -> Outcome:
+    def when(self, event: e.Event) -> Outcome:
         """Decide `event` now."""
         snapshot = load([keys(event)], self.store.fetch)
         foreseen = decide(event, snapshot, self.now, self.policy)
@@ -173,15 +163,15 @@ class World:
 
     # --- what is known from outside
 
-    def basic(self, client_id: str = "app") -> ClientCredentials:
+    def basic(self, client_id: str = "app") -> e.ClientCredentials:
         """The right credentials of a client, as HTTP Basic has them."""
-        return ClientCredentials(
-            client_id=client_id, secret=self.secrets[client_id], method=AuthenticationMethod.BASIC
+        return e.ClientCredentials(
+            client_id=client_id, secret=self.secrets[client_id], method=e.AuthenticationMethod.BASIC
         )
 
     def is_active(self, token: Secret | None, client_id: str = "app") -> bool:
         """Whether introspection by `client_id` calls a token good."""
-        match self.when(IntrospectionRequested(credentials=self.basic(client_id), token=token)).reply:
+        match self.when(e.IntrospectionRequested(credentials=self.basic(client_id), token=token)).reply:
             case TokenActive():
                 return True
             case TokenInactive():
@@ -249,9 +239,9 @@ class World:
 
     def sign_in(self, username: str = "alice", password: str = "right") -> Outcome:
         """Ask for the hash, verify as a runtime would, and try to sign in."""
-        on_file = self.when(PasswordHashRequested(of=username)).then(PasswordOnFile)
+        on_file = self.when(e.PasswordHashRequested(of=username)).then(PasswordOnFile)
         return self.when(
-            SignInAttempted(
+            e.SignInAttempted(
                 username=username,
                 verified_against=on_file.password_hash,
                 password_matches=on_file.password_hash == asks.hash_of(password),
@@ -283,10 +273,10 @@ def code_in(issued: CodeIssued) -> Secret:
     return Secret(code)
 
 
-def client(client_id: str = "app", /, **fields: object) -> ClientRegistered:
+def client(client_id: str = "app", /, **fields: object) -> e.ClientRegistered:
     """The registration of a client that may do everything; `fields` in place of some of its fields."""
-    return ClientRegistered(
-        caller=Operator(),
+    return e.ClientRegistered(
+        caller=e.Operator(),
         fields={
             "clientId": client_id,
             "name": f"The client {client_id}",
@@ -303,13 +293,13 @@ def client(client_id: str = "app", /, **fields: object) -> ClientRegistered:
 user = asks.user
 
 
-def given(*events: Event, policy: Policy = SPECIFICATION, store: MemoryStore | None = None) -> World:
+def given(*events: e.Event, policy: Policy = SPECIFICATION, store: MemoryStore | None = None) -> World:
     """A world in which these events happened; with none, one client "app" and one user "alice".
 
     There always are the built-in clients and a super administrator "root".
     """
     return World(policy, store=store or MemoryStore(policy)).given(
-        FirstAdministratorCreated(
+        e.FirstAdministratorCreated(
             username="root",
             password_hash=asks.hash_of("right"),
             must_change_password=False,

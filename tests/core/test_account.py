@@ -3,19 +3,7 @@
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.events import (
-    AccountRequested,
-    ClientRegistered,
-    Operator,
-    PasswordHashRequested,
-    RoleRegistered,
-    SessionForcedOut,
-    SignedIn,
-    SignedOut,
-    SignInAttempted,
-    UserDeleted,
-    UserDisabled,
-)
+from ostiary_core import events as e
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, Profile
@@ -69,10 +57,10 @@ def test_an_unknown_name_and_a_wrong_password_are_told_apart_by_nobody(username:
     )
 
 
-@pytest.mark.parametrize("ending", [UserDisabled, UserDeleted])
-def test_a_disabled_or_deleted_user_cannot_sign_in(ending: type[UserDisabled]) -> None:
+@pytest.mark.parametrize("ending", [e.UserDisabled, e.UserDeleted])
+def test_a_disabled_or_deleted_user_cannot_sign_in(ending: type[e.UserDisabled]) -> None:
     world = given()
-    world.given(ending(caller=Operator(), user_id=world.user_ids["alice"]))
+    world.given(ending(caller=e.Operator(), user_id=world.user_ids["alice"]))
     outcome = world.sign_in()
     assert not isinstance(outcome.reply, LoginIssued)
     assert FactKind.SIGN_IN_FAILED in outcome.facts
@@ -81,7 +69,7 @@ def test_a_disabled_or_deleted_user_cannot_sign_in(ending: type[UserDisabled]) -
 def test_a_password_that_was_verified_against_another_hash_does_nothing() -> None:
     """It was changed while the runtime was hashing."""
     world = given()
-    event = SignInAttempted(
+    event = e.SignInAttempted(
         username="alice",
         verified_against=asks.hash_of("older"),
         password_matches=True,
@@ -172,13 +160,13 @@ def test_a_third_partys_token_is_nobody_in_the_backend() -> None:
     pair, machine_token, code = world.tokens("root"), world.machine_token(), world.code()
     for token in (pair.access_token, pair.refresh_token, machine_token, code, Secret("")):
         assert token is not None
-        caller = SignedIn(access_token=token)
+        caller = e.SignedIn(access_token=token)
         for event in (
-            AccountRequested(caller=caller),
-            PasswordHashRequested(of=caller),
-            SignedOut(caller=caller),
-            ClientRegistered(caller=caller, fields=client("newcomer").fields, entropy=asks.fresh_entropy()),
-            SessionForcedOut(caller=caller, session_id=world.the_session().session_id),
+            e.AccountRequested(caller=caller),
+            e.PasswordHashRequested(of=caller),
+            e.SignedOut(caller=caller),
+            e.ClientRegistered(caller=caller, fields=client("newcomer").fields, entropy=asks.fresh_entropy()),
+            e.SessionForcedOut(caller=caller, session_id=world.the_session().session_id),
         ):
             world.when(event).then_refused(Why.NOT_SIGNED_IN)
 
@@ -186,7 +174,7 @@ def test_a_third_partys_token_is_nobody_in_the_backend() -> None:
 def test_signing_out_ends_this_login_session_and_no_other() -> None:
     world = given()
     one, other, pair = world.login(), world.login(), world.tokens()
-    world.when(SignedOut(caller=signed_in(one))).then(
+    world.when(e.SignedOut(caller=signed_in(one))).then(
         Done, changes=["update session"], facts=[FactKind.SESSION_ENDED]
     )
     world.when(profile(one.tokens.access_token)).then_refused(Why.NOT_SIGNED_IN)
@@ -198,10 +186,10 @@ def test_signing_out_ends_this_login_session_and_no_other() -> None:
 
 def test_an_account_is_shown_with_what_it_may_do() -> None:
     world = given()
-    alice = world.when(AccountRequested(caller=signed_in(world.login()))).then(AccountKnown)
+    alice = world.when(e.AccountRequested(caller=signed_in(world.login()))).then(AccountKnown)
     assert alice.user is not None
     assert (alice.user.username, alice.permissions) == ("alice", ())
-    root = world.when(AccountRequested(caller=signed_in(world.login("root")))).then(AccountKnown)
+    root = world.when(e.AccountRequested(caller=signed_in(world.login("root")))).then(AccountKnown)
     assert set(root.permissions) == {permission.value for permission in Permission}
 
 
@@ -220,8 +208,8 @@ def test_a_password_that_must_change_can_be_changed() -> None:
 def test_a_machine_session_is_forced_out_only_by_a_super_administrator() -> None:
     world = given()
     world.given(
-        RoleRegistered(
-            caller=Operator(),
+        e.RoleRegistered(
+            caller=e.Operator(),
             fields={"code": "clerk", "name": "Clerk", "permissions": ["monitor.online.kill"]},
         ),
         user("clerk", roles=("clerk",)),
@@ -230,11 +218,11 @@ def test_a_machine_session_is_forced_out_only_by_a_super_administrator() -> None
     clerk, root = signed_in(world.login("clerk")), signed_in(world.login("root"))
     machine_session = world.the_session("client_credentials").session_id
 
-    world.when(SessionForcedOut(caller=clerk, session_id=machine_session)).then_refused(Why.NOT_FOUND)
+    world.when(e.SessionForcedOut(caller=clerk, session_id=machine_session)).then_refused(Why.NOT_FOUND)
     assert world.is_active(token)
-    world.given(SessionForcedOut(caller=clerk, session_id=world.the_session().session_id))
+    world.given(e.SessionForcedOut(caller=clerk, session_id=world.the_session().session_id))
     assert not world.any_active(pair)
-    world.given(SessionForcedOut(caller=root, session_id=machine_session))
+    world.given(e.SessionForcedOut(caller=root, session_id=machine_session))
     assert not world.is_active(token)
 
 
@@ -243,4 +231,4 @@ def test_a_session_that_is_not_running_cannot_be_forced_out(caller: str) -> None
     world = given()
     login = signed_in(world.login(caller))
     why = Why.PERMISSION_MISSING if caller == "alice" else Why.NOT_FOUND
-    world.when(SessionForcedOut(caller=login, session_id="nonsense")).then_refused(why)
+    world.when(e.SessionForcedOut(caller=login, session_id="nonsense")).then_refused(why)

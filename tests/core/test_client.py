@@ -5,19 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.events import (
-    Caller,
-    ClientChanged,
-    ClientDeleted,
-    ClientDisabled,
-    ClientEnabled,
-    ClientRegistered,
-    ClientSecretReset,
-    Event,
-    Operator,
-    RoleRegistered,
-    SignedIn,
-)
+from ostiary_core import events as e
 from ostiary_core.model.records import Table
 from ostiary_core.model.reply import LoginIssued, SecretIssued, TokensIssued
 from tests.core import asks
@@ -34,35 +22,35 @@ TABLE = "Client"
 def test_an_enabled_client_authenticates_again_with_the_same_secret() -> None:
     world = given()
     world.given(
-        ClientDisabled(caller=Operator(), client_id="app"),
-        ClientEnabled(caller=Operator(), client_id="app"),
+        e.ClientDisabled(caller=e.Operator(), client_id="app"),
+        e.ClientEnabled(caller=e.Operator(), client_id="app"),
     )
     world.when(machine(world.basic())).then(TokensIssued)
 
 
-@pytest.mark.parametrize("kind", [ClientDisabled, ClientEnabled, ClientDeleted])
-def test_a_deleted_client_is_not_found(kind: Callable[..., Event]) -> None:
+@pytest.mark.parametrize("kind", [e.ClientDisabled, e.ClientEnabled, e.ClientDeleted])
+def test_a_deleted_client_is_not_found(kind: Callable[..., e.Event]) -> None:
     world = given()
-    world.given(ClientDeleted(caller=Operator(), client_id="app"))
-    world.when(kind(caller=Operator(), client_id="app")).then_refused(Why.NOT_FOUND)
+    world.given(e.ClientDeleted(caller=e.Operator(), client_id="app"))
+    world.when(kind(caller=e.Operator(), client_id="app")).then_refused(Why.NOT_FOUND)
     world.when(client_change(name="N")).then_refused(Why.NOT_FOUND)
 
 
 def test_disabling_twice_changes_nothing_the_second_time() -> None:
     world = given()
-    world.given(ClientDisabled(caller=Operator(), client_id="app"))
-    assert world.when(ClientDisabled(caller=Operator(), client_id="app")).changes == []
+    world.given(e.ClientDisabled(caller=e.Operator(), client_id="app"))
+    assert world.when(e.ClientDisabled(caller=e.Operator(), client_id="app")).changes == []
 
 
 # --- who may
 
 
-BUILT_IN_ACTIONS: list[Callable[[Caller, str], Event]] = [
-    lambda caller, client_id: ClientChanged(caller=caller, client_id=client_id, fields={"name": "N"}),
-    lambda caller, client_id: ClientEnabled(caller=caller, client_id=client_id),
-    lambda caller, client_id: ClientDisabled(caller=caller, client_id=client_id),
-    lambda caller, client_id: ClientDeleted(caller=caller, client_id=client_id),
-    lambda caller, client_id: ClientSecretReset(
+BUILT_IN_ACTIONS: list[Callable[[e.Caller, str], e.Event]] = [
+    lambda caller, client_id: e.ClientChanged(caller=caller, client_id=client_id, fields={"name": "N"}),
+    lambda caller, client_id: e.ClientEnabled(caller=caller, client_id=client_id),
+    lambda caller, client_id: e.ClientDisabled(caller=caller, client_id=client_id),
+    lambda caller, client_id: e.ClientDeleted(caller=caller, client_id=client_id),
+    lambda caller, client_id: e.ClientSecretReset(
         caller=caller, client_id=client_id, entropy=asks.fresh_entropy()
     ),
 ]
@@ -72,24 +60,24 @@ BUILT_IN_ACTIONS: list[Callable[[Caller, str], Event]] = [
 @row("Other OAuth-related codes", "B4010")
 @pytest.mark.parametrize("client_id", ["console", "mobile"])
 @pytest.mark.parametrize("action", BUILT_IN_ACTIONS)
-def test_built_in_clients_are_protected(action: Callable[[Caller, str], Event], client_id: str) -> None:
+def test_built_in_clients_are_protected(action: Callable[[e.Caller, str], e.Event], client_id: str) -> None:
     """READINGS 33: both of them, even from the operator."""
-    given().when(action(Operator(), client_id)).then_refused(Why.BUILT_IN_PROTECTED)
+    given().when(action(e.Operator(), client_id)).then_refused(Why.BUILT_IN_PROTECTED)
 
 
 def clerk(world: World, *permissions: str) -> LoginIssued:
     """A signed-in user with these permissions and no more."""
     world.given(
-        RoleRegistered(
-            caller=Operator(), fields={"code": "clerk", "name": "Clerk", "permissions": list(permissions)}
+        e.RoleRegistered(
+            caller=e.Operator(), fields={"code": "clerk", "name": "Clerk", "permissions": list(permissions)}
         ),
         user("clerk", roles=("clerk",)),
     )
     return world.login("clerk")
 
 
-def registration(caller: Caller) -> ClientRegistered:
-    return ClientRegistered(caller=caller, fields=client("newcomer").fields, entropy=asks.fresh_entropy())
+def registration(caller: e.Caller) -> e.ClientRegistered:
+    return e.ClientRegistered(caller=caller, fields=client("newcomer").fields, entropy=asks.fresh_entropy())
 
 
 @row("Client registration", "permission oauth.client.create")
@@ -114,7 +102,7 @@ def test_registering_with_a_password_that_must_change_is_refused() -> None:
 
 
 @pytest.mark.parametrize("action", BUILT_IN_ACTIONS)
-def test_acting_on_a_client_takes_a_permission_of_its_own(action: Callable[[Caller, str], Event]) -> None:
+def test_acting_on_a_client_takes_a_permission_of_its_own(action: Callable[[e.Caller, str], e.Event]) -> None:
     world = given()
     login = clerk(world, "oauth.client.create", "oauth.client.list")
     world.when(action(signed_in(login), "app")).then_refused(Why.PERMISSION_MISSING)
@@ -127,5 +115,5 @@ def test_a_third_partys_token_of_an_administrator_administers_nothing() -> None:
     pair, machine_token = world.tokens("root"), world.machine_token()
     assert pair.refresh_token is not None
     for token in (pair.access_token, pair.refresh_token, machine_token, Secret("x" * 43)):
-        world.when(registration(SignedIn(access_token=token))).then_refused(Why.NOT_SIGNED_IN)
+        world.when(registration(e.SignedIn(access_token=token))).then_refused(Why.NOT_SIGNED_IN)
     assert len(world.store.records(Table.CLIENT)) == 3

@@ -8,14 +8,8 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from ostiary_core import Entropy, Why
+from ostiary_core import events as e
 from ostiary_core.clients.client_fields import is_redirect_uri
-from ostiary_core.events import (
-    ClientCredentials,
-    ClientDeleted,
-    ClientRegistered,
-    ClientSecretReset,
-    Operator,
-)
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.records import revised
 from ostiary_core.model.reply import ClientKnown, SecretIssued, TokensIssued
@@ -36,7 +30,7 @@ def test_a_client_id_is_case_sensitive() -> None:
     world = given(client("app"), client("App"))
     world.when(machine(world.basic("App"))).then(TokensIssued)
     world.when(machine(asks.credentials("APP", "x"))).then_refused(Why.CLIENT_UNKNOWN)
-    mixed = ClientCredentials(client_id="App", secret=world.secrets["app"], method=world.basic().method)
+    mixed = e.ClientCredentials(client_id="App", secret=world.secrets["app"], method=world.basic().method)
     world.when(machine(mixed)).then_refused(Why.CLIENT_SECRET_WRONG)
 
 
@@ -54,7 +48,7 @@ def test_a_client_id_is_never_given_out_twice() -> None:
     for built_in in ("console", "mobile"):
         world.when(client(built_in)).then_refused(Why.ALREADY_TAKEN)
     world.when(client("app")).then_refused(Why.ALREADY_TAKEN)
-    world.given(ClientDeleted(caller=Operator(), client_id="app"))
+    world.given(e.ClientDeleted(caller=e.Operator(), client_id="app"))
     world.when(client("app")).then_refused(Why.ALREADY_TAKEN)
 
 
@@ -85,7 +79,7 @@ def test_the_secret_is_shown_once_and_only_its_digest_is_stored() -> None:
 @row(TABLE, "client secret")
 def test_the_secret_is_shown_once_more_at_a_reset() -> None:
     world = given()
-    reset = ClientSecretReset(caller=Operator(), client_id="app", entropy=asks.fresh_entropy())
+    reset = e.ClientSecretReset(caller=e.Operator(), client_id="app", entropy=asks.fresh_entropy())
     issued = world.when(reset).then(SecretIssued)
     assert issued.secret != world.secrets["app"]
     assert world.client().secret_digest == issued.secret.digest
@@ -275,8 +269,8 @@ def test_a_lifetime_has_its_limits_and_its_default(field: str, least: int, most:
 
 def test_every_bad_field_is_named() -> None:
     assert given().when(
-        ClientRegistered(
-            caller=Operator(),
+        e.ClientRegistered(
+            caller=e.Operator(),
             fields={"clientId": "a b", "scopes": ["x"], "redirectUris": ["/"], "grantTypes": ["x"], "x": 1},
             entropy=asks.fresh_entropy(),
         )

@@ -6,19 +6,7 @@ from dataclasses import fields
 import pytest
 
 from ostiary_core import Why
-from ostiary_core.events import (
-    AuthenticationMethod,
-    ClientCredentials,
-    ClientDeleted,
-    ClientDisabled,
-    ClientEnabled,
-    ClientSecretReset,
-    ClientSecretUsed,
-    Event,
-    OldSecretEnded,
-    Operator,
-    WrongSecretsCounted,
-)
+from ostiary_core import events as e
 from ostiary_core.model.decision import Update
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldRule
@@ -33,12 +21,14 @@ from tests.core.story import World, client, given
 DAY = 86_400
 
 
-def reset(**fields: object) -> ClientSecretReset:
-    return ClientSecretReset(caller=Operator(), client_id="app", fields=fields, entropy=asks.fresh_entropy())
+def reset(**fields: object) -> e.ClientSecretReset:
+    return e.ClientSecretReset(
+        caller=e.Operator(), client_id="app", fields=fields, entropy=asks.fresh_entropy()
+    )
 
 
-def by(secret: Secret) -> ClientCredentials:
-    return ClientCredentials(client_id="app", secret=secret, method=AuthenticationMethod.BASIC)
+def by(secret: Secret) -> e.ClientCredentials:
+    return e.ClientCredentials(client_id="app", secret=secret, method=e.AuthenticationMethod.BASIC)
 
 
 def overlapping(world: World, seconds: int = DAY) -> tuple[Secret, Secret]:
@@ -55,8 +45,8 @@ def works(world: World, secret: Secret) -> bool:
     return False
 
 
-def used(world: World, secret: Secret, at: Instant | None = None) -> ClientSecretUsed:
-    return ClientSecretUsed(client_id="app", digest=secret.digest, used_at=world.now if at is None else at)
+def used(world: World, secret: Secret, at: Instant | None = None) -> e.ClientSecretUsed:
+    return e.ClientSecretUsed(client_id="app", digest=secret.digest, used_at=world.now if at is None else at)
 
 
 def moved_fields(before: Client, after: Client) -> set[str]:
@@ -118,7 +108,7 @@ def test_at_most_two_secrets_work() -> None:
 def test_the_old_secret_can_be_ended_early_and_only_once() -> None:
     world = given()
     old, new = overlapping(world)
-    ended = OldSecretEnded(caller=Operator(), client_id="app")
+    ended = e.OldSecretEnded(caller=e.Operator(), client_id="app")
     world.when(ended).then(ClientKnown)
     assert (works(world, old), works(world, new)) == (False, True)
     again = world.when(ended)
@@ -128,17 +118,17 @@ def test_the_old_secret_can_be_ended_early_and_only_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "ending, why", [(ClientDisabled, Why.CLIENT_DISABLED), (ClientDeleted, Why.CLIENT_DELETED)]
+    "ending, why", [(e.ClientDisabled, Why.CLIENT_DISABLED), (e.ClientDeleted, Why.CLIENT_DELETED)]
 )
-def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[..., Event], why: Why) -> None:
+def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[..., e.Event], why: Why) -> None:
     world = given()
     old, new = overlapping(world)
-    world.given(ending(caller=Operator(), client_id="app"))
+    world.given(ending(caller=e.Operator(), client_id="app"))
     world.when(machine(by(old))).then_refused(Why.CLIENT_SECRET_WRONG)
     world.when(machine(by(new))).then_refused(why)
     assert world.client().old_secret_digest is None
-    if ending is ClientDisabled:
-        world.given(ClientEnabled(caller=Operator(), client_id="app"))
+    if ending is e.ClientDisabled:
+        world.given(e.ClientEnabled(caller=e.Operator(), client_id="app"))
         assert (works(world, old), works(world, new)) == (False, True)
 
 
@@ -146,7 +136,7 @@ def test_the_audit_trail_tells_the_kinds_of_reset_apart() -> None:
     world = given()
     for event, kind in (
         (reset(keepOldForSeconds=60), FactKind.CLIENT_SECRET_ADDED),
-        (OldSecretEnded(caller=Operator(), client_id="app"), FactKind.CLIENT_OLD_SECRET_ENDED),
+        (e.OldSecretEnded(caller=e.Operator(), client_id="app"), FactKind.CLIENT_OLD_SECRET_ENDED),
         (reset(), FactKind.CLIENT_SECRET_RESET),
     ):
         assert world.when(event).facts == [kind]
@@ -154,7 +144,7 @@ def test_the_audit_trail_tells_the_kinds_of_reset_apart() -> None:
 
 @pytest.mark.parametrize("client_id, why", [("console", Why.BUILT_IN_PROTECTED), ("nobody", Why.NOT_FOUND)])
 def test_only_a_registered_client_has_an_old_secret_to_end(client_id: str, why: Why) -> None:
-    given().when(OldSecretEnded(caller=Operator(), client_id=client_id)).then_refused(why)
+    given().when(e.OldSecretEnded(caller=e.Operator(), client_id=client_id)).then_refused(why)
 
 
 # --- when each was last used
@@ -207,8 +197,8 @@ def test_a_use_changes_nothing_but_itself() -> None:
 # --- wrong ones
 
 
-def wrong(times: int, at: Instant, client_id: str = "app") -> WrongSecretsCounted:
-    return WrongSecretsCounted(client_id=client_id, times=times, last_at=at)
+def wrong(times: int, at: Instant, client_id: str = "app") -> e.WrongSecretsCounted:
+    return e.WrongSecretsCounted(client_id=client_id, times=times, last_at=at)
 
 
 def test_the_counts_of_several_processes_add_up_and_the_latest_time_stays() -> None:
@@ -238,9 +228,9 @@ def test_a_count_changes_nothing_but_itself_and_a_new_secret_begins_another() ->
 
 def test_nothing_is_noted_of_an_unknown_secret_or_where_no_client_may_have_one() -> None:
     world = given(client(), client("deleted"))
-    world.given(ClientDeleted(caller=Operator(), client_id="deleted"))
+    world.given(e.ClientDeleted(caller=e.Operator(), client_id="deleted"))
     for client_id in ("app", "console", "nobody", "deleted"):
-        unknown = ClientSecretUsed(client_id=client_id, digest=Secret("another").digest, used_at=world.now)
+        unknown = e.ClientSecretUsed(client_id=client_id, digest=Secret("another").digest, used_at=world.now)
         world.when(unknown).then(Done, changes=[])
         if client_id != "app":
             world.when(wrong(1, world.now, client_id)).then(Done, changes=[])

@@ -23,17 +23,9 @@ from ostiary_core import (
     load,
     take_turn,
 )
+from ostiary_core import events as e
 from ostiary_core.conformance.lives import a_life
 from ostiary_core.decide import READ_ONLY, RULES
-from ostiary_core.events import (
-    AllOrNothing,
-    ClientDisabled,
-    Event,
-    LoginRefreshed,
-    Operator,
-    RoleRegistered,
-    SignInAttempted,
-)
 from ostiary_core.model.decision import Decision, Delete, Insert, Update
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Table
@@ -66,7 +58,9 @@ def lived_in() -> tuple[MemoryStore, Pool]:
     for wave in a_life():
         for decision in store.turn(wave.events, wave.at):
             secrets.extend(secret.reveal() for secret in secrets_in((decision.reply, wave.events)))
-    clerk = RoleRegistered(caller=Operator(), fields={"code": "scribe", "name": "S", "permissions": ALLOWED})
+    clerk = e.RoleRegistered(
+        caller=e.Operator(), fields={"code": "scribe", "name": "S", "permissions": ALLOWED}
+    )
     people = [user("erin", roles=("super_admin",)), user("carl", roles=("scribe",)), user("gus")]
     world = World(store=store, now=NOW).given(clerk, *people, user("dave", must_change_password=True))
     world.given(client("shop", autoApproveScopes=["user.read"]), client("off"))
@@ -74,7 +68,7 @@ def lived_in() -> tuple[MemoryStore, Pool]:
     replies.append(world.when(asks.refresh(world.basic("shop"), replies[0])).then(TokensIssued))
     logins = [world.login(name) for name in ("erin", "carl", "gus", "dave")]
     secrets.extend(secret.reveal() for secret in secrets_in((*replies, *logins, *world.secrets.values())))
-    world.given(ClientDisabled(caller=Operator(), client_id="off"))
+    world.given(e.ClientDisabled(caller=e.Operator(), client_id="off"))
     by_name = {
         "permission": ALLOWED,
         "response_type": ["code"],
@@ -109,7 +103,7 @@ STORE, POOL = lived_in()
 FEW = Pool(("a", "b", "console", "super_admin", "user.read"), ("s", "t", "u"), {})
 
 
-def decided(event: Event, store: MemoryStore, now: Instant) -> Decision:
+def decided(event: e.Event, store: MemoryStore, now: Instant) -> Decision:
     """The decision, which must be the same again."""
     snapshot = load([keys(event)], store.fetch)
     decision = decide(event, snapshot, now, store.policy)
@@ -163,7 +157,7 @@ def test_any_event_over_a_state_that_history_led_to_is_decided(kind: type, data:
 @settings(max_examples=80)
 @for_all(store=any_store(FEW), event=st.one_of([events(kind, FEW) for kind in EVENTS]), now=instants())
 def test_any_event_over_a_state_that_no_history_leads_to_is_decided(
-    store: MemoryStore, event: Event, now: Instant
+    store: MemoryStore, event: e.Event, now: Instant
 ) -> None:
     decided(event, store, now)
 
@@ -173,7 +167,7 @@ def test_any_event_over_a_state_that_no_history_leads_to_is_decided(
     batch=st.lists(st.one_of([events(kind, POOL) for kind in EVENTS]), min_size=2, max_size=6),
     now=instants(NOW),
 )
-def test_a_turn_decides_as_one_by_one(batch: list[Event], now: Instant) -> None:
+def test_a_turn_decides_as_one_by_one(batch: list[e.Event], now: Instant) -> None:
     """A turn loads what all its events need at once, so it is a store's only chance to look."""
     batch = [_with_own_entropy(event, place) for place, event in enumerate(batch)]
     together, one_by_one = copy_of(STORE), copy_of(STORE)
@@ -186,9 +180,9 @@ def test_a_turn_decides_as_one_by_one(batch: list[Event], now: Instant) -> None:
 
 def _with_own_entropy(event: Any, place: int) -> Any:
     """Nobody draws the same 32 bytes twice, and a caller cannot know what was drawn in the same turn."""
-    if isinstance(event, AllOrNothing):
+    if isinstance(event, e.AllOrNothing):
         parts = tuple(_with_own_entropy(part, 10 * place + nth) for nth, part in enumerate(event.events, 1))
-        return AllOrNothing(events=parts)
+        return e.AllOrNothing(events=parts)
     own: dict[str, Any] = {"entropy": Entropy(digest_of(f"turn {place}"))}
     return replace(event, **own) if any(field.name in own for field in fields(event)) else event
 
@@ -214,7 +208,7 @@ def test_a_key_that_was_not_named_is_refused_by_the_snapshot() -> None:
 def test_a_token_that_is_foreseen_is_for_a_later_turn_than_the_one_that_makes_it(makes: str) -> None:
     """What `take_turn` says of itself: one by one they are fine, in one turn a consent is not loaded."""
     world = given(client(), user())
-    making: Event = SignInAttempted(
+    making: e.Event = e.SignInAttempted(
         username="alice",
         verified_against=asks.hash_of("right"),
         password_matches=True,
@@ -225,7 +219,7 @@ def test_a_token_that_is_foreseen_is_for_a_later_turn_than_the_one_that_makes_it
     if makes == "a login refresh":
         spent = world.login().tokens.refresh_token
         assert spent is not None
-        making = LoginRefreshed(refresh_token=spent, user_agent=asks.BROWSER, entropy=asks.fresh_entropy())
+        making = e.LoginRefreshed(refresh_token=spent, user_agent=asks.BROWSER, entropy=asks.fresh_entropy())
     foreseen = decided(making, world.store, world.now).reply
     assert isinstance(foreseen, LoginIssued)
     using = asks.check(foreseen)

@@ -3,14 +3,7 @@ identifiers."""
 
 import pytest
 
-from ostiary_core.events import (
-    ClientImported,
-    ClientRegistered,
-    Operator,
-    RoleImported,
-    RoleRegistered,
-    UserImported,
-)
+from ostiary_core import events as e
 from ostiary_core.model.decision import Update
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.identifiers import RESERVED
@@ -22,17 +15,17 @@ from tests.core import asks
 from tests.core.story import World, client, given
 
 
-def row_of_client(**fields: object) -> ClientImported:
-    return ClientImported(caller=Operator(), fields=fields, replace=True, entropy=asks.fresh_entropy())
+def row_of_client(**fields: object) -> e.ClientImported:
+    return e.ClientImported(caller=e.Operator(), fields=fields, replace=True, entropy=asks.fresh_entropy())
 
 
-def row_of_role(**fields: object) -> RoleImported:
-    return RoleImported(caller=Operator(), fields=fields, replace=True)
+def row_of_role(**fields: object) -> e.RoleImported:
+    return e.RoleImported(caller=e.Operator(), fields=fields, replace=True)
 
 
-def row_of_user(**fields: object) -> UserImported:
-    return UserImported(
-        caller=Operator(), fields=fields, replace=True, password_hash=None, entropy=asks.fresh_entropy()
+def row_of_user(**fields: object) -> e.UserImported:
+    return e.UserImported(
+        caller=e.Operator(), fields=fields, replace=True, password_hash=None, entropy=asks.fresh_entropy()
     )
 
 
@@ -78,11 +71,11 @@ def test_what_a_later_version_allows_is_in_the_built_in_role_too() -> None:
 
 @pytest.mark.parametrize("word", sorted(RESERVED))
 def test_words_of_the_paths_are_no_identifiers(world: World, word: str) -> None:
-    asked = ClientRegistered(
-        caller=Operator(),
+    asked = e.ClientRegistered(
+        caller=e.Operator(),
         fields={"clientId": word, "name": "x", "grantTypes": ["client_credentials"]},
         entropy=asks.fresh_entropy(),
     )
     assert world.when(asked).then_faults() == {"clientId": FieldRule.RESERVED}
-    role = RoleRegistered(caller=Operator(), fields={"code": word, "name": "x"})
+    role = e.RoleRegistered(caller=e.Operator(), fields={"code": word, "name": "x"})
     assert world.when(role).then_faults() == {"code": FieldRule.RESERVED}

@@ -5,18 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.events import (
-    ClientChanged,
-    ClientDeleted,
-    ClientDisabled,
-    ClientEnabled,
-    ClientSecretReset,
-    ConsentWithdrawn,
-    Event,
-    IntrospectionRequested,
-    Operator,
-    SessionForcedOut,
-)
+from ostiary_core import events as e
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
@@ -90,7 +79,7 @@ def test_a_spent_token_after_the_maximum_is_refused_like_any_other() -> None:
 def test_a_longer_lifetime_given_later_does_not_extend_a_session() -> None:
     world = given(client(refreshTokenTtl=3600), user())
     pair = world.tokens()
-    world.given(ClientChanged(caller=Operator(), client_id="app", fields={"refreshTokenTtl": 2_592_000}))
+    world.given(e.ClientChanged(caller=e.Operator(), client_id="app", fields={"refreshTokenTtl": 2_592_000}))
     world.wait(3600)
     world.when(refresh(world.basic(), pair)).then_refused(Why.MAXIMUM_REACHED)
 
@@ -176,7 +165,7 @@ def test_one_session_is_forced_out_and_no_other() -> None:
     session = world.the_session()
     other = world.tokens()
 
-    world.given(SessionForcedOut(caller=Operator(), session_id=session.session_id))
+    world.given(e.SessionForcedOut(caller=e.Operator(), session_id=session.session_id))
 
     assert not world.any_active(pair)
     assert world.all_active(other)
@@ -186,33 +175,35 @@ def test_one_session_is_forced_out_and_no_other() -> None:
 @pytest.mark.parametrize(
     "ending, why",
     [
-        pytest.param(ClientDisabled, Why.CLIENT_DISABLED, marks=row("Session and tokens", "client disabled")),
-        pytest.param(ClientDeleted, Why.CLIENT_DELETED, marks=row("Session and tokens", "client deleted")),
+        pytest.param(
+            e.ClientDisabled, Why.CLIENT_DISABLED, marks=row("Session and tokens", "client disabled")
+        ),
+        pytest.param(e.ClientDeleted, Why.CLIENT_DELETED, marks=row("Session and tokens", "client deleted")),
     ],
 )
 @row("Client", "enabled / deleted")
 def test_disabling_or_deleting_a_client_ends_its_sessions_for_good(
-    ending: Callable[..., Event], why: Why
+    ending: Callable[..., e.Event], why: Why
 ) -> None:
     world = given(client(), client("other"), user())
     pair, kept, code = world.tokens(), world.tokens(client_id="other"), world.code()
     machine_token = world.machine_token()
 
-    world.given(ending(caller=Operator(), client_id="app"))
+    world.given(ending(caller=e.Operator(), client_id="app"))
 
     for event in (
         refresh(world.basic(), pair),
         revoke(world.basic(), pair.access_token),
         redeem(world.basic(), code),
         machine(world.basic()),
-        IntrospectionRequested(credentials=world.basic(), token=pair.access_token),
+        e.IntrospectionRequested(credentials=world.basic(), token=pair.access_token),
     ):
         world.when(event).then_refused(why)
     world.when(profile(pair.access_token)).then_refused(Why.NOT_SIGNED_IN)
     assert world.all_active(kept, client_id="other")
 
-    if ending is ClientDisabled:
-        world.given(ClientEnabled(caller=Operator(), client_id="app"))
+    if ending is e.ClientDisabled:
+        world.given(e.ClientEnabled(caller=e.Operator(), client_id="app"))
         assert not world.any_active(pair), "enabling brings nothing back"
         assert not world.is_active(machine_token)
         world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
@@ -226,7 +217,7 @@ def test_resetting_the_secret_leaves_issued_tokens_alone() -> None:
     world = given()
     pair, code, old = world.tokens(), world.code(), world.basic()
 
-    world.given(ClientSecretReset(caller=Operator(), client_id="app", entropy=asks.fresh_entropy()))
+    world.given(e.ClientSecretReset(caller=e.Operator(), client_id="app", entropy=asks.fresh_entropy()))
 
     for event in (refresh(old, pair), revoke(old, pair.access_token), redeem(old, code), machine(old)):
         world.when(event).then_refused(Why.CLIENT_SECRET_WRONG)
@@ -242,7 +233,7 @@ def test_withdrawing_the_consent_ends_the_clients_sessions_of_this_user() -> Non
     others = world.tokens(client_id="other")
     bobs = world.tokens("bob")
 
-    world.given(ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"))
+    world.given(e.ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"))
 
     assert not world.any_active(pair)
     assert world.all_active(others, client_id="other")

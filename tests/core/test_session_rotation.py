@@ -9,14 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ostiary_core import Policy, Secret, Why, keys, load, take_turn
-from ostiary_core.events import (
-    ClientChanged,
-    Event,
-    GraceLapsed,
-    IntrospectionRequested,
-    Operator,
-    RevocationRequested,
-)
+from ostiary_core import events as e
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Arrival, arrival_at, later
 from ostiary_core.model.records import Record, Table
@@ -63,15 +56,15 @@ def test_within_one_turn_too_a_session_is_found_by_the_access_token_it_has_by_th
     first, credentials = world.tokens(), world.basic()
     rotation = refresh(credentials, first)
 
-    def asked(token: Secret) -> IntrospectionRequested:
-        return IntrospectionRequested(credentials=credentials, token=token)
+    def asked(token: Secret) -> e.IntrospectionRequested:
+        return e.IntrospectionRequested(credentials=credentials, token=token)
 
     # What it will lead to, as the successor pair is derived from the event alone.
     [foreseen] = take_turn([rotation], load([keys(rotation)], world.store.fetch), world.now)
     assert isinstance(foreseen.reply, TokensIssued)
     second = foreseen.reply.access_token
-    ending = RevocationRequested(credentials=credentials, token=second)
-    events: list[Event] = [asked(first.access_token), asked(second), rotation]
+    ending = e.RevocationRequested(credentials=credentials, token=second)
+    events: list[e.Event] = [asked(first.access_token), asked(second), rotation]
     events += [asked(first.access_token), asked(second), ending, asked(second)]
     replies = [type(decision.reply) for decision in world.store.turn(events, world.now)]
     assert replies == [
@@ -89,7 +82,7 @@ def test_what_was_found_as_an_access_token_is_not_looked_for_among_refresh_token
         return world.store.fetch(table, identifiers)
 
     tokens = (second.access_token, second.refresh_token, Secret("unknown"))
-    events = [IntrospectionRequested(credentials=world.basic(), token=token) for token in tokens]
+    events = [e.IntrospectionRequested(credentials=world.basic(), token=token) for token in tokens]
     load([keys(event) for event in events], fetch)
     assert asked[:2] == [(Table.ACCESS_TOKEN, 3), (Table.REFRESH_TOKEN, 2)]
 
@@ -111,7 +104,7 @@ def test_a_client_that_gives_up_the_refresh_grant_cannot_refresh() -> None:
     world = given()
     first = world.tokens()
     world.given(
-        ClientChanged(caller=Operator(), client_id="app", fields={"grantTypes": ["authorization_code"]})
+        e.ClientChanged(caller=e.Operator(), client_id="app", fields={"grantTypes": ["authorization_code"]})
     )
     world.when(refresh(world.basic(), first)).then_refused(Why.GRANT_NOT_REGISTERED)
     assert world.all_active(first)
@@ -139,7 +132,7 @@ def test_the_salt_is_overwritten_by_the_next_rotation() -> None:
 
 def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
     world, first, second = rotated()
-    lapse = GraceLapsed(session_id=world.the_session().session_id)
+    lapse = e.GraceLapsed(session_id=world.the_session().session_id)
 
     world.wait(30)
     assert world.when(lapse).changes == []
@@ -156,7 +149,7 @@ def test_the_sweeper_erases_the_salt_after_the_grace_and_not_before() -> None:
 def test_a_replay_is_recognised_after_the_salt_was_erased() -> None:
     world, first, second = rotated()
     world.wait(31)
-    world.when(GraceLapsed(session_id=world.the_session().session_id))
+    world.when(e.GraceLapsed(session_id=world.the_session().session_id))
     world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
     assert not world.any_active(second)
 
@@ -306,7 +299,9 @@ def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> Non
     world.wait(10)
     arrived = arrival_at(world.now)
     world.wait(30)
-    world.when(GraceLapsed(session_id=world.the_session().session_id)).then(Done, changes=["update session"])
+    world.when(e.GraceLapsed(session_id=world.the_session().session_id)).then(
+        Done, changes=["update session"]
+    )
 
     world.when(refresh(world.basic(), first, arrival=arrived)).then_refused(Why.ARRIVAL_UNKNOWN, facts=[])
 
@@ -375,7 +370,7 @@ def test_a_narrower_scope_narrows_only_the_new_access_token() -> None:
 
     def scopes_of(token: Secret | None) -> tuple[str, ...]:
         return (
-            world.when(IntrospectionRequested(credentials=world.basic(), token=token))
+            world.when(e.IntrospectionRequested(credentials=world.basic(), token=token))
             .then(TokenActive)
             .scopes
         )
@@ -391,7 +386,7 @@ def test_a_session_keeps_its_scope_when_the_client_loses_it() -> None:
     world = given()
     first = world.tokens()
     world.given(
-        ClientChanged(caller=Operator(), client_id="app", fields={"scopes": [], "autoApproveScopes": []})
+        e.ClientChanged(caller=e.Operator(), client_id="app", fields={"scopes": [], "autoApproveScopes": []})
     )
     second = world.when(refresh(world.basic(), first)).then(TokensIssued)
     assert second.scopes == ("user.read",)

@@ -6,17 +6,7 @@ from typing import Any
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.events import (
-    Operator,
-    PasswordResetByAdministrator,
-    PasswordResetByTextMessage,
-    TextCodeRequested,
-    UserChanged,
-    UserDeleted,
-    UserDisabled,
-    UserEnabled,
-    UserForcedOut,
-)
+from ostiary_core import events as e
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.reply import Done, TextCodeDrawn, TokensIssued
@@ -40,14 +30,14 @@ def change_phone(world: World) -> Outcome:
 
 def change_phone_as_administrator(world: World) -> Outcome:
     return world.when(
-        UserChanged(caller=Operator(), user_id=world.user_ids["alice"], fields={"phone": NEW_PHONE})
+        e.UserChanged(caller=e.Operator(), user_id=world.user_ids["alice"], fields={"phone": NEW_PHONE})
     )
 
 
 def reset_by_administrator(world: World) -> Outcome:
     return world.when(
-        PasswordResetByAdministrator(
-            caller=Operator(), user_id=world.user_ids["alice"], new_password_hash=asks.hash_of("newer")
+        e.PasswordResetByAdministrator(
+            caller=e.Operator(), user_id=world.user_ids["alice"], new_password_hash=asks.hash_of("newer")
         )
     )
 
@@ -55,16 +45,16 @@ def reset_by_administrator(world: World) -> Outcome:
 def recover_by_text_message(world: World) -> Outcome:
     code = text_code(world, TextCodePurpose.RESET_PASSWORD, PHONE)
     return world.when(
-        PasswordResetByTextMessage(phone=PHONE, code=code, new_password_hash=asks.hash_of("newer"))
+        e.PasswordResetByTextMessage(phone=PHONE, code=code, new_password_hash=asks.hash_of("newer"))
     )
 
 
 def disable(world: World) -> Outcome:
-    return world.when(UserDisabled(caller=Operator(), user_id=world.user_ids["alice"]))
+    return world.when(e.UserDisabled(caller=e.Operator(), user_id=world.user_ids["alice"]))
 
 
 def delete(world: World) -> Outcome:
-    return world.when(UserDeleted(caller=Operator(), user_id=world.user_ids["alice"]))
+    return world.when(e.UserDeleted(caller=e.Operator(), user_id=world.user_ids["alice"]))
 
 
 def enter_wrong_passwords(world: World) -> Outcome:
@@ -77,12 +67,12 @@ def enter_wrong_passwords(world: World) -> Outcome:
 
 
 def force_out(world: World) -> Outcome:
-    return world.when(UserForcedOut(caller=Operator(), user_id=world.user_ids["alice"]))
+    return world.when(e.UserForcedOut(caller=e.Operator(), user_id=world.user_ids["alice"]))
 
 
 def text_code(world: World, purpose: TextCodePurpose, phone: str) -> Secret:
     caller = signed_in(world.login()) if purpose is TextCodePurpose.CHANGE_PHONE else None
-    event = TextCodeRequested(caller=caller, purpose=purpose, phone=phone, entropy=asks.fresh_entropy())
+    event = e.TextCodeRequested(caller=caller, purpose=purpose, phone=phone, entropy=asks.fresh_entropy())
     drawn = world.when(event).then(TextCodeDrawn).code
     assert drawn is not None
     return drawn
@@ -193,7 +183,7 @@ def test_enabling_a_user_brings_nothing_back() -> None:
     pair, code = world.tokens(), world.code()
     login = world.login()
     disable(world)
-    world.given(UserEnabled(caller=Operator(), user_id=world.user_ids["alice"]))
+    world.given(e.UserEnabled(caller=e.Operator(), user_id=world.user_ids["alice"]))
     assert not world.any_active(pair)
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
     world.when(profile(login.tokens.access_token)).then_refused(Why.NOT_SIGNED_IN)

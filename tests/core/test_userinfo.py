@@ -5,14 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ostiary_core import Secret, Why
-from ostiary_core.events import (
-    ClientDisabled,
-    Operator,
-    ProfileRequested,
-    SignedOut,
-    UserChanged,
-    UserDisabled,
-)
+from ostiary_core import events as e
 from ostiary_core.model.decision import Update
 from ostiary_core.model.records import revised
 from ostiary_core.model.reply import Profile, TokensIssued
@@ -69,8 +62,8 @@ def test_sub_stays_when_an_administrator_changes_the_names() -> None:
     world = given()
     pair = world.tokens()
     world.given(
-        UserChanged(
-            caller=Operator(),
+        e.UserChanged(
+            caller=e.Operator(),
             user_id=world.user_ids["alice"],
             fields={"username": "alicia", "name": "Alicia A."},
         )
@@ -110,7 +103,7 @@ def test_a_login_session_sees_its_own_profile() -> None:
 def test_a_cookie_carries_a_login_session_and_no_token_of_a_third_party() -> None:
     world = given()
     for token, is_read in ((world.login().tokens.access_token, True), (world.tokens().access_token, False)):
-        outcome = world.when(ProfileRequested(access_token=token, by_cookie=True))
+        outcome = world.when(e.ProfileRequested(access_token=token, by_cookie=True))
         if is_read:
             outcome.then(Profile)
         else:
@@ -199,7 +192,7 @@ def test_a_request_without_one_bearer_token(headers: list[tuple[bytes, bytes]]) 
         ),
         pytest.param(lambda world, pair: world.when(refresh(world.basic(), pair)), id="spent"),
         pytest.param(
-            lambda world, pair: world.given(ClientDisabled(caller=Operator(), client_id="app")),
+            lambda world, pair: world.given(e.ClientDisabled(caller=e.Operator(), client_id="app")),
             id="client disabled",
         ),
     ],
@@ -221,8 +214,8 @@ def test_a_machine_token_that_is_over_is_invalid_and_not_forbidden() -> None:
 def test_a_login_session_that_ended() -> None:
     world = given()
     one, other = world.login(), world.login()
-    world.given(SignedOut(caller=signed_in(one)))
+    world.given(e.SignedOut(caller=signed_in(one)))
     assert refusal(get_userinfo(world, bearer=one.tokens.access_token)) == UNAUTHORIZED
     assert get_userinfo(world, bearer=other.tokens.access_token).status == 200
-    world.given(UserDisabled(caller=Operator(), user_id=world.user_ids["alice"]))
+    world.given(e.UserDisabled(caller=e.Operator(), user_id=world.user_ids["alice"]))
     assert refusal(get_userinfo(world, bearer=other.tokens.access_token)) == UNAUTHORIZED

@@ -11,15 +11,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from ostiary_core import Decision, Instant, MemoryStore, Secret
-from ostiary_core.events import (
-    Event,
-    FirstAdministratorCreated,
-    LoginRefreshed,
-    RecordLapsed,
-    SignedIn,
-    SignedOut,
-    SignInAttempted,
-)
+from ostiary_core import events as e
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import (
@@ -59,7 +51,7 @@ class House:
         self.clock = clock
         self.entropy = SeededEntropy()
         self.decide(
-            FirstAdministratorCreated(
+            e.FirstAdministratorCreated(
                 username="admin",
                 password_hash="hash",
                 must_change_password=False,
@@ -67,13 +59,13 @@ class House:
             )
         )
 
-    def decide(self, event: Event) -> Decision:
+    def decide(self, event: e.Event) -> Decision:
         [decision] = self.store.turn([event], self.clock.now())
         return decision
 
     def sign_in(self) -> LoginIssued:
         reply = self.decide(
-            SignInAttempted(
+            e.SignInAttempted(
                 username="admin",
                 verified_against="hash",
                 password_matches=True,
@@ -87,13 +79,13 @@ class House:
 
     def refresh(self, token: Secret | None) -> LoginIssued | Refused:
         assert token is not None
-        event = LoginRefreshed(refresh_token=token, user_agent="browser", entropy=self.entropy.draw())
+        event = e.LoginRefreshed(refresh_token=token, user_agent="browser", entropy=self.entropy.draw())
         reply = self.decide(event).reply
         assert isinstance(reply, LoginIssued | Refused)
         return reply
 
     def sign_out(self, token: Secret) -> None:
-        self.decide(SignedOut(caller=SignedIn(access_token=token)))
+        self.decide(e.SignedOut(caller=e.SignedIn(access_token=token)))
 
     def code(self, name: str, session_id: str | None = None) -> None:
         code = AuthorizationCode(
@@ -211,7 +203,7 @@ def clear_by_hand(store: MemoryStore, now: Instant) -> int:
     gone = 0
     for kind in Expirable:
         found = store.expired(kind, b"", now, 1_000)
-        events = [RecordLapsed(key=Key(kind.table, each)) for each in found.identifiers]
+        events = [e.RecordLapsed(key=Key(kind.table, each)) for each in found.identifiers]
         decisions = store.turn(events, now)
         gone += sum(bool(decision.changes) for decision in decisions)
     return gone
@@ -262,7 +254,7 @@ def test_no_record_of_another_kind_ever_lapses(table: Table) -> None:
     house = House(MemoryStore(), clock)
     clock.wait(10_000 * DAY)
     for record in house.store.records(table):
-        assert house.decide(RecordLapsed(key=record.key)).changes == ()
+        assert house.decide(e.RecordLapsed(key=record.key)).changes == ()
 
 
 # --- in the background
