@@ -79,9 +79,9 @@ def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[V
         return
     call, answer = outcome.call, outcome.answer
     if is_stranger(call, now, history):
-        yield Violation(STRANGERS, f"{call.verb} by a stranger writes {written(outcome)}")
+        yield Violation(STRANGERS, f"{call.verb} by a stranger writes {kinds_written(outcome)}")
     if call.verb in QUESTIONS:
-        yield Violation(REFUSALS, f"{call.verb} writes {written(outcome)}")
+        yield Violation(REFUSALS, f"{call.verb} writes {kinds_written(outcome)}")
     elif answer.said is Said.REFUSED:
         yield from _faults_of_refusal(outcome)
     for change in outcome.decision.changes:
@@ -92,7 +92,7 @@ def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[V
             yield from _faults_between_clients(call, before, after)
 
 
-def written(outcome: Outcome) -> str:
+def kinds_written(outcome: Outcome) -> str:
     """The kinds of record that a decision writes."""
     ends = (both_ends(change) for change in outcome.decision.changes) if outcome.decision else ()
     return ", ".join(sorted({type(after or before).__name__ for before, after in ends}))

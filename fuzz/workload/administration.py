@@ -19,10 +19,10 @@ from fuzz.shared.steps import Kind, Ref, Step
 from fuzz.workload.picks import Picks
 from fuzz.workload.weights import ABOUT_ROLES, ABOUT_USERS
 
-__all__ = ["Administering"]
+__all__ = ["Administration"]
 
 
-class Administering:
+class Administration:
     """The administrators of one world."""
 
     def __init__(self, random: Random, picks: Picks) -> None:
@@ -127,14 +127,14 @@ class Administering:
             )
         ]
 
-    def deeds_of_a_deputy(self, name: str, by: Ref) -> list[Step]:
+    def actions_of_deputy(self, name: str, by: Ref) -> list[Step]:
         """What somebody with a role may or may not do, mostly with others who have one."""
         random = self.random
         others = [one for one in self.picks.deputies() if one != name]
         other = random.choice(others) if others else self.picks.person()
         step = Step(number=0, at=0, verb=Verb.CHANGE_USER, by=by, user=other, role=self.picks.role())
         permissions = random.choice(tuple(PERMISSIONS))
-        deeds = [
+        actions = [
             *(
                 replace(step, verb=verb)
                 for verb in sorted(ABOUT_USERS - {Verb.CHANGE_USER, Verb.RECOVER_PASSWORD})
@@ -149,4 +149,4 @@ class Administering:
             replace(step, change="no-role", user=name),
             replace(step, verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),
         ]
-        return random.sample(deeds, 5)
+        return random.sample(actions, 5)

@@ -18,7 +18,7 @@ from fuzz.shared.initial_states import (
 )
 from fuzz.shared.seen import SeenCode, SeenSession
 from fuzz.shared.steps import Kind, Ref, Step, Twist
-from fuzz.workload.administration import Administering
+from fuzz.workload.administration import Administration
 from fuzz.workload.clock import advance
 from fuzz.workload.picks import Picks
 from fuzz.workload.weights import (
@@ -65,10 +65,10 @@ class Workload:
         self.trouble = random.choice((0.02, 0.08, 0.2))
         """How often a step has something wrong with it."""
         self.picks = Picks(random, history, self.trouble)
-        self.administering = Administering(random, self.picks)
+        self.administration = Administration(random, self.picks)
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
-        opening = self.administering.appointments() if self.deputed else []
+        opening = self.administration.appointments() if self.deputed else []
         self.again: list[tuple[int, Step]] = [(0, step) for step in reversed(opening)]
         """What somebody insists on, the next one last, and how long they wait before each."""
 
@@ -105,9 +105,9 @@ class Workload:
         has a role tries how far it reaches; whose secret is new, whether their tokens are still good."""
         random = self.random
         if step.verb is Verb.SIGN_IN or step.change in ("role", "another-role"):
-            deeds = self._deeds(step)
-            if deeds:
-                return [(0, deed) for deed in deeds]
+            actions = self._actions_of_role_holder(step)
+            if actions:
+                return [(0, action) for action in actions]
         with_old = replace(step, verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
         if step.change in ("keep-shortly", "keep") and random.random() < 0.3:
             return [(1, with_old), (KEEP_SECONDS[step.change] * 1_000 - 1, with_old)]
@@ -147,7 +147,7 @@ class Workload:
             again.append((random.choice((0, 1_000)), Step(number=0, at=0, verb=Verb.SWEEP, token=step.token)))
         return again
 
-    def _deeds(self, step: Step) -> list[Step]:
+    def _actions_of_role_holder(self, step: Step) -> list[Step]:
         """What somebody does who is given a role while they are signed in, or who signs in and has one."""
         name = step.user or ""
         if step.verb is Verb.SIGN_IN:
@@ -157,7 +157,7 @@ class Workload:
             signed_in = [one.number for one in logins if one.username == name and not one.seems_over]
         if not signed_in:
             return []
-        return self.administering.deeds_of_a_deputy(name, Ref(Kind.ACCESS, signed_in[-1]))
+        return self.administration.actions_of_deputy(name, Ref(Kind.ACCESS, signed_in[-1]))
 
     def _going(self, client: str | None) -> list[SeenSession]:
         """The latest sessions of a client that seem to go on."""
@@ -201,7 +201,7 @@ class Workload:
             return self._sign_in(step)
         if verb in BY_PERSON:
             return self._by_person(step)
-        return self.administering.step(step)
+        return self.administration.step(step)
 
     # --- at the token service
 

@@ -47,3 +47,14 @@ def test_nobody_but_the_fuzzers_and_tests_imports_them() -> None:
         for path in (ROOT / folder).rglob("*.py"):
             foreign = {module for module in imports_of(path) if module.split(".")[0] in ("fuzz", "tests")}
             assert not foreign, f"{path} imports {foreign}"
+
+
+def test_no_room_imports_one_above_it() -> None:
+    """As docs/proving.md lists them; those that run campaigns stand beside one another."""
+    floors = ({"faults"}, {"shared"}, {"model", "workload"}, {"rules", "simulation", "processes", "parsers"})
+    for height, rooms in enumerate(floors):
+        below = set().union(*floors[:height])
+        for room in rooms:
+            for path in (ROOT / "fuzz" / room).rglob("*.py"):
+                named = {module.split(".")[1] for module in imports_of(path) if module.startswith("fuzz.")}
+                assert named <= below | {room}, f"{path} imports {named - below}"
