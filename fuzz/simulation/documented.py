@@ -8,10 +8,9 @@ from typing import Final
 
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.http_client import Response
-from fuzz.simulation.forms import OVERTAKEN, code_or_reason
 from fuzz.simulation.responses import code_of_page
 
-__all__ = ["ISSUING", "STATUS_OF_CODE", "STATUS_OF_ERROR", "is_undocumented"]
+__all__ = ["ISSUING", "OVERTAKEN", "STATUS_OF_CODE", "STATUS_OF_ERROR", "is_undocumented"]
 
 ISSUING: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
 """What is asked at `/token`."""
@@ -54,6 +53,8 @@ STATUS_OF_CODE: Final = {
     "C1413": 413,
 }
 """In the envelope, and on pages."""
+OVERTAKEN: Final = "overtaken"
+"""The error of a form whose record somebody else changed while it was filled: nothing was done."""
 SHOWS_A_SECRET: Final = (Verb.REGISTER_CLIENT, Verb.RESET_SECRET)
 """What a form is answered with a page for: it shows a secret this once."""
 AT_SSO: Final = frozenset({"A0401", "B4001", "B4002", "A0500"})
@@ -62,10 +63,10 @@ _REASON: Final = re.compile(rb'role="alert">\s*<p>[^<\s]')
 _QUESTION: Final = (b'name="decision" value="approve"', b'name="decision" value="deny"')
 
 
-def is_undocumented(call: Call, response: Response, *, by_form: bool) -> str | None:
-    """Why this cannot be an answer to `call`."""
+def is_undocumented(call: Call, response: Response, *, by_form: bool, shown: str = "") -> str | None:
+    """Why this cannot be an answer to `call`; `shown` is the code of the reason on the page after a form."""
     if call.face is Face.PAGE:
-        return _wrong_after_form(call, response)
+        return _wrong_after_form(call, response, shown)
     if response.status < 400:
         if call.face is Face.SHEET:
             return None if response.status == 200 else f"status {response.status} for a sheet"
@@ -100,7 +101,7 @@ def _wrong_success(call: Call, response: Response) -> str | None:
     return None
 
 
-def _wrong_after_form(call: Call, response: Response) -> str | None:
+def _wrong_after_form(call: Call, response: Response, code: str) -> str | None:
     """What follows a form: another page of this server, the client's, or the form again with a reason."""
     status = response.status
     if status == 303:
@@ -112,7 +113,6 @@ def _wrong_after_form(call: Call, response: Response) -> str | None:
         return f"status {status} after the form for {call.verb} may be framed"
     if status == 200:
         return None if call.verb in SHOWS_A_SECRET else f"the form for {call.verb} is answered with a page"
-    code = code_or_reason(response)
     is_known = status >= 500 or status == STATUS_OF_CODE.get("A0409" if code == OVERTAKEN else code)
     return None if is_known else f"status {status} with {code or 'no reason'} after the form for {call.verb}"
 

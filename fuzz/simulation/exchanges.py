@@ -15,11 +15,11 @@ from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.shared.invariants import DOCUMENTED, PROGRESS
 from fuzz.shared.steps import Step
 from fuzz.simulation.connections import EXCHANGE_SECONDS, Connection
-from fuzz.simulation.documented import STATUS_OF_CODE, is_undocumented
+from fuzz.simulation.documented import OVERTAKEN, STATUS_OF_CODE, is_undocumented
 from fuzz.simulation.forms import (
     FORMS,
-    OVERTAKEN,
     answer_of_page,
+    code_or_reason,
     opening_request,
     read_form,
     sending_request,
@@ -236,7 +236,8 @@ class Exchanges:
                 operation.outcome = Outcome.UNKNOWN
             self.story.tell_operation(operation, "no answer is heard")
             return
-        wrong = is_undocumented(call, response, by_form=mishap.form)
+        shown = code_or_reason(response) if call.face is Face.PAGE else ""
+        wrong = is_undocumented(call, response, by_form=mishap.form, shown=shown)
         if wrong is not None:
             self.story.fault(DOCUMENTED, wrong)
             operation.outcome = Outcome.UNKNOWN

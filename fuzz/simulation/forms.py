@@ -14,13 +14,13 @@ from urllib.parse import quote, urlencode
 from fuzz.shared.calls import Answer, Call, Said, Verb, refusal
 from fuzz.shared.core_events import fields_of_new_user, settings_of, user_fields
 from fuzz.shared.http_client import FORM, Fields, Request, Response
+from fuzz.simulation.documented import OVERTAKEN
 from fuzz.simulation.responses import code_of_page, consent_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
 
 __all__ = [
     "FORMS",
-    "OVERTAKEN",
     "Form",
     "PageForm",
     "answer_of_page",
@@ -29,9 +29,6 @@ __all__ = [
     "read_form",
     "sending_request",
 ]
-
-OVERTAKEN: Final = "overtaken"
-"""The error of a form whose record somebody else changed while it was filled: nothing was done."""
 
 _ANY_FORM: Final = "/login?switch=1"
 """A page that has a form for everybody."""

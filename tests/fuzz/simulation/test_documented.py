@@ -7,6 +7,7 @@ import pytest
 from fuzz.shared.calls import Call, Face, Verb
 from fuzz.shared.http_client import Response
 from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
+from fuzz.simulation.forms import code_or_reason
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
 
@@ -75,7 +76,9 @@ def after_form(
 ) -> str | None:
     fields = [("location", location)] if framed else [("location", location), NEVER_FRAMED]
     body = f'<div role="alert">\n<p>{reason}</p></div>'.encode()
-    return is_undocumented(Call(verb=verb, face=Face.PAGE), Response(status, fields, body), by_form=False)
+    response = Response(status, fields, body)
+    shown = code_or_reason(response)
+    return is_undocumented(Call(verb=verb, face=Face.PAGE), response, by_form=False, shown=shown)
 
 
 def test_after_a_form_comes_a_page_of_here_or_a_reason() -> None:
