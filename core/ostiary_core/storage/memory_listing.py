@@ -31,6 +31,7 @@ from ostiary_core.storage.listing import (
 )
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 
 
 class Plain(Protocol):
@@ -75,9 +76,9 @@ def _is_behind(item: object, last: object, listing: Listing[T]) -> bool:
 def _items(store: Plain, resource: Resource[T], now: Instant) -> list[T]:
     found: Iterable[object]
     if resource is CLIENTS:
-        found = (client for client in _clients(store) if client.deleted_at is None)
+        found = (client for client in _all(store, Client) if client.deleted_at is None)
     elif resource is USERS:
-        found = (user for user in _users(store) if user.deleted_at is None)
+        found = (user for user in _all(store, User) if user.deleted_at is None)
     elif resource is ROLES:
         found = store.records(Table.ROLE)
     elif resource is ONLINE_USERS or resource is ONLINE_SESSIONS:
@@ -91,12 +92,8 @@ def _items(store: Plain, resource: Resource[T], now: Instant) -> list[T]:
     return [item for item in found if isinstance(item, resource.item)]
 
 
-def _clients(store: Plain) -> list[Client]:
-    return [record for record in store.records(Table.CLIENT) if isinstance(record, Client)]
-
-
-def _users(store: Plain) -> list[User]:
-    return [record for record in store.records(Table.USER) if isinstance(record, User)]
+def _all(store: Plain, kind: type[R]) -> list[R]:
+    return [record for record in store.records(kind.table) if isinstance(record, kind)]
 
 
 def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[OnlineSession]:
@@ -105,11 +102,10 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
         for table in (Table.CONSENT, Table.USER, Table.CLIENT)
         for record in store.records(table)
     }
-    for session in store.records(Table.SESSION):
-        if not isinstance(session, Session) or (of_users_only and session.user_id is None):
+    for session in _all(store, Session):
+        if of_users_only and session.user_id is None:
             continue
-        needed: dict[RawKey, Record | None] = {key: stored.get(key) for key in session.references}
-        snapshot = Snapshot(needed)
+        snapshot = Snapshot({key: stored.get(key) for key in session.references})
         if state_of(session, snapshot, now) is not SessionState.ACTIVE:
             continue
         user = None if session.user_id is None else snapshot.user(session.user_id)
@@ -130,9 +126,9 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
 
 
 def _consents(store: Plain) -> Iterable[RememberedConsent]:
-    names = {client.client_id: client.name for client in _clients(store) if client.deleted_at is None}
-    for consent in store.records(Table.CONSENT):
-        if isinstance(consent, Consent) and consent.scopes and consent.client_id in names:
+    names = {client.client_id: client.name for client in _all(store, Client) if client.deleted_at is None}
+    for consent in _all(store, Consent):
+        if consent.scopes and consent.client_id in names:
             yield RememberedConsent(
                 user_id=consent.user_id,
                 client_id=consent.client_id,
