@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ostiary_core.model.permissions import Permission
-from ostiary_web.api.resources.permissions import DESCRIPTIONS
+from ostiary_web.api.resources.roles import DESCRIPTIONS
 from ostiary_web.app.factory import create_app
 from ostiary_web.http.gate import permission_of
 from ostiary_web.server.settings import Settings

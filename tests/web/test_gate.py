@@ -23,7 +23,7 @@ from ostiary_core.model.permissions import Permission
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
 from ostiary_web.api.resources import clients, roles, users
-from ostiary_web.api.resources.permissions import DESCRIPTIONS
+from ostiary_web.api.resources.roles import DESCRIPTIONS
 from ostiary_web.app.factory import create_app
 from ostiary_web.http.gate import (
     BEFORE_PASSWORD_CHANGE,

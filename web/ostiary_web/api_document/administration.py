@@ -17,8 +17,8 @@ from ostiary_web.api.history_record import SessionHistoryRecord
 from ostiary_web.api.resources import clients, roles, users
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.clients import ClientSecret, NewSecret
+from ostiary_web.api.resources.online import RUNNING
 from ostiary_web.api.resources.roles import DescribedPermission
-from ostiary_web.api.resources.running import RUNNING
 from ostiary_web.api_document.lists import page_parameters
 from ostiary_web.api_document.operations import Body, Operation
 from ostiary_web.api_document.resources import convention

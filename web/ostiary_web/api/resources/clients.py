@@ -28,10 +28,10 @@ from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, LocalizedText
 from ostiary_web.api.resources.lists import answer_list
+from ostiary_web.api.resources.online import running_sessions
 from ostiary_web.api.resources.records import answer_change, read_object_or_nothing, refuse_body
 from ostiary_web.api.resources.resource import Fields, Permissions, Resource, Switch
 from ostiary_web.api.resources.routes import blueprint_of
-from ostiary_web.api.resources.running import running_sessions
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 

@@ -1,5 +1,6 @@
 """`/api/iam/roles` and `/api/iam/permissions`: what people may do."""
 
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 from msgspec import field
@@ -13,11 +14,36 @@ from ostiary_core.storage.listing import ROLES
 from ostiary_core.users.role import permissions_in
 from ostiary_web.api.answer_data import AnswerData, one_of
 from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, LocalizedText, as_they_are
-from ostiary_web.api.resources.permissions import DESCRIPTIONS
 from ostiary_web.api.resources.resource import Fields, Permissions, Resource
 from ostiary_web.api.resources.routes import blueprint_of
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
+
+DESCRIPTIONS: Final[Mapping[Permission, LocalizedText]] = {
+    Permission.CLIENT_LIST: LocalizedText("See clients and their sessions", "查看客户端及其会话"),
+    Permission.CLIENT_CREATE: LocalizedText("Register clients", "注册客户端"),
+    Permission.CLIENT_UPDATE: LocalizedText(
+        "Change, enable and disable clients, and reset their secrets", "修改、启用、停用客户端及重置密钥"
+    ),
+    Permission.CLIENT_DELETE: LocalizedText("Delete clients", "删除客户端"),
+    Permission.USER_LIST: LocalizedText("See users", "查看用户"),
+    Permission.USER_CREATE: LocalizedText("Register users", "创建用户"),
+    Permission.USER_UPDATE: LocalizedText(
+        "Change, enable and disable users, reset their passwords, force them out",
+        "修改、启用、停用用户，重置密码及强制下线",
+    ),
+    Permission.USER_DELETE: LocalizedText("Delete users", "删除用户"),
+    Permission.ROLE_LIST: LocalizedText("See roles and permissions", "查看角色与权限"),
+    Permission.ROLE_CREATE: LocalizedText("Create roles", "创建角色"),
+    Permission.ROLE_UPDATE: LocalizedText("Change roles", "修改角色"),
+    Permission.ROLE_DELETE: LocalizedText("Delete roles", "删除角色"),
+    Permission.ONLINE_LIST: LocalizedText(
+        "See who is signed in and which sessions run", "查看在线用户与会话"
+    ),
+    Permission.ONLINE_KILL: LocalizedText("End running sessions", "强制结束会话"),
+    Permission.AUDIT_READ: LocalizedText("Read the audit trail", "查看审计记录"),
+}
+"""Every permission has a row; a test says so."""
 
 _FIELDS: Final[tuple[Field[Role], ...]] = (
     Field("id", Kind.TEXT, LocalizedText("Identifier", "标识"), lambda role: role.role_id),

@@ -8,7 +8,7 @@ from ostiary_core.events import SessionForcedOut
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import OnlineSession
-from ostiary_web.api.resources.running import running_sessions
+from ostiary_web.api.resources.online import running_sessions
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.tables import Table, show_table

@@ -4,8 +4,7 @@ from typing import Any, Final
 
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
-from ostiary_web.api.resources.permissions import DESCRIPTIONS
-from ostiary_web.api.resources.roles import RESOURCE
+from ostiary_web.api.resources.roles import DESCRIPTIONS, RESOURCE
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import deletion
 from ostiary_web.pages.administration.records import Form, Pages, pages_of

@@ -1,7 +1,7 @@
 """How many running sessions something would end, as far as the reader may see them."""
 
 from ostiary_core.storage.listing import Listing
-from ostiary_web.api.resources.running import running_sessions
+from ostiary_web.api.resources.online import running_sessions
 from ostiary_web.http.context import RequestContext
 
 
