@@ -78,6 +78,22 @@ def test_no_imports_run_in_a_circle() -> None:
     assert circle_in(graph) == []
 
 
+@pytest.mark.parametrize("floor", FLOORS)
+def test_no_imports_between_rooms_run_in_a_circle(floor: str) -> None:
+    """A room is a folder, or a module beside the folders; docs/architecture.md has their order."""
+    graph: dict[str, set[str]] = {}
+    for name, path in MODULES.items():
+        if name.startswith(f"{floor}."):
+            rooms = {
+                other.split(".")[1]
+                for other in imported(ast.parse(path.read_text(encoding="utf-8")))
+                if other.startswith(f"{floor}.")
+            }
+            graph.setdefault(name.split(".")[1], set()).update(rooms - {name.split(".")[1]})
+    assert len(graph) > 8
+    assert circle_in(graph) == []
+
+
 def test_a_circle_would_be_seen() -> None:
     assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"a"}})
     assert imported(ast.parse("from ostiary_core import decide\nimport trio")) == {
