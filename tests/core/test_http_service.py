@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ostiary_core import Decision, Instant, LostRace, MemoryStore, Monotonic
+from ostiary_core import Decision, LostRace, MemoryStore, Monotonic
 from ostiary_core.events import ClientDisabled, Event, Operator
 from ostiary_core.http import Answer, PendingRequest, Request, TokenEndpoint
 from ostiary_core.model.audit import Origin
@@ -73,13 +73,11 @@ class LosingStore(MemoryStore):
         super().__init__()
         self.losses = losses
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
         if self.losses:
             self.losses -= 1
             raise LostRace("another was quicker")
-        return super().turn(events, now, origins)
+        return super().turn(events, *more)
 
 
 def test_a_request_is_read_whatever_the_case_of_its_field_names_and_keeps_every_byte() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import trio
 from argon2 import PasswordHasher, Type
@@ -71,11 +71,9 @@ class PlainStore(MemoryStore):
         super().__init__()
         self.turns: list[list[Event]] = []
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
         self.turns.append(list(events))
-        return super().turn(events, now, origins)
+        return super().turn(events, *more)
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         assert all(type(event) in READ_ONLY for event in events)
@@ -108,11 +106,9 @@ class BreakingStore(PlainStore):
         self.broken = False
         self.quoting = quoting
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
         self._break()
-        return super().turn(events, now, origins)
+        return super().turn(events, *more)
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         self._break()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import trio
@@ -11,7 +11,6 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ostiary_core import Decision, Instant, MemoryStore
 from ostiary_core.events import Event, GraceLapsed, LoginRefreshed
-from ostiary_core.model.audit import Origin
 from ostiary_core.model.records import Session, Table
 from ostiary_core.model.reply import LoginIssued, Refused
 from ostiary_core.model.why import Why
@@ -115,12 +114,10 @@ class Unwilling(PlainStore):
 
     unwell = True
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
         if self.unwell and any(isinstance(event, GraceLapsed) for event in events):
             raise OSError("no space left on device")
-        return super().turn(events, now, origins)
+        return super().turn(events, *more)
 
 
 async def test_a_sweep_that_fails_says_so_in_one_word() -> None:

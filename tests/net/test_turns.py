@@ -171,9 +171,7 @@ async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_ra
     class Losing(PlainStore):
         attempts = 0
 
-        def turn(
-            self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-        ) -> list[Decision]:
+        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
             self.attempts += 1
             leaver.leave()
             raise LostRace("somebody else wrote it")
@@ -277,12 +275,10 @@ async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_sec
 class Failing(PlainStore):
     """Fails every turn that has to do with "bad"."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
         if "bad" in names(events):
             raise OSError("no space left on device")
-        return super().turn(events, now, origins)
+        return super().turn(events, *more)
 
 
 async def test_of_a_turn_that_fails_only_the_event_at_fault_is_told_so() -> None:
@@ -337,10 +333,8 @@ async def test_a_store_that_makes_one_wait_is_not_asked_again_for_each_event(
 
 async def test_what_may_be_kept_is_not_decided_again() -> None:
     class Unheard(PlainStore):
-        def turn(
-            self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-        ) -> list[Decision]:
-            super().turn(events, now, origins)
+        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
+            super().turn(events, *more)
             raise CommitUnknown("no answer")
 
     store, gate = Unheard(), Gate()
@@ -448,12 +442,10 @@ async def test_a_read_never_waits_behind_a_writer() -> None:
         began = threading.Event()
         go_on = threading.Event()
 
-        def turn(
-            self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-        ) -> list[Decision]:
+        def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
             self.began.set()
             assert self.go_on.wait(10)
-            return super().turn(events, now, origins)
+            return super().turn(events, *more)
 
     store = Slow()
     try:

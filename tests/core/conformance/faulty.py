@@ -126,11 +126,9 @@ class ForgottenDelete(MemoryStore):
 class DroppedAudit(MemoryStore):
     """What changes nothing is not told: a safe retry leaves no trace."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
         before = len(self._audit)
-        decisions = super().turn(events, now, origins)
+        decisions = super().turn(events, *more)
         if not any(decision.changes for decision in decisions):
             del self._audit[before:]
         return decisions
@@ -187,11 +185,9 @@ class EachOnItsOwn(MemoryStore):
 class DeletesLast(MemoryStore):
     """Writes a turn way by way, and what was deleted and made again is deleted in the end."""
 
-    def turn(
-        self, events: Sequence[Event], now: Instant, origins: Sequence[Origin | None] = ()
-    ) -> list[Decision]:
+    def turn(self, events: Sequence[Event], *more: Any) -> list[Decision]:
         made_again: list[Record] = []
-        decisions = super().turn(events, now, origins)
+        decisions = super().turn(events, *more)
         deleted: set[Key] = set()
         for change in (change for decision in decisions for change in decision.changes):
             if isinstance(change, Delete):

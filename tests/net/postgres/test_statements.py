@@ -15,29 +15,14 @@ import pytest
 from ostiary_core.events import Event
 from ostiary_core.model.records import Session, Table
 from ostiary_core.retention import Expirable
-from ostiary_core.storage.listing import (
-    AUDIT,
-    CLIENTS,
-    CONSENTS,
-    ONLINE_SESSIONS,
-    ONLINE_USERS,
-    ROLES,
-    USERS,
-    FilterValue,
-    Listing,
-    Match,
-    Range,
-    Resource,
-    Sort,
-)
+from ostiary_core.storage.listing import CONSENTS, FilterValue, Listing, Match, Range, Resource, Sort
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import known_migrations
 from ostiary_net.sql.columns import TABLES
 from tests.core import asks
 from tests.core.story import START
 from tests.net.store.lives import live, world_on
-
-LISTS: Final = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS, ONLINE_USERS, AUDIT, CONSENTS)
+from tests.net.store.test_listing import RESOURCES
 
 Sent = tuple[str, Sequence[Any]]
 
@@ -141,7 +126,7 @@ def use_all(store: PostgreSQLStore) -> None:
     """Everything that a store can be asked."""
     live(store)
     session = next(each for each in store.records(Table.SESSION) if isinstance(each, Session))
-    for resource in LISTS:
+    for resource in RESOURCES:
         for listing in listings(resource):
             store.page(listing, START)
     store.session_history(session.session_id)
