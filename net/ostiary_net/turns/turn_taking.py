@@ -103,6 +103,6 @@ class Checkpointing:
             try:
                 await self._run_sync(self._store.checkpoint, limiter=self._limiter)
             except Exception as error:
-                _log.error("the log was not folded into the file", cause=type(error).__name__)
+                _log.error("checkpoint failed", cause=type(error).__name__)
             await trio.sleep(_LEAST_SECONDS)
             self._is_due = trio.Event()

@@ -38,16 +38,16 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
     try:
         examine(reading)
         reading.execute("BEGIN")
+        there = {name: _count(reading, name) for name in (*(each.name for each in TABLES.values()), "audit")}
         for table in RECORD_TABLES:
             layout = LAYOUTS[table]
             rows = map(layout.codec.from_row, reading.execute(ALL_RECORDS[table]))
             for batch in _batches(rows):
                 target.write([Insert(record) for record in batch])
-            tell(layout.name, _count(reading, layout.name))
+            tell(layout.name, there[layout.name])
         for entries in _batches(map(ENTRIES.from_row, reading.execute(ALL_ENTRIES))):
             target.keep_entries(entries)
-        tell("audit", _count(reading, "audit"))
-        there = {name: _count(reading, name) for name in (*(each.name for each in TABLES.values()), "audit")}
+        tell("audit", there["audit"])
     finally:
         reading.close(force=True)
     arrived = target.counts()
