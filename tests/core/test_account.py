@@ -6,7 +6,8 @@ from ostiary_core import Secret, Why
 from ostiary_core import events as e
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, Profile
+from ostiary_core.model.records import TextCodePurpose
+from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, Profile, TextCodeDrawn
 from tests.core import asks
 from tests.core.asks import login_refresh, password_change, profile, signed_in
 from tests.core.story import World, client, given, user
@@ -199,6 +200,25 @@ def test_a_password_that_must_change_can_be_changed() -> None:
     assert login.must_change_password
     world.when(password_change(login, new="newer")).then(Done)
     assert not world.login(password="newer").must_change_password
+
+
+def test_a_number_is_sent_ten_codes_a_day_each_a_minute_after_the_one_before() -> None:
+    world = given(client(), user(phone="+8613800000000"))
+
+    def is_sent() -> bool:
+        purpose, entropy = TextCodePurpose.RESET_PASSWORD, asks.fresh_entropy()
+        event = e.TextCodeRequested(caller=None, purpose=purpose, phone="+8613800000000", entropy=entropy)
+        return world.when(event).then(TextCodeDrawn).code is not None
+
+    for _ in range(10):
+        assert is_sent()
+        world.wait(59.999)
+        assert not is_sent()
+        world.wait(0.001)
+    world.wait(86_400 - 600 - 0.001)
+    assert not is_sent()
+    world.wait(0.001)
+    assert is_sent()
 
 
 # --- one session of the monitor
