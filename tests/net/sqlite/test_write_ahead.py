@@ -264,4 +264,4 @@ async def test_turns_have_it_folded_and_try_again_where_that_failed(
                     number += 1
             await turns.decide(asks.user("after"))
         assert len(kept(store)) == number + 1
-    assert capsys.readouterr().out.count("the log was not folded into the file") == failures
+    assert capsys.readouterr().out.count("checkpoint failed") == failures
