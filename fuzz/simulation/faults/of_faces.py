@@ -4,11 +4,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fuzz.faults.planting import Fault
-from fuzz.simulation.faults.plants import Original, method
+from fuzz.simulation.faults.plants import Original, method, together
 from ostiary_core.throttling.rate_windows import RateWindows
 from ostiary_net.runtime.files import Files
+from ostiary_web.api import auth
 from ostiary_web.api.resources import imports
-from ostiary_web.http import browser
+from ostiary_web.pages import context
 
 __all__ = ["FAULTS"]
 
@@ -71,6 +72,10 @@ FAULTS: Final = (
     Fault("limit-and-one", "one request past a limit is answered", method(RateWindows, "admit", one_more)),
     Fault("limit-of-all", "addresses share their limits", method(RateWindows, "admit", of_everybody)),
     Fault("picture-of-another", "somebody else's picture is served", method(Files, "read", served_first)),
-    Fault("cookies-swapped", "a browser's two tokens change places", method(browser, "keep_login", swapped)),
+    Fault(
+        "cookies-swapped",
+        "a browser's two tokens change places",
+        together(method(auth, "keep_login", swapped), method(context, "keep_login", swapped)),
+    ),
     Fault("sheet-negated", "a sheet's yes is taken for no", method(imports, "_boolean", negated)),
 )
