@@ -78,8 +78,8 @@ async def names_of(
     return names
 
 
-def life_record(of: Explanation, language: Language, names: Names) -> SessionHistoryRecord:
-    """The whole life; the texts are in the language asked for, everything else is the same in both."""
+def history_record_of(of: Explanation, language: Language, names: Names) -> SessionHistoryRecord:
+    """The whole history; the texts are in the language asked for, everything else is the same in both."""
     session, misses = of.session, of.near_misses_ms
     return SessionHistoryRecord(
         id=session.session_id,

@@ -1,4 +1,4 @@
-"""`/api/audit`: what happened, entry by entry, and the whole life of one session."""
+"""`/api/audit`: what happened, entry by entry, and the whole history of one session."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
-from ostiary_web.api.history_record import life_record, names_of
+from ostiary_web.api.history_record import history_record_of, names_of
 from ostiary_web.api.resources.fields import Field, Kind, ListView, LocalizedText, as_they_are
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.http.context import RequestContext
@@ -93,16 +93,16 @@ async def list_events(context: RequestContext) -> Response:
 
 @audit.get("/api/audit/sessions/<session_id>/explain", gate=require_permission(Permission.AUDIT_READ))
 async def explain_session(context: RequestContext, session_id: str) -> Response:
-    """A session's life in order, and how and why it ended."""
+    """A session's history in order, and how and why it ended."""
 
     def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, Instant]:
         return store.session_history(session_id), now
 
-    life, now = await context.look(look)
-    if life is None or (
-        life.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
+    history, now = await context.look(look)
+    if history is None or (
+        history.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
     ):
         context.refuse(Why.NOT_FOUND)
-    told = explain(life, now)
-    names = await names_of(told.actor_ids, context.submit)
-    return context.success(life_record(told, context.language, names))
+    explanation = explain(history, now)
+    names = await names_of(explanation.actor_ids, context.submit)
+    return context.success(history_record_of(explanation, context.language, names))

@@ -1,4 +1,4 @@
-"""The audit trail, and a session's life as a timeline."""
+"""The audit trail, and a session's history as a timeline."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -90,7 +90,7 @@ async def show_audit(page: PageContext) -> Response:
 
 
 @audit_pages.get(f"{_PLACE}/sessions/<session_id>", gate=require_permission(Permission.AUDIT_READ))
-async def show_life(page: PageContext, session_id: str) -> Response:
+async def show_session_history(page: PageContext, session_id: str) -> Response:
     """How a session was issued, what happened to it, and how and why it ended; its entries in the list, where
     its record was erased since."""
     context = page.request
@@ -99,25 +99,28 @@ async def show_life(page: PageContext, session_id: str) -> Response:
     entries = Listing(resource=AUDIT, filters={"session_id": session_id}, page_size=1)
 
     def look(store: ListingStore, now: Instant) -> tuple[SessionHistory | None, bool, Instant]:
-        life = store.session_history(session_id)
-        return life, life is None and store.page(entries, now).total > 0, now
+        history = store.session_history(session_id)
+        return history, history is None and store.page(entries, now).total > 0, now
 
-    life, is_erased, now = await context.look(look)
+    history, is_erased, now = await context.look(look)
     if is_erased:
         return page.redirect(f"{_PLACE}?sessionId={session_id}&erased=1")
-    if life is None or (
-        life.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
+    if history is None or (
+        history.session.kind is SessionKind.CLIENT_CREDENTIALS and not context.is_super_administrator
     ):
         context.refuse(Why.NOT_FOUND)
-    told = explain(life, now)
-    names = await names_of(told.actor_ids, context.submit)
+    explanation = explain(history, now)
+    names = await names_of(explanation.actor_ids, context.submit)
     return await render(
         page,
         "administration/session_history.html",
         place=_PLACE,
-        told=told,
-        steps=[(step, step_text(step, told, page.language, names), _when(page, step)) for step in told.steps],
-        near_misses=near_misses_text(told, page.language),
+        explanation=explanation,
+        steps=[
+            (step, step_text(step, explanation, page.language, names), _when(page, step))
+            for step in explanation.steps
+        ],
+        near_misses=near_misses_text(explanation, page.language),
     )
 
 
