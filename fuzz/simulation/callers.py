@@ -24,6 +24,8 @@ from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 
 __all__ = ["Callers"]
 
+LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
+"""A retry that comes inside the grace, and how long it then may have to wait inside the server."""
 DESK_SECONDS: Final = 1_200
 BY_TELEPHONE: Final = frozenset({Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
 
@@ -62,9 +64,7 @@ class Callers:
                 by_ms = instance.set_clock(mishap.clock_ms)
                 self.story.tell(f"the clock of instance {instance.number} is set by {by_ms / 1000:+} s")
             if mishap.stall_ms:
-                self.story.faults["store stalls"] += 1
-                instance.stall(mishap.stall_ms)
-                self.story.tell(f"the store of instance {instance.number} stalls for {mishap.stall_ms} ms")
+                self._stall(instance, mishap.stall_ms)
             async with trio.open_nursery() as nursery:
                 if mishap.crash_ms is not None:
                     nursery.start_soon(self._crash, instance, mishap.crash_ms)
@@ -148,8 +148,15 @@ class Callers:
                 return
             await trio.sleep(mishap.retry_ms / 1000)
             self.story.faults["retry"] += 1
+            if mishap.retry_ms == LATE_RETRY_MS and random.random() < 0.5:
+                self._stall(self.instances[where], LATE_STALL_MS)
             again = Mishap(instance=where, new=True, form=mishap.form)
             answer = await self.exchanges.ask(step.number, call, again, where, random)
+
+    def _stall(self, instance: Instance, by_ms: int) -> None:
+        self.story.faults["store stalls"] += 1
+        instance.stall(by_ms)
+        self.story.tell(f"the store of instance {instance.number} stalls for {by_ms} ms")
 
     async def _text_code(self, call: Call, mishap: Mishap) -> str | None:
         """A code that is sent to the telephone; None where there is no telephone, or nothing comes."""
