@@ -212,7 +212,9 @@ async def test_a_process_knows_nothing_of_the_server(
         [reader] = readers()
         assert environment_of(reader) <= {"", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH"}
         # Python's own files come and go while it starts.
-        opened = {each for each in opened_by(reader) if not each.endswith((".py", ".pyc", ".so", ".zip"))}
+        opened = {
+            each for each in opened_by(reader) if not each.endswith((".py", ".pyc", ".pth", ".so", ".zip"))
+        }
         assert opened == {"pipe", os.devnull}
         nursery.cancel_scope.cancel()
 
