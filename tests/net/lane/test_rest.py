@@ -86,7 +86,7 @@ class Recorder:
     def end(self) -> None:
         self.told.append(("end",))
 
-    def note_decision(self, origin: Origin, event: Event, decision: Decision) -> None:
+    def note_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
         self.told.append((type(event).__name__,))
 
 
