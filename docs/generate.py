@@ -18,8 +18,6 @@ from fuzz.shared.state_tables import STATE_TABLES, Transition
 from tests.rows.proofs import Proof, collected_proofs, unproved
 from tests.rows.specification import TABLES
 
-__all__ = ["main", "rows_page", "states_page"]
-
 DOCS = Path(__file__).resolve().parent
 
 _GENERATED = "<!-- Written by `make docs` from {source}. Changes made here are lost. -->"

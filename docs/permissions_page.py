@@ -11,8 +11,6 @@ from ostiary_web.app.factory import create_app
 from ostiary_web.http.gate import permission_of
 from ostiary_web.server.settings import Settings
 
-__all__ = ["Endpoint", "endpoints", "permissions_page"]
-
 
 @dataclass(frozen=True, order=True)
 class Endpoint:

@@ -22,8 +22,6 @@ from ostiary_web.server import wiring
 from ostiary_web.server.settings import SettingError, Settings
 from tests.advisories.published import PUBLISHED, address_of, proofs_of, rows_of
 
-__all__ = ["reference_pages", "setting_names"]
-
 ROOT = Path(__file__).resolve().parent.parent
 _GENERATED = "<!-- Written by `make docs` from {source}. Changes made here are lost. -->"
 _NONSENSE = ("\x01 nonsense", "x")

@@ -14,8 +14,6 @@ from tests.web.browser.household import Household, Visitor, a_browser, a_househo
 from tests.web.browser.rooms import ROOMS
 from tests.web.browser.test_signing_in import request_for
 
-__all__ = ["main"]
-
 _DOCS = Path(__file__).parent
 _LOOKS = (
     ("wide", {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "locale": "en-US"}),

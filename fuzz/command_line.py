@@ -11,8 +11,6 @@ from fuzz.rules import exploration, sequences, trace
 from fuzz.shared.campaign import choose_seed
 from fuzz.shared.core_events import with_more_scopes
 
-__all__ = ["main"]
-
 # What the others stand on (the server's faces, Hypothesis) is imported where it is asked for.
 
 

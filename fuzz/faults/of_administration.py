@@ -11,8 +11,6 @@ from ostiary_core.model.instant import MINUTE_MS, Instant
 from ostiary_core.model.records import Client
 from ostiary_core.model.reply import BatchRefused, Refused
 
-__all__ = ["FAULTS"]
-
 Original = Callable[..., Any]
 
 

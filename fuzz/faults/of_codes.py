@@ -15,8 +15,6 @@ from ostiary_core.model.why import Why
 from ostiary_core.oauth import consent, pkce
 from ostiary_core.oauth.code import CodeState
 
-__all__ = ["FAULTS"]
-
 Original = Callable[..., Any]
 
 

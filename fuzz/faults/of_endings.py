@@ -20,8 +20,6 @@ from ostiary_core.oauth import inherited_endings as endings
 from ostiary_core.storage import store
 from ostiary_core.users import telephone
 
-__all__ = ["FAULTS"]
-
 Original = Callable[..., Any]
 
 

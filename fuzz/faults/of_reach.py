@@ -10,8 +10,6 @@ from ostiary_core.oauth.authentication import check_permission, is_above, roles_
 from ostiary_core.users import role
 from ostiary_core.users import user_administration as people
 
-__all__ = ["FAULTS"]
-
 
 def find_anybody(caller: Any, permission: Any, user_id: str, snapshot: Any, now: Any) -> Any:
     """The account, whatever it holds, for whoever has the permission."""

@@ -15,8 +15,6 @@ from ostiary_core.oauth import session as machine
 from ostiary_core.oauth.scopes import is_beyond, narrow_scopes
 from ostiary_core.oauth.session import SessionState
 
-__all__ = ["FAULTS", "changed"]
-
 Original = Callable[..., Any]
 
 

@@ -9,8 +9,6 @@ from fuzz.faults.planting import Fault, replaced, wrapped
 from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.records import Table
 
-__all__ = ["FAULTS"]
-
 Original = Callable[..., Any]
 
 

@@ -10,8 +10,6 @@ from unittest.mock import patch
 
 from ostiary_core.decide import RULES
 
-__all__ = ["Fault", "Plant", "Wrap", "replaced", "wrapped"]
-
 WHERE = ("ostiary_core", "fuzz.rules.driver", "fuzz.rules.invariant_checker")
 Plant = Callable[[], AbstractContextManager[None]]
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -22,8 +22,6 @@ from fuzz.model.records import (
 )
 from fuzz.shared.calls import Answer, Call, Said
 
-__all__ = ["Realm"]
-
 
 class Realm:
     """Everything that exists, with tokens in plain text and no clock of its own."""

@@ -7,8 +7,6 @@ import importlib
 import sys
 from typing import Any
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Never returns: libFuzzer ends the process."""

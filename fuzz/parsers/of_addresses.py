@@ -11,8 +11,6 @@ from ostiary_core.clients.client_fields import is_redirect_uri
 from ostiary_net.front_door.source import LOCAL, source_of
 from ostiary_web.pages.addresses import local_path
 
-__all__ = ["TARGETS"]
-
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # --- redirect URIs

@@ -13,8 +13,6 @@ from fuzz.parsers.target import Target
 from ostiary_web.http.browser import cookie_caller, refresh_cookie
 from ostiary_web.server.settings import Settings
 
-__all__ = ["TARGETS"]
-
 HOSTS_OWN: Final = "__Host-"
 """What the names of cookies begin with where they came over https (RFC 6265bis §4.1.3.2)."""
 QUOTE: Final = ord('"')

@@ -11,8 +11,6 @@ from ostiary_core.storage.listing import Listing
 from ostiary_web.api.resources.clients import RESOURCE
 from ostiary_web.api.resources.queries import read_query
 
-__all__ = ["TARGETS"]
-
 # --- page, pageSize, sort, ranges ("Common conventions", READINGS 35)
 
 _SORTED: Final = {

@@ -15,8 +15,6 @@ from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.model.why import Why
 from ostiary_net.lane.scanner import read_plain_head
 
-__all__ = ["TARGETS"]
-
 FORM: Final = b"application/x-www-form-urlencoded"
 TOKEN_CHARACTERS: Final = "!#$%&'*+-.^_`|~" + string.digits + string.ascii_letters
 BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

@@ -16,8 +16,6 @@ from fuzz.parsers.target import Target, agree
 from ostiary_core.model.fields import FieldRule
 from ostiary_web.sheets.reading import MOST_ROWS, read_sheet
 
-__all__ = ["TARGETS"]
-
 # --- a file as it is, or lines of cells that are written into one
 
 

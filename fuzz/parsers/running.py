@@ -23,8 +23,6 @@ from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_she
 from fuzz.parsers.target import CORPUS, Target
 from fuzz.shared.campaign import Report, conduct
 
-__all__ = ["TARGETS", "inputs_of", "run", "search", "target_named"]
-
 TARGETS: Final = (
     *of_requests.TARGETS,
     *of_cookies.TARGETS,

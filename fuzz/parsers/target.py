@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["CORPUS", "Target", "agree"]
-
 CORPUS: Final = Path(__file__).with_name("corpus")
 """A folder for each target: inputs that were written by hand, or found."""
 

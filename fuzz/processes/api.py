@@ -9,19 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 from fuzz.processes.connection import Connection
 from fuzz.shared.http_client import Response
 
-__all__ = [
-    "REDIRECT_URI",
-    "Violation",
-    "authorize",
-    "code_of",
-    "expect",
-    "redemption_form",
-    "register_client",
-    "register_user",
-    "sign_in",
-    "violations_in",
-]
-
 REDIRECT_URI: Final = "https://app.example/callback"
 
 

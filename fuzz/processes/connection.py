@@ -16,8 +16,6 @@ from fuzz.shared.http_client import (
     json_request,
 )
 
-__all__ = ["Connection", "Lost"]
-
 _MOST_BYTES: Final = 65_536
 _PATIENCE_SECONDS: Final = 60.0
 _BROKEN: Final = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, NotHttp)

@@ -32,8 +32,6 @@ from fuzz.processes.tenant import Tally, Tenant
 from fuzz.processes.tenant_actions import act, resolve
 from fuzz.shared.campaign import Report, command, conduct, counted
 
-__all__ = ["World", "run"]
-
 _KILLS_A_WORLD: Final = 50
 _TENANTS: Final = 12
 _LONGEST_LOAD_SECONDS: Final = 0.5

@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["count_leaks"]
-
 _STRETCH: Final = re.compile(rb"[A-Za-z0-9_-]{20,}")
 _SHORTEST: Final = 20
 

@@ -18,8 +18,6 @@ from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.http_client import Response, basic
 
-__all__ = ["OUTAGES", "Backend", "Outage"]
-
 Outage = Callable[[Server], AbstractContextManager[None]]
 
 _ROOM_BYTES: Final = 4_096

@@ -35,8 +35,6 @@ from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.campaign import Report, conduct, counted
 from fuzz.shared.http_client import Response, basic, form_request
 
-__all__ = ["RACERS", "Races", "run"]
-
 RACERS: Final = 20
 _SESSIONS_A_RUN: Final = 10
 

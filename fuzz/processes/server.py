@@ -19,8 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-__all__ = ["ADMIN_PASSWORD", "ROOT", "NotServing", "Server", "Warmth"]
-
 ADMIN_PASSWORD: Final = "a-password-for-the-first-administrator"
 ROOT: Final = Path(__file__).parents[2]
 _SERVES: Final = re.compile(rb"^Ostiary serves http://127\.0\.0\.1:(\d+)$", re.MULTILINE)

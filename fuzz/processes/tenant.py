@@ -17,8 +17,6 @@ from fuzz.processes.api import Violation
 from fuzz.processes.connection import Connection
 from fuzz.shared.http_client import Response, basic
 
-__all__ = ["Kind", "Pending", "Session", "Tally", "Tenant"]
-
 _GRACE_SECONDS: Final = 28.0
 """A little less than the specification's 30: the driver's clock begins before the server's."""
 _LONGEST_LIVES: Final = {"accessTokenTtl": 86_400, "refreshTokenTtl": 2_592_000}

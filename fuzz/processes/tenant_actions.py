@@ -10,8 +10,6 @@ from typing import Final
 from fuzz.processes import api
 from fuzz.processes.tenant import Kind, Pending, Session, Tenant
 
-__all__ = ["act", "resolve"]
-
 _MOST_LIVE: Final = 4
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from ostiary_web.cli.command_line import main as ostiary
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Fork until the input ends."""

@@ -20,8 +20,6 @@ from fuzz.shared.invariants import (
 )
 from fuzz.shared.seen import Place, SeenSession
 
-__all__ = ["CODE_MS", "GRACE_MS", "Dead", "Use", "faults_of_answer", "faults_of_honouring", "use_of"]
-
 CODE_MS, GRACE_MS = 300_000, 30_000
 
 Dead = Mapping[int, Invariant]

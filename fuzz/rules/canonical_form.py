@@ -16,8 +16,6 @@ from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from ostiary_core.model import records
 from ostiary_core.model.records import Table
 
-__all__ = ["canonical_form"]
-
 GRACE_MS, CODE_MS, WRONG_MS = 30_000, 300_000, 900_000
 OLDEST = 2
 """Tokens so many generations back are all alike."""

@@ -12,8 +12,6 @@ from ostiary_core.model.records import AuthorizationCode, Session, Table
 from ostiary_core.oauth import code as code_machine
 from ostiary_core.oauth import session as session_machine
 
-__all__ = ["Coverage", "States", "states"]
-
 ROWS: Final = {f"{machine}: {row.name}": row for machine, table in STATE_TABLES.items() for row in table}
 
 States = dict[str, dict[object, str]]

@@ -3,8 +3,6 @@
 from fuzz.faults import FAULTS
 from fuzz.shared.invariants import INVARIANTS, OF_THE_RULES, OF_THE_SERVER
 
-__all__ = ["invariants_page"]
-
 HEAD = """# What must never happen
 
 *Written by `make docs` from `fuzz/shared/invariants.py` and `fuzz/faults`; change those, not this page.*

@@ -31,8 +31,6 @@ from ostiary_core.model.reply import Done, PasswordOnFile, TextCodeDrawn
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.storage import store
 
-__all__ = ["Crash", "Driver", "Outcome", "Turn"]
-
 NO_ENTROPY = Entropy(bytes(32))
 """For questions, which mint nothing."""
 

@@ -30,8 +30,6 @@ from fuzz.shared.meaning import call_of
 from fuzz.shared.state_tables import STATE_TABLES
 from fuzz.shared.steps import Kind, Ref, Step
 
-__all__ = ["Exploration", "Fork", "explore", "run"]
-
 OPENING: Final = (
     Step(number=1, at=0, verb=Verb.SIGN_IN, user=PEOPLE[0], agent="phone"),
     Step(number=2, at=0, verb=Verb.APPROVE, client="app", by=Ref(Kind.ACCESS, 1)),

@@ -9,8 +9,6 @@ from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS, PEOPLE
 from fuzz.shared.seen import SeenSession
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 
-__all__ = ["MOST_CODES", "MOST_SESSIONS", "events", "instants"]
-
 MOST_CODES: Final = 2
 MOST_SESSIONS: Final = 2
 """How many of each are made; more of a kind behave like those."""

@@ -28,8 +28,6 @@ from ostiary_core.decide import take_turn
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Session
 
-__all__ = ["InvariantChecker"]
-
 SAMPLED_EVERY = 16
 """Printing and comparing everything is slow: every so manieth turn is looked at in that way too."""
 

@@ -20,8 +20,6 @@ from fuzz.shared.shrinking import Shrinker
 from fuzz.shared.steps import Step
 from fuzz.workload.generator import Workload
 
-__all__ = ["Failure", "run", "run_world", "run_worlds", "selftest", "shrink", "story"]
-
 WORLD_STEPS: Final = 250
 """How long a world lives. Memory is flat because it is then forgotten."""
 REHEARSED_EVERY: Final = 8

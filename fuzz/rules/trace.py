@@ -21,19 +21,6 @@ from fuzz.shared.json_lines import read_lines, write_lines
 from fuzz.shared.seeds import choices
 from fuzz.shared.steps import Step, check_step
 
-__all__ = [
-    "CORPUS",
-    "FIXED",
-    "FIXED_STRICT",
-    "Replay",
-    "faults_shown_by",
-    "initial_state_of",
-    "read",
-    "replay",
-    "violations_of",
-    "write",
-]
-
 FIXED, FIXED_STRICT = "fixed", "fixed-strict"
 CORPUS: Final = Path(__file__).with_name("corpus")
 """Stories that once were wrong, or that nobody should get wrong."""

@@ -29,8 +29,6 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.reply import UserKnown
 from ostiary_core.model.secret import Entropy
 
-__all__ = ["InvalidStart", "World"]
-
 ADMINISTRATORS_PASSWORD = "password of the first administrator"
 
 

@@ -30,8 +30,6 @@ from ostiary_core.model.records import (
     User,
 )
 
-__all__ = ["BY_LOGIN", "both_ends", "faults_of_writes", "secrets_in"]
-
 SHORTEST_SECRET = 43
 """Characters of a token, code, client secret or code verifier; nothing shorter can hold one."""
 

@@ -7,19 +7,6 @@ core: the model's imports end here. Calls and answers are named tuples because a
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = [
-    "ADMINISTRATION",
-    "AT_THE_CONSENT_PAGE",
-    "AT_THE_TOKEN_SERVICE",
-    "Answer",
-    "Call",
-    "Face",
-    "Said",
-    "Verb",
-    "refusal",
-    "several",
-]
-
 
 class Verb(StrEnum):
     """Everything that somebody does."""

@@ -19,19 +19,6 @@ from typing import Final, TypeVar
 from fuzz.shared.invariants import Violation
 from fuzz.shared.state_tables import DECIDED_ROWS
 
-__all__ = [
-    "Report",
-    "Story",
-    "add_up",
-    "choose_seed",
-    "command",
-    "conduct",
-    "counted",
-    "coverage",
-    "failure_file",
-    "run_all",
-]
-
 U = TypeVar("U")
 
 Story = Callable[[], str]

@@ -26,8 +26,6 @@ from ostiary_core.model.reply import (
     UserKnown,
 )
 
-__all__ = ["answer_of"]
-
 
 def answer_of(call: Call, decision: Decision) -> Answer:
     """What the caller is told, in the specification's words."""

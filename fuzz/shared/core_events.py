@@ -13,20 +13,6 @@ from ostiary_core.clients import client_fields
 from ostiary_core.model.instant import Arrival, Instant
 from ostiary_core.model.secret import Entropy, Secret
 
-__all__ = [
-    "SOURCE",
-    "administration_event",
-    "arrival_of",
-    "fields_of_new_user",
-    "hash_of",
-    "parameters",
-    "person",
-    "settings_of",
-    "token_service_event",
-    "user_fields",
-    "with_more_scopes",
-]
-
 SOURCE: Final = "192.0.2.1"
 """The address that everybody calls from."""
 

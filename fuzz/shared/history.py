@@ -12,8 +12,6 @@ from fuzz.shared.initial_states import ClientSettings, InitialState
 from fuzz.shared.seeds import nonsense
 from fuzz.shared.seen import Place, SeenClient, SeenCode, SeenPair, SeenSession, SeenUser
 
-__all__ = ["History", "verifier_of"]
-
 LOGIN_SECONDS = 604_800
 
 

@@ -14,20 +14,6 @@ from urllib.parse import urlencode
 
 import h11
 
-__all__ = [
-    "FORM",
-    "JSON",
-    "Fields",
-    "HttpClient",
-    "NotHttp",
-    "Request",
-    "Response",
-    "basic",
-    "bearer",
-    "form_request",
-    "json_request",
-]
-
 FORM: Final = "application/x-www-form-urlencoded"
 JSON: Final = "application/json"
 

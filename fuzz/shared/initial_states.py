@@ -4,24 +4,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-__all__ = [
-    "ADMINISTRATOR",
-    "BATCHES",
-    "BEGINNING_OF_TIME_MS",
-    "CHANGES",
-    "KEEP_SECONDS",
-    "PEOPLE",
-    "PERMISSIONS",
-    "ROLES",
-    "SCOPES",
-    "SUPER_ADMINISTRATOR",
-    "USER_CHANGES",
-    "ClientSettings",
-    "InitialState",
-    "draw_initial_state",
-    "fixed_initial_state",
-]
-
 BEGINNING_OF_TIME_MS: Final = 1_700_000_000_000
 """The instant at which every world begins."""
 

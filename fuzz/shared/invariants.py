@@ -8,8 +8,6 @@ answer is the explanation. The others are of the server around the rules; `fuzz.
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["INVARIANTS", "OF_THE_RULES", "OF_THE_SERVER", "Invariant", "Violation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Invariant:

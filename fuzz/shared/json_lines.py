@@ -5,8 +5,6 @@ from typing import TypeVar
 
 import msgspec
 
-__all__ = ["read_lines", "write_lines"]
-
 H = TypeVar("H")
 L = TypeVar("L")
 

@@ -19,8 +19,6 @@ from fuzz.shared.initial_states import (
 from fuzz.shared.seeds import nonsense
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 
-__all__ = ["call_of", "parts_of"]
-
 
 def challenge_of(verifier: str) -> str:
     """RFC 7636 §4.2."""

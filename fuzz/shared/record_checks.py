@@ -13,8 +13,6 @@ from fuzz.shared.invariants import (
 )
 from ostiary_core.model.records import AuthorizationCode, Client, Consent, Record, Session, User
 
-__all__ = ["faults_of_update"]
-
 
 def faults_of_update(before: Record, after: Record) -> Iterator[Violation]:
     """Everything that is wrong with a record that stands where another stood."""

@@ -3,8 +3,6 @@
 from hashlib import sha256
 from random import Random
 
-__all__ = ["choices", "entropy", "nonsense"]
-
 
 def choices(seed: int, world: int) -> Random:
     """The source of all choices in one world; the same in every process and on every machine."""

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from fuzz.shared.initial_states import ClientSettings
 
-__all__ = ["Place", "SeenClient", "SeenCode", "SeenPair", "SeenSession", "SeenUser"]
-
 
 @dataclass(slots=True)
 class SeenClient:

@@ -9,8 +9,6 @@ from fuzz.faults.planting import Fault
 from fuzz.shared.campaign import Report
 from fuzz.shared.invariants import PROGRESS, Invariant, Violation
 
-__all__ = ["Catch", "catch", "run_selftest"]
-
 SEED = 20_260_101
 
 

@@ -5,8 +5,6 @@ from typing import Generic, Protocol, TypeVar
 
 from fuzz.shared.invariants import Violation
 
-__all__ = ["Shrinker"]
-
 
 class Failing(Protocol):
     """What running a history comes to."""

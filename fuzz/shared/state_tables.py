@@ -13,8 +13,6 @@ from ostiary_core.model.fact import FactKind
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 
-__all__ = ["DECIDED_ROWS", "STATE_TABLES", "Transition", "transitions_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Transition:

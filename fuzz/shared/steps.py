@@ -21,8 +21,6 @@ from fuzz.shared.initial_states import (
     InitialState,
 )
 
-__all__ = ["Kind", "Ref", "Step", "Twist", "check_step", "registrations_of"]
-
 _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.CHANGE_CLIENT: CHANGES,
     Verb.CHANGE_USER: USER_CHANGES,

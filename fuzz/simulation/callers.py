@@ -22,8 +22,6 @@ from fuzz.simulation.requests import is_batch_of_deletions
 from fuzz.simulation.sheets import SHEETS, picture_of
 from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 
-__all__ = ["Callers"]
-
 LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
 """A retry that comes inside the grace, and how long it then may have to wait inside the server."""
 DESK_SECONDS: Final = 1_200

@@ -13,8 +13,6 @@ from fuzz.simulation.faults import FAULTS
 from fuzz.simulation.plan import read, write
 from fuzz.simulation.runs import Run, live
 
-__all__ = ["run", "run_again", "run_one", "run_seed", "run_seeds", "selftest", "shrink", "story"]
-
 MOST_REPLAYS: Final = 120
 """Bounds how long a failure is cut down before it is told."""
 MOST_SEEDS: Final = 80

@@ -13,8 +13,6 @@ import trio.testing
 from fuzz.shared.http_client import HttpClient, Request, Response
 from fuzz.simulation.plan import Fate, Mishap
 
-__all__ = ["EXCHANGE_SECONDS", "HOST", "Connection", "Wire", "connect", "send_garbage"]
-
 HOST: Final = "id.example"
 EXCHANGE_SECONDS: Final = 100.0
 """Longer than any limit of the front door: an answer, or the end of the connection, comes sooner."""

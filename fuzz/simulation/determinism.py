@@ -26,8 +26,6 @@ from trio.testing import MockClock
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from ostiary_core.model.secret import Entropy
 
-__all__ = ["SeededEntropy", "run_determined"]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Call, Face, Verb
 from fuzz.shared.http_client import Response
 from fuzz.simulation.responses import code_of_page
 
-__all__ = ["ISSUING", "OVERTAKEN", "STATUS_OF_CODE", "STATUS_OF_ERROR", "is_undocumented"]
-
 ISSUING: Final = (Verb.REDEEM, Verb.REFRESH, Verb.CLIENT_CREDENTIALS)
 """What is asked at `/token`."""
 SUCCESS: Final = {

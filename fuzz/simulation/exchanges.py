@@ -37,8 +37,6 @@ from fuzz.simulation.witness import Witness
 from ostiary_core.model.records import RefreshToken, Session, Table, User
 from ostiary_core.model.secret import digest_of
 
-__all__ = ["DESK", "DESKS", "OTHER_DESK", "Exchanges"]
-
 ANSWER_SECONDS: Final = 10.0
 """Within which every request is answered (READINGS 47)."""
 NO_OPERATION: Final = -1

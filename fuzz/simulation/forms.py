@@ -19,17 +19,6 @@ from fuzz.simulation.responses import code_of_page, consent_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
 
-__all__ = [
-    "FORMS",
-    "Form",
-    "PageForm",
-    "answer_of_page",
-    "code_or_reason",
-    "opening_request",
-    "read_form",
-    "sending_request",
-]
-
 _ANY_FORM: Final = "/login?switch=1"
 """A page that has a form for everybody."""
 _REASON: Final = re.compile(r'role="alert">\s*<p>([^<]*)</p>')

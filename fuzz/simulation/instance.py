@@ -38,8 +38,6 @@ from ostiary_web.server.settings import Settings
 from ostiary_web.server.wiring import NO_UPKEEP, Surroundings
 from ostiary_web.sheets.reader import read_sheet_in_place
 
-__all__ = ["CHEAP", "MOST_WRONG_SECONDS", "Habits", "Instance"]
-
 T = TypeVar("T")
 
 CHEAP: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.ID)

@@ -19,8 +19,6 @@ from fuzz.simulation.order import Event, follow
 from fuzz.simulation.order_search import MOST_TRIES, Tries, search_orders
 from fuzz.simulation.witness import Seen, Witness
 
-__all__ = ["RightSource", "verdicts", "wrong_sources"]
-
 AHEAD: Final = frozenset({"AccountRequested", "PasswordHashRequested"})
 """What is asked ahead of the event that decides; seen last, it means that the event never came."""
 

@@ -11,8 +11,6 @@ from fuzz.shared.calls import Face, Verb
 from fuzz.shared.invariants import DOCUMENTED, Violation
 from fuzz.simulation.operations import Operation, Outcome
 
-__all__ = ["overruns"]
-
 TOKEN: Final = "token"
 LIMITS: Final[Mapping[str, int]] = {
     "check": 120,

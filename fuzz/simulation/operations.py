@@ -5,8 +5,6 @@ from enum import StrEnum
 
 from fuzz.shared.calls import Answer, Call
 
-__all__ = ["Operation", "Outcome"]
-
 
 class Outcome(StrEnum):
     """What the caller knows of an operation."""

@@ -10,8 +10,6 @@ from fuzz.model.records import User
 from fuzz.shared.calls import Answer, Call, Face, Said, Verb, several
 from fuzz.simulation.operations import Operation, Outcome
 
-__all__ = ["Event", "apply", "explains", "follow"]
-
 LEAST: Final = {
     Verb.REDEEM: Said.TOKENS,
     Verb.REFRESH: Said.TOKENS,

@@ -12,8 +12,6 @@ from typing import Final
 from fuzz.model import Model
 from fuzz.simulation.order import Event, apply, explains, follow
 
-__all__ = ["MOST_TRIES", "Tries", "search_orders"]
-
 MOST_TRIES: Final = 6_000
 
 

@@ -16,8 +16,6 @@ from msgspec import Struct
 from fuzz.shared.json_lines import read_lines, write_lines
 from fuzz.shared.steps import Natural, Step, check_step
 
-__all__ = ["AT_THE_STORE", "Fate", "Header", "Line", "Mishap", "Swarm", "read", "swarm_of", "write"]
-
 
 class Fate(StrEnum):
     """What becomes of a request, or of its answer."""

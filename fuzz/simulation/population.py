@@ -22,8 +22,6 @@ from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.reply import UserKnown
 from ostiary_net.turns.turns import Turns
 
-__all__ = ["populate"]
-
 ROOT_PASSWORD: Final = "password of the first administrator"
 FIRST_PASSWORD: Final = "password 0"
 """Of everybody, until they choose another."""

@@ -11,8 +11,6 @@ from fuzz.shared.seeds import nonsense
 from fuzz.simulation.sheets import import_request
 from fuzz.simulation.witness import OPERATION
 
-__all__ = ["is_batch_of_deletions", "numbered", "request_of", "text_code_request"]
-
 
 def request_of(call: Call, *, by_form: bool) -> Request:
     """The request that makes `call`; clients authenticate by Basic or by form fields."""

@@ -7,8 +7,6 @@ from urllib.parse import parse_qsl, urlsplit
 from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, refusal
 from fuzz.shared.http_client import Response
 
-__all__ = ["answer_of", "code_of_page", "consent_of"]
-
 _CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
 
 

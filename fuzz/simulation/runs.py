@@ -37,8 +37,6 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.policy import Policy
 from ostiary_web.pages.administration import clients as client_pages
 
-__all__ = ["Run", "live", "world_of"]
-
 TURN_SECONDS: Final = 60.0
 END_SECONDS: Final = 400.0
 

@@ -15,8 +15,6 @@ from fuzz.shared.calls import Answer, Call, Said, Verb
 from fuzz.shared.core_events import fields_of_new_user, settings_of
 from fuzz.shared.http_client import Fields, Request, Response, bearer
 
-__all__ = ["SHEETS", "answer_of_import", "import_request", "picture_of", "picture_request"]
-
 SHEETS: Final[Mapping[Verb, str]] = {
     Verb.REGISTER_USER: "/api/iam/users/import",
     Verb.REGISTER_ROLE: "/api/iam/roles/import",

@@ -28,8 +28,6 @@ from ostiary_net.runtime.system import RunSync, run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import CommitUnknown
 
-__all__ = ["FaultyStore", "OnFile", "Shared", "SharedMemory", "StoreFault", "Together"]
-
 T = TypeVar("T")
 
 

@@ -31,8 +31,6 @@ from ostiary_core.model.records import (
     User,
 )
 
-__all__ = ["StoreChecker"]
-
 
 class StoreChecker:
     """The store as it was after the latest turn."""

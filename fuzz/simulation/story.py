@@ -11,8 +11,6 @@ from fuzz.shared.invariants import Invariant, Violation
 from fuzz.simulation.judge import RightSource
 from fuzz.simulation.operations import Operation
 
-__all__ = ["AT_THE_DESK", "DESK_PASSWORD", "IN_THE_END", "Story"]
-
 DESK_PASSWORD: Final = "password of the administration desk"
 AT_THE_DESK: Final = 1_000_000
 IN_THE_END: Final = 2_000_000

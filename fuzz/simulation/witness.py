@@ -18,8 +18,6 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_net.turns.service import Service
 
-__all__ = ["OPERATION", "Seen", "Witness", "WitnessedService"]
-
 OPERATION: Final = b"x-operation"
 """The field by which a request says which operation it is; to the server it is one of many it ignores."""
 _IN_A_FORM: Final = re.compile(rb"(?:\A|&)" + OPERATION + rb"=(-?[0-9]+)")

@@ -19,8 +19,6 @@ from fuzz.shared.steps import Kind, Ref, Step
 from fuzz.workload.picks import Picks
 from fuzz.workload.weights import ABOUT_ROLES, ABOUT_USERS
 
-__all__ = ["Administration"]
-
 
 class Administration:
     """The administrators of one world."""

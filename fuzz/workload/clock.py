@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-__all__ = ["EDGE_MS", "advance"]
-
 EDGE_MS: Final = (-1, 0, 1)
 """Just inside, at, and just outside a limit."""
 

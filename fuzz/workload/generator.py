@@ -37,8 +37,6 @@ from fuzz.workload.weights import (
     WRONG_PASSWORDS,
 )
 
-__all__ = ["Workload"]
-
 
 class Workload:
     """The generator of one world's steps."""

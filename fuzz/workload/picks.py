@@ -11,8 +11,6 @@ from fuzz.shared.initial_states import ROLES, SCOPES
 from fuzz.shared.seen import SeenCode, SeenSession
 from fuzz.shared.steps import Kind, Ref
 
-__all__ = ["Picks"]
-
 
 class Picks:
     """The choices of one world."""

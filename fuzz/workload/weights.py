@@ -5,22 +5,6 @@ from typing import Final
 from fuzz.shared.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, Verb
 from fuzz.shared.steps import Twist
 
-__all__ = [
-    "ABOUT_ROLES",
-    "ABOUT_USERS",
-    "AGENTS",
-    "ALONE",
-    "BY_PERSON",
-    "CONSENT_TWISTS",
-    "ENDINGS",
-    "EXCHANGE_TWISTS",
-    "LOGIN_MS",
-    "UNDONE_BY",
-    "WAITS_MS",
-    "WEIGHTS",
-    "WRONG_PASSWORDS",
-]
-
 WEIGHTS: Final[dict[Verb, float]] = {
     Verb.REDEEM: 5,
     Verb.REFRESH: 30,

@@ -11,8 +11,6 @@ from ostiary_core.model.why import Why
 from ostiary_web.pages import context
 from ostiary_web.pages.context import render
 
-__all__ = ["FAULTS"]
-
 
 def meant(why: Why, **changes: Any) -> Callable[[], Any]:
     """A plant that gives a reason another meaning for a while."""

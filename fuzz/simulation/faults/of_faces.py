@@ -11,8 +11,6 @@ from ostiary_web.api import auth
 from ostiary_web.api.resources import imports
 from ostiary_web.pages import context
 
-__all__ = ["FAULTS"]
-
 
 def one_more(original: Original) -> Original:
     """Past every limit one request is let through."""

@@ -16,8 +16,6 @@ from ostiary_core.storage.store import MemoryStore, net_changes
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite import turn as sqlite_turn
 
-__all__ = ["FAULTS"]
-
 
 def unguarded(store: Any, changes: Sequence[Any]) -> None:
     """The last writer wins."""

@@ -14,8 +14,6 @@ from ostiary_net.lane.connection import LaneConnection
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.writer import AnswerWriter
 
-__all__ = ["FAULTS"]
-
 
 def from_the_left(peer: str | None, forwarded_for: Sequence[bytes], trusted: Any) -> str:
     """What stands leftmost is whatever a caller likes."""

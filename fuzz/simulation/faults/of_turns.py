@@ -18,8 +18,6 @@ from ostiary_net.turns import turns
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 from ostiary_net.turns.service import Service
 
-__all__ = ["FAULTS"]
-
 
 def taken_twice(original: Original) -> Original:
     """A turn whose commit was not heard of is taken again."""

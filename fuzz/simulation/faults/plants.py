@@ -11,8 +11,6 @@ from fuzz.faults.planting import Fault
 from fuzz.simulation.storage import SharedMemory
 from ostiary_net.sqlite import SQLiteStore
 
-__all__ = ["Original", "both", "function", "method", "named", "placed", "rule"]
-
 Original = Callable[..., Any]
 
 
