@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+__all__ = ["BY_ROW", "BY_TEST", "PUBLISHED", "Fault", "address_of", "proofs_of", "rows_of"]
+
 
 class Fault(NamedTuple):
     """Who had it, and what it was."""

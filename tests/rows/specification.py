@@ -9,6 +9,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+__all__ = ["TABLES", "Folder", "Row"]
+
 
 class Folder(StrEnum):
     """Where the tests of a row stand."""

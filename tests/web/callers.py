@@ -11,6 +11,24 @@ import httpx
 from tests.core.asks import VERIFIER, challenge_of
 from tests.web.described import hold_to_document
 
+__all__ = [
+    "ADMIN_PASSWORD",
+    "BASE",
+    "REDIRECT_URI",
+    "SOURCE",
+    "VERIFIER",
+    "Api",
+    "Browser",
+    "Form",
+    "Registered",
+    "authorization",
+    "exchange_of",
+    "form_token_in",
+    "forms_in",
+    "in_query",
+    "sso",
+]
+
 BASE: Final = "http://id.example"
 SOURCE: Final = "203.0.113.7"
 ADMIN_PASSWORD: Final = "correct horse battery"

@@ -5,6 +5,8 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import RoleKnown, UserKnown
 from tests.web.served import Api, Served
 
+__all__ = ["holder_of"]
+
 
 async def holder_of(served: Served, *permissions: Permission, username: str = "holder") -> Api:
     """A program signed in by an account with a role that allows this and no more."""

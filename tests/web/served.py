@@ -36,15 +36,42 @@ from tests.web.callers import (
     BASE,
     REDIRECT_URI,
     SOURCE,
+    VERIFIER,
     Api,
     Browser,
+    Form,
     Registered,
     authorization,
     exchange_of,
+    form_token_in,
+    forms_in,
     in_query,
+    sso,
 )
 from tests.web.doors import Door, OpenTransport, opened_door
 from tests.web.twins import beside_a_twin
+
+__all__ = [
+    "ADMIN_PASSWORD",
+    "BASE",
+    "REDIRECT_URI",
+    "SOURCE",
+    "VERIFIER",
+    "Api",
+    "Browser",
+    "Form",
+    "Registered",
+    "Served",
+    "authorization",
+    "exchange_of",
+    "form_token_in",
+    "forms_in",
+    "in_memory",
+    "in_query",
+    "on_disk",
+    "serving",
+    "sso",
+]
 
 OpenStore = Callable[[Settings], AbstractContextManager[Any]]
 

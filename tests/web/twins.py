@@ -30,6 +30,8 @@ from ostiary_web.server.backing import Backing, put_behind
 from tests.net.rooms import PlainStore
 from tests.web.doors import Door, OpenTransport, opened_door
 
+__all__ = ["beside_a_twin"]
+
 _OTHER: Final[dict[Door, Door]] = {"guard": "lane", "plain": "guard", "lane": "plain"}
 _SERVICE: Final = re.compile(rb"/api/oauth2/(?:token|introspect|revoke|userinfo)\Z")
 _OF_A_CONNECTION: Final = frozenset({"date", "connection"})

@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+__all__ = ["ROOMS", "Room"]
+
 
 class Room(NamedTuple):
     """One page."""

@@ -16,6 +16,8 @@ from click.testing import CliRunner
 
 from ostiary_web.cli.command_line import main
 
+__all__ = ["Machine", "Ran", "is_active", "token"]
+
 _PATIENCE_SECONDS = 30
 
 
