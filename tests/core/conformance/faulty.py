@@ -214,7 +214,7 @@ FAULTS: dict[type[MemoryStore], str] = {
     LostUpdate: "an update was lost",
     PartialWrite: "a partial write",
     InsertOver: "an insert over an existing record was accepted",
-    Unguarded: "an update was made without looking at the revision",
+    Unguarded: "an update of an older revision than the one that stands was accepted",
     OlderAccepted: "an update of a later revision than the one that stands was accepted",
     CutKeys: "keys of table IDENTIFIER are cut",
     StaleRead: "a stale read",
