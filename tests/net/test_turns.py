@@ -349,7 +349,8 @@ async def test_what_may_be_kept_is_not_decided_again() -> None:
 async def test_whatever_observes_a_turn_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics, traces and the log come after the commit: what is kept is answered, and the next turn
     comes."""
-    metrics, tracing = Metrics(), NoSpans()
+    metrics = Metrics()
+    tracing: Any = NoSpans()
     monkeypatch.setattr(metrics, "count_turn", fail)
     monkeypatch.setattr(metrics, "count_decision", fail)
     monkeypatch.setattr(RequestLog, "log_decisions", fail)

@@ -7,7 +7,7 @@ that overtake their request's body, and idle connections that were never closed
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 import trio
@@ -17,8 +17,10 @@ from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.heads import Head, read_head
 from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
 from ostiary_net.observability.log import where_raised
-from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.system import SystemEntropy
+
+if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+    from ostiary_net.observability.spans import Spans
 
 _log = structlog.get_logger("ostiary")
 
@@ -36,7 +38,7 @@ class Guard:
         """What makes a connection of Hypercorn's server, where not the front door's own does."""
         self.shortcut: Callable[[Scope], Callable[[bytes], Awaitable[Answer]] | None] | None = None
         """Finds what answers a whole request without the application."""
-        self.tracing: Tracing | None = None
+        self.tracing: Spans | None = None
         self.draw_trace_id: Callable[[], str] = _draw_trace_id
         """Where a request's id comes from: the application's one source of entropy, once it has opened it."""
         self.is_stopping: Callable[[], bool] = lambda: False
@@ -58,18 +60,19 @@ class Guard:
         else:
             await send({"type": "websocket.close"})
 
-    async def _serve_traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
-        traced = tracing.begin_request(scope["ostiary.trace_id"], scope["method"], scope["headers"])
+    async def _serve_traced(self, tracing: "Spans", scope: Scope, receive: Receive, send: Send) -> None:
+        trace_id = scope["ostiary.trace_id"]
+        tracing.begin_request(trace_id, scope["method"], scope["headers"])
 
         async def note_status(message: Message) -> None:
             if message["type"] == "http.response.start":
-                traced.note_answer(message["status"], scope.get("ostiary.route"))
+                tracing.note_answer(trace_id, message["status"], scope.get("ostiary.route"))
             await send(message)
 
         try:
             await self._serve_request(scope, receive, note_status)
         finally:
-            traced.end()
+            tracing.end_request(trace_id)
 
     async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = read_head(scope, self.rules)

@@ -8,7 +8,6 @@ from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request
 from ostiary_core.model.decision import Decision
 from ostiary_net.observability.log import observe, where_raised
-from ostiary_net.observability.tracing import TracedRequest
 from ostiary_net.runtime.arrivals import HasLeft
 from ostiary_net.runtime.system import draw_trace_id
 from ostiary_net.turns.service import Service
@@ -34,7 +33,6 @@ class LaneExchange:
         self._trace_id: str
         self._pending: PendingRequest
         self._waiting: QueuedEvent | None = None
-        self._traced: TracedRequest | None = None
 
     def begin(self) -> Answer | None:
         """Begin the request; return its answer where that needs no turn, else None."""
@@ -42,7 +40,7 @@ class LaneExchange:
         now = service.clock.now()
         self._trace_id = trace_id = draw_trace_id(service.entropy_source, now)
         if service.tracing is not None:
-            self._traced = service.tracing.begin_request(trace_id, request.method, request.headers)
+            service.tracing.begin_request(trace_id, request.method, request.headers)
         try:
             pending = service.receive(request, trace_id, now)
             if isinstance(pending, Answer):
@@ -65,8 +63,8 @@ class LaneExchange:
         """Stop waiting for the answer."""
         if self._waiting is not None:
             self._waiting.leave()
-        if self._traced is not None:
-            self._traced.end()
+        if self._service.tracing is not None:
+            self._service.tracing.end_request(self._trace_id)
 
     def _resolve(self, result: Decision | TurnFailed) -> None:
         try:
@@ -85,7 +83,8 @@ class LaneExchange:
         return self._request.failure(self._trace_id)
 
     def _end(self, answer: Answer) -> Answer:
-        if self._traced is not None:
-            observe(self._traced.note_answer, answer.status, self._request.path)
-            observe(self._traced.end)
+        tracing = self._service.tracing
+        if tracing is not None:
+            observe(tracing.note_answer, self._trace_id, answer.status, self._request.path)
+            observe(tracing.end_request, self._trace_id)
         return answer

@@ -11,7 +11,7 @@ Sending is the SDK's, in a thread of its own: a collector that is slow or away c
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
@@ -31,7 +31,6 @@ from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_net.observability.metrics import operation_name, outcome_of
-from ostiary_net.observability.tracing import TracedRequest
 
 _METHODS: Final = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"})
 _OTHER_METHOD: Final = "_OTHER"
@@ -83,18 +82,21 @@ class _Ids(RandomIdGenerator):
 
 
 class Spans:
-    """The spans of one process (`tracing.Tracing`). Everything happens in the event loop."""
+    """The spans of one process. Everything happens in the event loop."""
 
     def __init__(self, provider: TracerProvider, ids: _Ids) -> None:
         self._tracer = provider.get_tracer("ostiary", version("ostiary"))
         self._ids = ids
         self._propagator = TraceContextTextMapPropagator()
         self._running: dict[str, Span] = {}
+        self._methods: dict[str, str] = {}
+        """Of the requests whose spans are running, by their trace ids."""
 
-    def begin_request(
-        self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]
-    ) -> TracedRequest:
-        """Begin the span of a request that was just read; it lasts until `end`."""
+    def begin_request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> None:
+        """Begin the span of a request that was just read; it lasts until `end_request`.
+
+        `trace_id` is the id that log, audit trail and answer have. The header fields are in lower case.
+        """
         method = method if method in _METHODS else _OTHER_METHOD
         self._ids.next_trace_id = int(trace_id, 16)
         span = self._tracer.start_span(
@@ -104,15 +106,30 @@ class Spans:
             attributes={"http.request.method": method, "ostiary.trace_id": trace_id},
         )
         self._running[trace_id] = span
+        self._methods[trace_id] = method
 
-        def end() -> None:
-            del self._running[trace_id]
-            span.end()
+    def note_answer(self, trace_id: str, status: int, route: str | None) -> None:
+        """Note that the answer of a request has begun.
 
-        return _Traced(method, span, end)
+        `route` is one of ours, never what the caller wrote; None for no route.
+        """
+        span = self._running[trace_id]
+        span.set_attribute("http.response.status_code", status)
+        if route is not None:
+            span.set_attribute("http.route", route)
+            span.update_name(f"{self._methods[trace_id]} {route}")
+        if status >= 500:
+            span.set_status(StatusCode.ERROR)
+
+    def end_request(self, trace_id: str) -> None:
+        """Note that a request was answered, or is given up."""
+        del self._methods[trace_id]
+        self._running.pop(trace_id).end()
 
     def note_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:
         """Note in a request's span what it asked for, and the outcome of the decision that is kept.
+
+        The decision is None where no turn could be taken.
 
         A request that asks for several things, as some pages do, has the last of them in its span.
         """
@@ -142,20 +159,3 @@ class Spans:
         if len(parents) != 1 or len(parents[0]) > _LONGEST_TRACEPARENT:
             return Context()
         return self._propagator.extract({"traceparent": parents[0].decode("latin-1")}, context=Context())
-
-
-class _Traced:
-    """A request and its span."""
-
-    def __init__(self, method: str, span: Span, end: Callable[[], None]) -> None:
-        self._method = method
-        self._span = span
-        self.end = end
-
-    def note_answer(self, status: int, route: str | None) -> None:
-        self._span.set_attribute("http.response.status_code", status)
-        if route is not None:
-            self._span.set_attribute("http.route", route)
-            self._span.update_name(f"{self._method} {route}")
-        if status >= 500:
-            self._span.set_status(StatusCode.ERROR)

@@ -5,7 +5,7 @@ All doors call it, so a request is counted, decided and answered in one way.
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
@@ -24,13 +24,15 @@ from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.throttling.sign_in_throttle import SignInThrottle, UnknownNameThrottle
 from ostiary_net.observability.log import log_refusal, note_fault, observe, where_raised
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.arrivals import Pauses
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnknown
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Question, Turns
+
+if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+    from ostiary_net.observability.spans import Spans
 
 _log = structlog.get_logger("ostiary")
 
@@ -52,7 +54,7 @@ class Service:
     unknown_name_throttle: UnknownNameThrottle = field(default_factory=UnknownNameThrottle)
     authentications: Authentications = field(default_factory=Authentications)
     metrics: Metrics = field(default_factory=Metrics)
-    tracing: Tracing | None = None
+    tracing: "Spans | None" = None
     pauses: Pauses | None = None
 
     def entropy(self) -> Entropy:

@@ -11,7 +11,7 @@ whatever the store does (READINGS 46, 47).
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -20,10 +20,12 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_net.observability.log import RequestLog, observe
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.arrivals import HasLeft
 from ostiary_net.turns.ports import CommitUnknown
 from ostiary_net.turns.turn_taking import TakeTurn
+
+if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+    from ostiary_net.observability.spans import Spans
 
 MOST_EVENTS_A_TURN: Final = 256
 """Bounds how long the first of a turn waits for the last of it."""
@@ -112,7 +114,7 @@ class TurnQueue:
         most_events: int,
         *,
         metrics: Metrics,
-        tracing: Tracing | None,
+        tracing: "Spans | None",
         request_log: RequestLog,
     ) -> None:
         self._name = name

@@ -7,7 +7,7 @@ beside both.
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import outcome
 import trio
@@ -21,7 +21,6 @@ from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store, retry_lost_races
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.arrivals import HAS_LEFT, HasLeft
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
@@ -39,6 +38,9 @@ from ostiary_net.turns.turn_taking import (
     take_turns_in_steps,
     take_whole_turns,
 )
+
+if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+    from ostiary_net.observability.spans import Spans
 
 _MOST_READ_IN_PLACE: Final = 32
 _MOST_WRITTEN_IN_PLACE: Final = 64
@@ -65,7 +67,7 @@ class Turns:
         run_sync: RunSync,
         metrics: Metrics,
         *,
-        tracing: Tracing | None = None,
+        tracing: "Spans | None" = None,
         in_place: InPlaceStore | None = None,
     ) -> None:
         decide = partial(_take_turn, store, clock)
@@ -213,7 +215,7 @@ async def open_turns(
     clock: Clock,
     run_sync: RunSync | None = None,
     metrics: Metrics | None = None,
-    tracing: Tracing | None = None,
+    tracing: "Spans | None" = None,
 ) -> AsyncIterator[Turns]:
     """Open turns on `store` for as long as the block runs; at its end, waiting events are decided first.
 

@@ -75,15 +75,14 @@ class Recorder:
     def __init__(self) -> None:
         self.told: list[tuple[object, ...]] = []
 
-    def begin_request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> Any:
+    def begin_request(self, trace_id: str, method: str, fields: Sequence[tuple[bytes, bytes]]) -> None:
         parents = [value for name, value in fields if name == b"traceparent"]
         self.told.append(("begin", method, *parents))
-        return self
 
-    def note_answer(self, status: int, route: str | None) -> None:
+    def note_answer(self, trace_id: str, status: int, route: str | None) -> None:
         self.told.append((status, route))
 
-    def end(self) -> None:
+    def end_request(self, trace_id: str) -> None:
         self.told.append(("end",))
 
     def note_outcome(self, origin: Origin, event: Event, decision: Decision | None) -> None:

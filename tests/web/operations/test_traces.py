@@ -289,12 +289,12 @@ async def test_a_turn_that_fails_is_a_failed_span(collector: Collector) -> None:
         service = Service(turns=turns, clock=clock, entropy_source=entropy, tracing=spans)
         fields = [(b"content-type", b"application/x-www-form-urlencoded"), (b"authorization", b"Basic YTpi")]
         trace_id = service.trace_id()
-        traced = spans.begin_request(trace_id, "POST", fields)
+        spans.begin_request(trace_id, "POST", fields)
         path, body = "/api/oauth2/revoke", b"token=unknown"
         request = Request(method="POST", path=path, headers=fields, body=body, source="203.0.113.7")
         answer = await service.answer(request, trace_id)
-        traced.note_answer(answer.status, None)
-        traced.end()
+        spans.note_answer(trace_id, answer.status, None)
+        spans.end_request(trace_id)
     assert json.loads(answer.body)["traceId"] == trace_id
     span = collector.await_span(lambda each: each.trace_id == trace_id)
     assert span.failed

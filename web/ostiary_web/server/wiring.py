@@ -4,7 +4,7 @@ import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 from argon2 import PasswordHasher
@@ -15,7 +15,6 @@ from ostiary_core.throttling.sign_in_throttle import SignInThrottle
 from ostiary_net.front_door.listeners import AddressError
 from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.observability.tracing import Tracing
 from ostiary_net.runtime.arrivals import Pauses
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.passwords import OWASP, Passwords
@@ -39,6 +38,9 @@ from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import DAY_SECONDS, ServerStore, open_store
 from ostiary_web.server.submissions import Submissions
 from ostiary_web.sheets.reader import ReadSheet, SheetReader
+
+if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
+    from ostiary_net.observability.spans import Spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +173,7 @@ def _start_upkeep(
 
 
 @asynccontextmanager
-async def _open_tracing(settings: Settings) -> AsyncIterator[Tracing | None]:
+async def _open_tracing(settings: Settings) -> AsyncIterator["Spans | None"]:
     """What requests are traced with; None where no collector is named, and then OpenTelemetry is not
     imported."""
     if settings.otel_exporter_otlp_endpoint is None:
