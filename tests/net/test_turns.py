@@ -21,7 +21,7 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 from ostiary_net.turns.service import Service
-from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, TurnFailed
+from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed
 from ostiary_net.turns.turns import Turns, open_turns
 from tests.net.rooms import (
     START,
@@ -178,7 +178,8 @@ async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_ra
 
     store = Losing()
     async with open_turns(store, HandClock(), run_inline) as turns:
-        leaver = turns.submit(registered("leaver"), None, lambda _: None)
+        leaver = QueuedEvent(registered("leaver"), None, lambda _: None)
+        turns.submit(leaver)
     assert store.attempts == 1
 
 
@@ -193,7 +194,7 @@ async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -
                 self.has_failed = True
                 leaver.leave()
                 assert choose_events() == ([], [])
-                turns.submit(registered("comer"), None, answers.append)
+                turns.submit(QueuedEvent(registered("comer"), None, answers.append))
                 assert choose_events() == ([], [])
                 raise CommitUnknown("no answer")
             return self.turn(*choose_events(), now)
@@ -203,7 +204,8 @@ async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -
 
     store, answers = Unheard(), list[Decision | TurnFailed]()
     async with open_turns(store, HandClock(), run_inline) as turns:
-        leaver = turns.submit(registered("leaver"), None, answers.append)
+        leaver = QueuedEvent(registered("leaver"), None, answers.append)
+        turns.submit(leaver)
         await wait_all_tasks_blocked()
     assert kept(store) == {"comer"}
     assert [isinstance(answer, Decision) for answer in answers] == [True]
@@ -235,7 +237,7 @@ async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_se
     store, gate = PlainStore(), Gate()
     answers: list[Decision | TurnFailed] = []
     async with open_turns(store, HandClock(), gate) as turns:
-        turns.submit(registered("anna"), None, answers.append, lambda: True)
+        turns.submit(QueuedEvent(registered("anna"), None, answers.append, lambda: True))
         await trio.sleep(seconds)
         gate.open()
     assert kept(store) == ({"anna"} if is_decided else set())
@@ -245,8 +247,8 @@ async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_se
 async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at_once() -> None:
     store, answers = PlainStore(), list[Decision | TurnFailed]()
     async with open_turns(store, HandClock(), run_inline) as turns:
-        turns.submit(registered("anna"), None, answers.append, lambda: True, may_be_stale=True)
-        turns.submit(registered("ben"), None, answers.append, lambda: False, may_be_stale=True)
+        turns.submit(QueuedEvent(registered("anna"), None, answers.append, lambda: True, may_be_stale=True))
+        turns.submit(QueuedEvent(registered("ben"), None, answers.append, lambda: False, may_be_stale=True))
     assert kept(store) == {"ben"}
     assert sorted(isinstance(answer, Decision) for answer in answers) == [False, True]
 
@@ -260,7 +262,7 @@ async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_sec
         for name in ("anna", "ben"):
             asked_at = trio.current_time()
             answer = partial(lambda since, _: answered_at.append(trio.current_time() - since), asked_at)
-            turns.submit(registered(name), None, answer)
+            turns.submit(QueuedEvent(registered(name), None, answer))
             await trio.sleep(3)
         await trio.sleep(30)
         gate.open()

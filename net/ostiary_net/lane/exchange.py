@@ -46,13 +46,14 @@ class LaneExchange:
             if isinstance(pending, Answer):
                 return self._end(pending)
             self._pending = pending
-            self._waiting = service.turns.submit(
+            self._waiting = QueuedEvent(
                 pending.event,
                 pending.origin,
                 self._resolve,
                 self._has_left,
                 may_be_stale=pending.may_be_stale,
             )
+            service.turns.submit(self._waiting)
         except TurnFailed as failure:
             return self._end(service.fail(self._pending, failure))
         except Exception as error:

@@ -54,7 +54,11 @@ class TurnFailed(RuntimeError):
 
 
 class QueuedEvent:
-    """An event in a queue, and the caller who is told its decision, unless the caller has gone."""
+    """An event in a queue, and the caller who is told its decision, unless the caller has gone.
+
+    `has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`, as it
+    was found in a socket after the server had stood still.
+    """
 
     __slots__ = ("_asks_after", "_has_left", "_resolve", "event", "origin", "since")
 
@@ -63,13 +67,13 @@ class QueuedEvent:
         event: Event,
         origin: Origin | None,
         resolve: "Resolve",
-        since: float,
         has_left: HasLeft | None = None,
+        *,
         may_be_stale: bool = False,
     ) -> None:
         self.event = event
         self.origin = origin
-        self.since = since
+        self.since = since = trio.current_time()
         self._resolve: Resolve | None = resolve
         self._has_left = has_left
         self._asks_after = since - 1.0 if may_be_stale else since + _BELIEVED_SECONDS
@@ -137,29 +141,17 @@ class TurnQueue:
         self._clock = trio.lowlevel.current_clock()
         self._closed = False
 
-    def submit(
-        self,
-        event: Event,
-        origin: Origin | None,
-        resolve: Resolve,
-        has_left: HasLeft | None = None,
-        *,
-        may_be_stale: bool = False,
-    ) -> QueuedEvent:
-        """Put an event into the queue; the caller is told its decision, or `TurnFailed`.
+    def submit(self, waiting: QueuedEvent) -> None:
+        """Put an event into the queue; its caller is told the decision, or `TurnFailed`.
 
-        `has_left` says whether the sender has gone; it is believed at once where the event `may_be_stale`, as
-        it was found in a socket after the server had stood still.
+        Raises `TurnFailed` where no more events are taken.
         """
         if self._closed:
             raise TurnFailed
-        since = self._clock.current_time()
-        waiting = QueuedEvent(event, origin, resolve, since, has_left, may_be_stale)
         self._waiting.append(waiting)
         self._arrived.set()
         if self._watched is not None:
             self._watched.set()
-        return waiting
 
     async def run(self) -> None:
         """Take turns until the queue is closed and empty, and let nobody wait for too long."""

@@ -21,13 +21,12 @@ from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store, retry_lost_races
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.runtime.arrivals import HAS_LEFT, HasLeft
+from ostiary_net.runtime.arrivals import HAS_LEFT
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.turns.turn_queue import (
     MOST_EVENTS_A_TURN,
     QueuedEvent,
-    Resolve,
     TurnFailed,
     TurnQueue,
     make_failure,
@@ -101,7 +100,8 @@ class Turns:
         def resolve(result: Decision | TurnFailed) -> None:
             trio.lowlevel.reschedule(task, outcome.Value(result))
 
-        waiting = self.submit(event, origin, resolve, HAS_LEFT.get(), may_be_stale=may_be_stale)
+        waiting = QueuedEvent(event, origin, resolve, HAS_LEFT.get(), may_be_stale=may_be_stale)
+        self.submit(waiting)
 
         def leave(_: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
             waiting.leave()
@@ -112,22 +112,13 @@ class Turns:
             raise result
         return result
 
-    def submit(
-        self,
-        event: Event,
-        origin: Origin | None,
-        resolve: Resolve,
-        has_left: HasLeft | None = None,
-        *,
-        may_be_stale: bool = False,
-    ) -> QueuedEvent:
-        """Have an event decided, for a caller that has no task to wait in.
+    def submit(self, waiting: QueuedEvent) -> None:
+        """Have an event decided, for a caller that need have no task to wait in.
 
-        `has_left` and `may_be_stale` are those of `TurnQueue.submit`. Raises `TurnFailed` where no more
-        events are taken.
+        Raises `TurnFailed` where no more events are taken.
         """
-        queue = self._reading if type(event) in READ_ONLY else self._writing
-        return queue.submit(event, origin, resolve, has_left, may_be_stale=may_be_stale)
+        queue = self._reading if type(waiting.event) in READ_ONLY else self._writing
+        queue.submit(waiting)
 
     async def decide_all(self, events: Sequence[Event]) -> list[Decision]:
         """Decide events that nobody asked for, in few turns. Raises `TurnFailed` once all are through."""
@@ -144,8 +135,10 @@ class Turns:
                 all_resolved.set()
 
         # Without a task for each: measured, a quarter of all that an erased salt costs.
-        waiting = [self.submit(event, None, resolve) for event in events]
+        waiting = [QueuedEvent(event, None, resolve) for event in events]
         try:
+            for each in waiting:
+                self.submit(each)
             if waiting:
                 await all_resolved.wait()
         finally:

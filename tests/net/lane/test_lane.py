@@ -11,13 +11,11 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
-from ostiary_core.events import Event
-from ostiary_core.model.audit import Origin
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.front_door import protocol, seam
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.lane import open_lane
-from ostiary_net.turns.turn_queue import QueuedEvent, Resolve
+from ostiary_net.turns.turn_queue import QueuedEvent
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
 from tests.net.lane.twins import HOUSE, Heard, Opened, request
@@ -251,14 +249,12 @@ def slow_down(door: Opened) -> trio.Event:
     """Let no decision be taken until the event is set."""
     release, submit = trio.Event(), door.service.turns.submit
 
-    async def submit_later(event: Event, origin: Origin | None, waiting: QueuedEvent) -> None:
+    async def submit_later(waiting: QueuedEvent) -> None:
         await release.wait()
-        submit(event, origin, waiting.resolve)
+        submit(QueuedEvent(waiting.event, waiting.origin, waiting.resolve))
 
-    def wait(event: Event, origin: Origin | None, resolve: Resolve, *_: object, **__: object) -> QueuedEvent:
-        waiting = QueuedEvent(event, origin, resolve, since=trio.current_time())
-        door.nursery.start_soon(submit_later, event, origin, waiting)
-        return waiting
+    def wait(waiting: QueuedEvent) -> None:
+        door.nursery.start_soon(submit_later, waiting)
 
     door.service.turns.submit = wait  # type: ignore[method-assign]
     return release
@@ -275,12 +271,12 @@ async def test_a_client_that_does_not_read_is_cut_off(opened: Door) -> None:
 
 
 async def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_told(opened: Door) -> None:
-    def broken(*_: object) -> QueuedEvent:
+    def broken(waiting: QueuedEvent) -> None:
         raise ZeroDivisionError(HOUSE.access)
 
     with capture_logs() as log:
         async with opened(lane=True, app=nobody) as door:
-            door.service.turns.submit = broken  # type: ignore[method-assign, assignment]
+            door.service.turns.submit = broken  # type: ignore[method-assign]
             line = await door.call(ACTIVE)
             heard = await line.hear(0.1)
     assert heard.data.startswith(b"HTTP/1.1 500")
