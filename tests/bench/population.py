@@ -30,7 +30,7 @@ from ostiary_core.model.records import (
 from ostiary_core.model.secret import Entropy, digest_of, draw_session_id
 from ostiary_net.sql.columns import SQLValue
 from ostiary_net.sqlite import SQLiteStore
-from ostiary_net.sqlite.rows import LAYOUTS
+from ostiary_net.sqlite.access import LAYOUTS
 from tests.bench.names import (
     CHALLENGE,
     CLIENTS,
