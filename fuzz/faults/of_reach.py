@@ -5,28 +5,8 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from fuzz.faults.planting import Fault, Plant, Wrap, wrapped
-from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import check_permission, is_above, roles_of
 from ostiary_core.users import role
 from ostiary_core.users import user_administration as people
-
-
-def find_anybody(caller: Any, permission: Any, user_id: str, snapshot: Any, now: Any) -> Any:
-    """The account, whatever it holds, for whoever has the permission."""
-    who = check_permission(caller, permission, snapshot, now)
-    user = snapshot.user(user_id)
-    if isinstance(who, Why):
-        return who
-    return Why.NOT_FOUND if user is None or user.deleted_at is not None else (who, user)
-
-
-def find_within_reach(caller: Any, permission: Any, user_id: str, snapshot: Any, now: Any) -> Any:
-    """The account as the rules find it, whatever else is off."""
-    found = find_anybody(caller, permission, user_id, snapshot, now)
-    if isinstance(found, Why):
-        return found
-    who, user = found
-    return Why.PERMISSION_MISSING if is_above(roles_of(user, snapshot), who, snapshot) else found
 
 
 def never(*asked: Any) -> bool:
@@ -51,7 +31,7 @@ def unguarded(module: Any, field: str | None = None, **substitutes: Any) -> Wrap
 
 def of_an_account(verb: str, field: str | None = None) -> Plant:
     """A rule of accounts that acts on whatever account it is given."""
-    return wrapped("user_administration", verb, unguarded(people, field, _find_account=find_anybody))
+    return wrapped("user_administration", verb, unguarded(people, field, is_out_of_reach=never))
 
 
 FAULTS: Final = (
@@ -79,7 +59,7 @@ FAULTS: Final = (
     Fault(
         "batch-above",
         "a batch reaches accounts above",
-        wrapped("decide", "_all_or_nothing", unguarded(people, _find_account=find_anybody)),
+        wrapped("decide", "_all_or_nothing", unguarded(people, is_out_of_reach=never)),
     ),
     Fault(
         "gives-role-above",
@@ -87,7 +67,7 @@ FAULTS: Final = (
         wrapped(
             "user_administration",
             "change",
-            unguarded(people, is_above=never, _find_account=find_within_reach),
+            unguarded(people, is_above=never),
         ),
     ),
     Fault(

@@ -24,10 +24,9 @@ from tests.core.story import START
 EVENTS: tuple[type, ...] = tuple(
     item
     for name in sorted(sys.modules)
-    if name.startswith("ostiary_core.events.")
+    if name.startswith("ostiary_core.events.") and name != "ostiary_core.events.event"
     for item in vars(sys.modules[name]).values()
     if isinstance(item, type) and issubclass(item, Event) and item.__module__ == name
-    if item not in (Event, AdministrationEvent)
 )
 """Every class of events, in whichever module it is made."""
 RECORDS: tuple[type, ...] = typing.get_args(Record)

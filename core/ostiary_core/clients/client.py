@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ostiary_core import events as e
 from ostiary_core.clients.client_fields import NEW_CLIENT, read_client_fields
+from ostiary_core.events.event import ClientEvent
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Insert, Update, refused
@@ -22,7 +23,7 @@ from ostiary_core.model.records import Client, GrantType, revised
 from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission
+from ostiary_core.oauth.authentication import Actor, actor_id_of, check_permission, require_permission
 from ostiary_core.oauth.inherited_endings import end_all_of_client
 
 
@@ -37,6 +38,17 @@ def built_in_client(client_id: str, now: Instant) -> Client:
         created_at=now,
         updated_at=now,
     )
+
+
+def _find_client(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Client | Why:
+    client = snapshot.client(event.client_id)
+    return Why.NOT_FOUND if client is None or client.deleted_at is not None else client
+
+
+def find_changeable(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Client | Why:
+    """Find the client that the caller may change: one that exists and is not the backend's own."""
+    is_own = event.client_id in BUILT_IN_CLIENTS
+    return Why.BUILT_IN_PROTECTED if is_own else _find_client(event, who, snapshot)
 
 
 def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
@@ -61,35 +73,26 @@ def import_row(event: e.ClientImported, snapshot: Snapshot, now: Instant) -> Dec
     client_id = event.fields.get("clientId")
     stored = snapshot.client(client_id) if isinstance(client_id, str) else None
     if event.replace and stored is not None and stored.deleted_at is None:
-        changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=event.fields)
-        is_same = read_client_fields(event.fields, stored) == read_client_fields({}, stored)
-        who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
-        if isinstance(who, Why):
-            return refused(who)
+        if read_client_fields(event.fields, stored) != read_client_fields({}, stored):
+            changed = e.ClientChanged(caller=event.caller, client_id=stored.client_id, fields=event.fields)
+            return change(changed, snapshot, now)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
-        return Decision(Done()) if is_same else change(changed, snapshot, now)
+        who = check_permission(event.caller, Permission.CLIENT_UPDATE, snapshot, now)
+        return refused(who) if isinstance(who, Why) else Decision(Done())
     new = e.ClientRegistered(caller=event.caller, fields=event.fields, entropy=event.entropy)
     return register(new, snapshot, now)
 
 
-def show(event: e.ClientRequested, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.CLIENT_LIST, _find_client)
+def show(event: e.ClientRequested, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one client, which may be one of the backend's own."""
-    who = check_permission(event.caller, Permission.CLIENT_LIST, snapshot, now)
-    if isinstance(who, Why):
-        return refused(who)
-    client = snapshot.client(event.client_id)
-    if client is None or client.deleted_at is not None:
-        return refused(Why.NOT_FOUND)
     return Decision(ClientKnown(client))
 
 
-def change(event: e.ClientChanged, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Change the fields of a client. Issued tokens keep what they were granted (READINGS 34); values that are
     stored already change nothing."""
-    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, client = found
     asked = merge_edits(event.fields, event.shown, lambda given: read_client_fields(given, client))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
@@ -104,12 +107,9 @@ def change(event: e.ClientChanged, snapshot: Snapshot, now: Instant) -> Decision
     )
 
 
-def enable(event: e.ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Enable a client: it may authenticate again."""
-    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, client = found
     if client.enabled:
         return Decision(ClientKnown(client))
     enabled = revised(client, enabled=True, updated_at=now)
@@ -118,12 +118,11 @@ def enable(event: e.ClientEnabled, snapshot: Snapshot, now: Instant) -> Decision
     )
 
 
-def disable(event: e.ClientDisabled, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+def disable(
+    event: e.ClientDisabled, who: Actor, client: Client, snapshot: Snapshot, now: Instant
+) -> Decision:
     """Disable a client: all its sessions end at once, and it can no longer authenticate."""
-    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, client = found
     if not client.enabled:
         return Decision(ClientKnown(client))
     disabled = end_all_of_client(client, Why.CLIENT_DISABLED, now, enabled=False)
@@ -134,12 +133,9 @@ def disable(event: e.ClientDisabled, snapshot: Snapshot, now: Instant) -> Decisi
     )
 
 
-def delete(event: e.ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.CLIENT_DELETE, find_changeable)
+def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
-    found = find_changeable(event.caller, Permission.CLIENT_DELETE, event.client_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, client = found
     deleted = end_all_of_client(client, Why.CLIENT_DELETED, now, enabled=False, deleted_at=now)
     return Decision(
         Done(),
@@ -148,21 +144,6 @@ def delete(event: e.ClientDeleted, snapshot: Snapshot, now: Instant) -> Decision
     )
 
 
-def find_changeable(
-    caller: e.Caller, permission: Permission, client_id: str, snapshot: Snapshot, now: Instant
-) -> tuple[Person | e.Operator, Client] | Why:
-    """Find the client that the caller may change: one that exists and is not the backend's own."""
-    who = check_permission(caller, permission, snapshot, now)
-    if isinstance(who, Why):
-        return who
-    if client_id in BUILT_IN_CLIENTS:
-        return Why.BUILT_IN_PROTECTED
-    client = snapshot.client(client_id)
-    if client is None or client.deleted_at is not None:
-        return Why.NOT_FOUND
-    return who, client
-
-
-def fact_of(kind: FactKind, client: Client, who: Person | e.Operator, why: Why | None = None) -> Fact:
+def fact_of(kind: FactKind, client: Client, who: Actor, why: Why | None = None) -> Fact:
     """Make the fact of what an administrator did with a client, for the audit trail."""
     return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)

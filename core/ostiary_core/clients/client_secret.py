@@ -22,7 +22,7 @@ from ostiary_core.clients.client import fact_of, find_changeable
 from ostiary_core.clients.client_fields import Range
 from ostiary_core.events import ClientSecretReset, ClientSecretUsed, OldSecretEnded, WrongSecretsCounted
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.decision import Decision, Update, refused
+from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.instant import MINUTE_MS, Instant, later
@@ -31,18 +31,16 @@ from ostiary_core.model.records import Client, revised
 from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
+from ostiary_core.oauth.authentication import Actor, require_permission
 
 KEEP_OLD_FOR: Final = "keepOldForSeconds"
 OVERLAP_SECONDS: Final = Range(least=60, most=2_592_000, default=0)
 """How long an old secret may live on; 0 ends it at once."""
 
 
-def reset(event: ClientSecretReset, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Give a client a new secret. The old one stops working at once or after a time; no session ends."""
-    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, client = found
     overlap_seconds = _read_overlap(event.fields)
     if isinstance(overlap_seconds, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, overlap_seconds))
@@ -63,12 +61,9 @@ def reset(event: ClientSecretReset, snapshot: Snapshot, now: Instant) -> Decisio
     return Decision(SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, client, who),))
 
 
-def end_old(event: OldSecretEnded, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """End the old secret of a client before its time; where there is none, nothing happens."""
-    found = find_changeable(event.caller, Permission.CLIENT_UPDATE, event.client_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, client = found
     if client.old_secret_digest is None:
         return Decision(ClientKnown(client))
     changed = revised(

@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import field
 
-from ostiary_core.events.event import AdministrationEvent, Caller, Event
+from ostiary_core.events.event import (
+    AccountEvent,
+    AdministrationEvent,
+    Caller,
+    ClientEvent,
+    Event,
+    RoleEvent,
+)
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
@@ -14,11 +21,9 @@ from ostiary_core.model.secret import Digest, Entropy
 
 
 @immutable(kw_only=True)
-class PasswordResetByAdministrator(Event):
+class PasswordResetByAdministrator(AccountEvent):
     """An administrator sets a password that its user must change at the next sign-in."""
 
-    caller: Caller
-    user_id: str
     new_password_hash: str = field(repr=False)
 
 
@@ -36,11 +41,9 @@ class UserRegistered(AdministrationEvent):
 
 
 @immutable(kw_only=True)
-class UserChanged(AdministrationEvent):
+class UserChanged(AccountEvent, AdministrationEvent):
     """An administrator changes some fields of an account."""
 
-    caller: Caller
-    user_id: str
     fields: Mapping[str, object] = field(repr=False)
     faults: tuple[FieldFault, ...] = ()
     shown: Mapping[str, object] | None = field(default=None, repr=False)
@@ -61,43 +64,28 @@ class UserImported(AdministrationEvent):
 
 
 @immutable(kw_only=True)
-class UserEnabled(Event):
+class UserEnabled(AccountEvent):
     """An administrator enables an account; sessions that ended stay ended."""
 
-    caller: Caller
-    user_id: str
-
 
 @immutable(kw_only=True)
-class UserDisabled(Event):
+class UserDisabled(AccountEvent):
     """An administrator disables an account: it may no longer sign in, and all it had open ends."""
 
-    caller: Caller
-    user_id: str
-
 
 @immutable(kw_only=True)
-class UserDeleted(AdministrationEvent):
+class UserDeleted(AccountEvent, AdministrationEvent):
     """An administrator deletes an account; its names are free again, its identifier never."""
 
-    caller: Caller
-    user_id: str
-
 
 @immutable(kw_only=True)
-class UserForcedOut(Event):
+class UserForcedOut(AccountEvent):
     """An administrator ends all sessions and codes of a user; the account stays as it is."""
 
-    caller: Caller
-    user_id: str
-
 
 @immutable(kw_only=True)
-class UserRequested(Event):
+class UserRequested(AccountEvent):
     """An administrator asks to see one account."""
-
-    caller: Caller
-    user_id: str
 
 
 @immutable(kw_only=True)
@@ -119,11 +107,9 @@ class RoleRegistered(AdministrationEvent):
 
 
 @immutable(kw_only=True)
-class RoleChanged(Event):
+class RoleChanged(RoleEvent):
     """An administrator changes the name or the permissions of a role."""
 
-    caller: Caller
-    role_id: str
     fields: Mapping[str, object] = field(repr=False)
     shown: Mapping[str, object] | None = field(default=None, repr=False)
     """What the caller was shown of these fields, where others are not to be undone (`merge_edits`)."""
@@ -140,19 +126,13 @@ class RoleImported(AdministrationEvent):
 
 
 @immutable(kw_only=True)
-class RoleDeleted(AdministrationEvent):
+class RoleDeleted(RoleEvent, AdministrationEvent):
     """An administrator deletes a role that nobody holds any more."""
-
-    caller: Caller
-    role_id: str
 
 
 @immutable(kw_only=True)
-class RoleRequested(Event):
+class RoleRequested(RoleEvent):
     """An administrator asks to see one role."""
-
-    caller: Caller
-    role_id: str
 
 
 # --- clients and their secrets
@@ -168,11 +148,9 @@ class ClientRegistered(AdministrationEvent):
 
 
 @immutable(kw_only=True)
-class ClientChanged(Event):
+class ClientChanged(ClientEvent):
     """An administrator changes some fields of a client."""
 
-    caller: Caller
-    client_id: str
     fields: Mapping[str, object] = field(repr=False)
     shown: Mapping[str, object] | None = field(default=None, repr=False)
     """What the caller was shown of these fields, where others are not to be undone (`merge_edits`)."""
@@ -189,56 +167,39 @@ class ClientImported(AdministrationEvent):
 
 
 @immutable(kw_only=True)
-class ClientRequested(Event):
+class ClientRequested(ClientEvent):
     """An administrator asks to see one client."""
 
-    caller: Caller
-    client_id: str
-
 
 @immutable(kw_only=True)
-class ClientEnabled(Event):
+class ClientEnabled(ClientEvent):
     """An administrator enables a client; sessions that ended stay ended."""
 
-    caller: Caller
-    client_id: str
-
 
 @immutable(kw_only=True)
-class ClientDisabled(Event):
+class ClientDisabled(ClientEvent):
     """An administrator disables a client: it may no longer authenticate, and all its sessions end."""
 
-    caller: Caller
-    client_id: str
-
 
 @immutable(kw_only=True)
-class ClientDeleted(AdministrationEvent):
+class ClientDeleted(ClientEvent, AdministrationEvent):
     """An administrator deletes a client for good; its identifier is never given out again."""
 
-    caller: Caller
-    client_id: str
-
 
 @immutable(kw_only=True)
-class ClientSecretReset(Event):
+class ClientSecretReset(ClientEvent):
     """An administrator resets a client's secret; issued tokens stay valid.
 
     `fields` is the JSON object as it was sent: with `keepOldForSeconds` the old one works on for so long.
     """
 
-    caller: Caller
-    client_id: str
     fields: Mapping[str, object] = field(default_factory=dict, repr=False)
     entropy: Entropy = field(repr=False)
 
 
 @immutable(kw_only=True)
-class OldSecretEnded(Event):
+class OldSecretEnded(ClientEvent):
     """An administrator ends the old secret that a reset kept working, before its time."""
-
-    caller: Caller
-    client_id: str
 
 
 @immutable(kw_only=True)

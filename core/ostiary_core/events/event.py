@@ -1,4 +1,4 @@
-"""What events have in common: the class that all derive from, and who can be their caller."""
+"""What events have in common: the classes that they derive from, and who can be their caller."""
 
 from enum import StrEnum
 
@@ -48,3 +48,27 @@ class Operator:
 
 Caller = SignedIn | Operator
 """Who asks for something of the backend's own interface."""
+
+
+@immutable(kw_only=True)
+class AccountEvent(Event):
+    """What a caller asks for an account that is stored."""
+
+    caller: Caller
+    user_id: str
+
+
+@immutable(kw_only=True)
+class RoleEvent(Event):
+    """What a caller asks for a role that is stored."""
+
+    caller: Caller
+    role_id: str
+
+
+@immutable(kw_only=True)
+class ClientEvent(Event):
+    """What a caller asks for a client that is stored."""
+
+    caller: Caller
+    client_id: str

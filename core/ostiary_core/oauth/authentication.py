@@ -1,12 +1,14 @@
 """Authentication of callers: clients by their secrets, users by the token of a login session."""
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
+from ostiary_core.events.event import AccountEvent, ClientEvent, RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.decision import Decision, refused
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Client, GrantType, Role, Session, SessionKind, User
@@ -77,6 +79,10 @@ class Person:
     session: Session
 
 
+Actor = Person | Operator
+"""Who acts on what is not their own: a signed-in user, or the operator on the command line."""
+
+
 def find_person(caller: SignedIn, snapshot: Snapshot, now: Instant) -> Person | Why:
     """Return the user of a login session's access token; third-party tokens are not accepted here."""
     session = snapshot.session_by_access_token(caller.access_token.digest)
@@ -114,17 +120,17 @@ def permissions_of(user: User, snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(permission for permission in ALL_PERMISSIONS if permission in held)
 
 
-def is_super_administrator(who: Person | Operator) -> bool:
+def is_super_administrator(who: Actor) -> bool:
     """Whether `who` may act on super administrators and see sessions that represent no user."""
     return isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids
 
 
-def actor_id_of(who: Person | Operator) -> str | None:
+def actor_id_of(who: Actor) -> str | None:
     """The actor's user identifier, for the audit trail; None for the operator of the command line."""
     return None if isinstance(who, Operator) else who.user.user_id
 
 
-def is_above(roles: tuple[Role, ...], who: Person | Operator, snapshot: Snapshot) -> bool:
+def is_above(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
     """Whether any of `roles` allows what `who` may not do: nobody hands out more than they hold."""
     if is_super_administrator(who) or isinstance(who, Operator):
         return False
@@ -132,9 +138,12 @@ def is_above(roles: tuple[Role, ...], who: Person | Operator, snapshot: Snapshot
     return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= held for role in roles)
 
 
-def check_permission(
-    caller: Caller, permission: Permission, snapshot: Snapshot, now: Instant
-) -> Person | Operator | Why:
+def is_out_of_reach(user: User, who: Actor, snapshot: Snapshot) -> bool:
+    """Whether `user` may do what `who` may not: whoever sets a user's password can sign in as that user."""
+    return is_above(roles_of(user, snapshot), who, snapshot)
+
+
+def check_permission(caller: Caller, permission: Permission, snapshot: Snapshot, now: Instant) -> Actor | Why:
     """Return the caller if signed in, past a forced password change, with `permission`; else why not."""
     if isinstance(caller, Operator):
         return caller
@@ -142,3 +151,30 @@ def check_permission(
     if isinstance(who, Why):
         return who
     return who if permission.value in permissions_of(who.user, snapshot) else Why.PERMISSION_MISSING
+
+
+E = TypeVar("E", bound=AccountEvent | RoleEvent | ClientEvent)
+R = TypeVar("R", User, Role, Client)
+Handler = Callable[[E, Snapshot, Instant], Decision]
+GuardedHandler = Callable[[E, Actor, R, Snapshot, Instant], Decision]
+
+
+def require_permission(
+    permission: Permission, find: Callable[[Any, Actor, Snapshot], R | Why]
+) -> Callable[[GuardedHandler[E, R]], Handler[E]]:
+    """Let a rule decide only for callers with `permission`, and only on what `find` finds for them.
+
+    The rule is given both. Else the event is refused, for the permission before anything is looked up.
+    """
+
+    def guard(handler: GuardedHandler[E, R]) -> Handler[E]:
+        def decide(event: E, snapshot: Snapshot, now: Instant) -> Decision:
+            who = check_permission(event.caller, permission, snapshot, now)
+            if isinstance(who, Why):
+                return refused(who)
+            found = find(event, who, snapshot)
+            return refused(found) if isinstance(found, Why) else handler(event, who, found, snapshot, now)
+
+        return decide
+
+    return guard

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from ostiary_core import events as e
+from ostiary_core.events.event import RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
@@ -25,7 +26,13 @@ from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR,
 from ostiary_core.model.records import Role, revised
 from ostiary_core.model.reply import Done, Refused, RoleKnown
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import Person, actor_id_of, check_permission, is_above
+from ostiary_core.oauth.authentication import (
+    Actor,
+    actor_id_of,
+    check_permission,
+    is_above,
+    require_permission,
+)
 
 _CODE: Final = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _LONGEST_NAME: Final = 100
@@ -41,13 +48,19 @@ def permissions_in(role: Role) -> tuple[str, ...]:
     return ALL_PERMISSIONS if role.role_id == SUPER_ADMINISTRATOR else role.permissions
 
 
-def show(event: e.RoleRequested, snapshot: Snapshot, now: Instant) -> Decision:
+def _find_role(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role | Why:
+    return snapshot.role(event.role_id) or Why.NOT_FOUND
+
+
+def _find_changeable(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role | Why:
+    role = _find_role(event, who, snapshot)
+    return Why.ROLE_PROTECTED if isinstance(role, Role) and role.built_in else role
+
+
+@require_permission(Permission.ROLE_LIST, _find_role)
+def show(event: e.RoleRequested, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Show one role."""
-    who = check_permission(event.caller, Permission.ROLE_LIST, snapshot, now)
-    if isinstance(who, Why):
-        return refused(who)
-    role = snapshot.role(event.role_id)
-    return refused(Why.NOT_FOUND) if role is None else Decision(RoleKnown(role))
+    return Decision(RoleKnown(role))
 
 
 def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decision:
@@ -65,12 +78,9 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
     return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, role, who),))
 
 
-def change(event: e.RoleChanged, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.ROLE_UPDATE, _find_changeable)
+def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Change a role's name or permissions; its holders have them from their next request on."""
-    found = _find_role(event.caller, Permission.ROLE_UPDATE, event.role_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, role = found
     asked = merge_edits(event.fields, event.shown, lambda given: _read(given, role))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
@@ -93,37 +103,21 @@ def import_row(event: e.RoleImported, snapshot: Snapshot, now: Instant) -> Decis
     stored = snapshot.role(code) if isinstance(code, str) else None
     if event.replace and stored is not None:
         as_shown = replace(stored, permissions=permissions_in(stored))
-        is_same = _read(event.fields, as_shown) == _read({}, as_shown)
-        changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=event.fields)
-        who = check_permission(event.caller, Permission.ROLE_UPDATE, snapshot, now)
-        if isinstance(who, Why):
-            return refused(who)
+        if _read(event.fields, as_shown) != _read({}, as_shown):
+            changed = e.RoleChanged(caller=event.caller, role_id=stored.role_id, fields=event.fields)
+            return change(changed, snapshot, now)
         # So a sheet can come back with what its bringer may not change, as long as it does not.
-        return Decision(Done()) if is_same else change(changed, snapshot, now)
+        who = check_permission(event.caller, Permission.ROLE_UPDATE, snapshot, now)
+        return refused(who) if isinstance(who, Why) else Decision(Done())
     return register(e.RoleRegistered(caller=event.caller, fields=event.fields), snapshot, now)
 
 
-def delete(event: e.RoleDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.ROLE_DELETE, _find_changeable)
+def delete(event: e.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a role that nobody holds; its code is free again."""
-    found = _find_role(event.caller, Permission.ROLE_DELETE, event.role_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, role = found
     if role.holders > 0:
         return refused(Why.STILL_REFERENCED)
     return Decision(Done(), (Delete(role),), (_fact_of(FactKind.ROLE_DELETED, role, who),))
-
-
-def _find_role(
-    caller: e.Caller, permission: Permission, role_id: str, snapshot: Snapshot, now: Instant
-) -> tuple[Person | e.Operator, Role] | Why:
-    who = check_permission(caller, permission, snapshot, now)
-    if isinstance(who, Why):
-        return who
-    role = snapshot.role(role_id)
-    if role is None:
-        return Why.NOT_FOUND
-    return Why.ROLE_PROTECTED if role.built_in else (who, role)
 
 
 def _read(fields: Mapping[str, object], stored: Role = _NEW_ROLE) -> Role | tuple[FieldFault, ...]:
@@ -144,5 +138,5 @@ def _read(fields: Mapping[str, object], stored: Role = _NEW_ROLE) -> Role | tupl
     return reader.faults or replace(stored, role_id=code, name=name, permissions=permissions)
 
 
-def _fact_of(kind: FactKind, role: Role, who: Person | e.Operator) -> Fact:
+def _fact_of(kind: FactKind, role: Role, who: Actor) -> Fact:
     return Fact(kind=kind, role_id=role.role_id, actor_id=actor_id_of(who))

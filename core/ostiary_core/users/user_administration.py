@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ostiary_core import events as e
+from ostiary_core.events.event import AccountEvent
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
@@ -27,27 +28,35 @@ from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
 from ostiary_core.oauth import session
 from ostiary_core.oauth.authentication import (
-    Person,
+    Actor,
     actor_id_of,
     check_permission,
     find_roles,
     is_above,
+    is_out_of_reach,
     is_super_administrator,
-    roles_of,
+    require_permission,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user
 from ostiary_core.users.own_account import with_new_password
 from ostiary_core.users.user_fields import NEW_USER, read_user_fields
 
 
-def show(event: e.UserRequested, snapshot: Snapshot, now: Instant) -> Decision:
-    """Show one account."""
-    who = check_permission(event.caller, Permission.USER_LIST, snapshot, now)
-    if isinstance(who, Why):
-        return refused(who)
+def _find_user(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
     user = snapshot.user(event.user_id)
-    if user is None or user.deleted_at is not None:
-        return refused(Why.NOT_FOUND)
+    return Why.NOT_FOUND if user is None or user.deleted_at is not None else user
+
+
+def _find_account(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
+    """Find the account that the caller may act on; one with more permissions is out of reach."""
+    user = _find_user(event, who, snapshot)
+    is_beyond = isinstance(user, User) and is_out_of_reach(user, who, snapshot)
+    return Why.PERMISSION_MISSING if is_beyond else user
+
+
+@require_permission(Permission.USER_LIST, _find_user)
+def show(event: e.UserRequested, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
+    """Show one account."""
     return Decision(UserKnown(user))
 
 
@@ -78,13 +87,10 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant) -> Decis
     )
 
 
-def change(event: e.UserChanged, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.USER_UPDATE, _find_account)
+def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Change the fields of an account. Another telephone number ends what the user has open; values that are
     stored already change nothing."""
-    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, user = found
     asked = merge_edits(event.fields, event.shown, lambda given: read_user_fields(given, user))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
@@ -148,12 +154,9 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant) -> Decis
     return register(new, snapshot, now)
 
 
-def enable(event: e.UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.USER_UPDATE, _find_account)
+def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Enable an account: it may sign in again."""
-    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, user = found
     if user.enabled:
         return Decision(UserKnown(user))
     enabled = revised(user, enabled=True, updated_at=now)
@@ -164,12 +167,9 @@ def enable(event: e.UserEnabled, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def disable(event: e.UserDisabled, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.USER_UPDATE, _find_account)
+def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Disable an account: it may no longer sign in, and all it had open ends."""
-    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, user = found
     if not user.enabled:
         return Decision(UserKnown(user))
     if _is_last_administrator(user, snapshot):
@@ -182,12 +182,9 @@ def disable(event: e.UserDisabled, snapshot: Snapshot, now: Instant) -> Decision
     )
 
 
-def delete(event: e.UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.USER_DELETE, _find_account)
+def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete an account: all it had open ends; its record stays as the owner of what it did."""
-    found = _find_account(event.caller, Permission.USER_DELETE, event.user_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, user = found
     if _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
     deleted = end_all_of_user(user, Why.USER_DELETED, now, enabled=False, deleted_at=now)
@@ -202,12 +199,11 @@ def delete(event: e.UserDeleted, snapshot: Snapshot, now: Instant) -> Decision:
     )
 
 
-def reset_password(event: e.PasswordResetByAdministrator, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.USER_UPDATE, _find_account)
+def reset_password(
+    event: e.PasswordResetByAdministrator, who: Actor, user: User, snapshot: Snapshot, now: Instant
+) -> Decision:
     """Set a password that must be changed at the next sign-in; all the user had open ends."""
-    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, user = found
     why = Why.PASSWORD_RESET_BY_ADMINISTRATOR
     reset = with_new_password(user, why, now, event.new_password_hash, must_change_password=True)
     return Decision(
@@ -217,12 +213,9 @@ def reset_password(event: e.PasswordResetByAdministrator, snapshot: Snapshot, no
     )
 
 
-def force_out(event: e.UserForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+@require_permission(Permission.USER_UPDATE, _find_account)
+def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
     """End all sessions and unredeemed codes of a user."""
-    found = _find_account(event.caller, Permission.USER_UPDATE, event.user_id, snapshot, now)
-    if isinstance(found, Why):
-        return refused(found)
-    who, user = found
     ended = end_all_of_user(user, Why.USER_FORCED_OUT, now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
 
@@ -257,20 +250,6 @@ def _read(
         if snapshot.role(role_id) is None
     )
     return Refused(Why.FIELDS_INVALID, faults) if faults else read
-
-
-def _find_account(
-    caller: e.Caller, permission: Permission, user_id: str, snapshot: Snapshot, now: Instant
-) -> tuple[Person | e.Operator, User] | Why:
-    """Find the account that the caller may act on; one with more permissions is out of reach."""
-    who = check_permission(caller, permission, snapshot, now)
-    if isinstance(who, Why):
-        return who
-    user = snapshot.user(user_id)
-    if user is None or user.deleted_at is not None:
-        return Why.NOT_FOUND
-    # Whoever sets a password or a telephone number of an account can sign in as it.
-    return Why.PERMISSION_MISSING if is_above(roles_of(user, snapshot), who, snapshot) else (who, user)
 
 
 def _find_taken_names(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
@@ -319,9 +298,9 @@ def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
     return user.enabled and role is not None and role.enabled_holders <= 1
 
 
-def _fact_of(kind: FactKind, user: User, who: Person | e.Operator, why: Why | None = None) -> Fact:
+def _fact_of(kind: FactKind, user: User, who: Actor, why: Why | None = None) -> Fact:
     return Fact(kind=kind, user_id=user.user_id, actor_id=actor_id_of(who), why=why)
 
 
-def _ending_fact(user: User, who: Person | e.Operator, why: Why) -> Fact:
+def _ending_fact(user: User, who: Actor, why: Why) -> Fact:
     return _fact_of(FactKind.USER_SESSIONS_ENDED, user, who, why)
