@@ -19,6 +19,7 @@ from fuzz.shared.record_checks import faults_of_update
 from fuzz.shared.state_tables import transitions_of
 from fuzz.simulation.storage import Shared
 from ostiary_core.model.decision import Decision
+from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.records import (
     RECORD_TABLES,
     AuthorizationCode,
@@ -87,12 +88,17 @@ def _faults_of(records: Iterable[Record]) -> Iterator[Violation]:
     holders: Counter[bytes] = Counter()
     sessions: dict[str, Session] = {}
     redeemed: Counter[str] = Counter()
+    reserved, borne = set[Identifier](), set[Identifier]()
     for record in records:
         if isinstance(record, RefreshToken):
             tokens.setdefault(record.session_id, []).append(record)
         elif isinstance(record, Session):
             sessions[record.session_id] = record
             holders[record.access_digest] += 1
+        elif isinstance(record, Identifier):
+            reserved.add(record)
+        elif isinstance(record, User) and record.deleted_at is None:
+            borne.update(names_of(record))
         elif isinstance(record, AuthorizationCode) and record.session_id is not None:
             redeemed[record.session_id] += 1
     for session_id, session in sessions.items():
@@ -101,6 +107,8 @@ def _faults_of(records: Iterable[Record]) -> Iterator[Violation]:
             yield Violation(ONE_LIVE_PAIR, "a session holds two refresh tokens of one generation")
     if any(count > 1 for count in holders.values()):
         yield Violation(ONE_LIVE_PAIR, "an access token is that of two sessions")
+    if reserved != borne:
+        yield Violation(GUARDED, "a name is reserved for somebody who does not bear it, or not reserved")
     if any(session_id not in sessions for session_id in tokens):
         yield Violation(GUARDED, "tokens are stored without their session")
     if any(count > 1 for count in redeemed.values()) or any(one not in sessions for one in redeemed):

@@ -116,7 +116,7 @@ FAULTS: Final = (
     Fault("stale-reads", "reads are served from records once read", both("read", reads_remembered)),
     Fault(
         "half-a-turn",
-        "what a rotation deletes is not deleted",
+        "what a turn deletes is not deleted",
         method(sqlite_turn, "write", deletes_skipped),
     ),
     Fault("sweeper-hurries", "the sweeper erases a salt inside the grace", sweeper_hurries),
