@@ -6,14 +6,14 @@ To begin may mean to wait for other writers, to commit means to wait for the dis
 between nothing is waited for, so that is for the event loop.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import apsw
 
 from ostiary_core.decide import keys, take_turn
 from ostiary_core.events import Event
-from ostiary_core.loading.snapshot import Snapshot, load
+from ostiary_core.loading.snapshot import load
 from ostiary_core.model.audit import Origin, audit_entries
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
@@ -63,7 +63,7 @@ class BegunTurn(_Step):
         if writer is None:
             raise RuntimeError("this turn was opened or abandoned before")
         try:
-            snapshot = load_snapshot(self._connection, events)
+            snapshot = load((keys(event) for event in events), partial(fetch_with_all, self._connection))
             decisions = take_turn(events, snapshot, now, self._policy)
             changes = net_changes(decisions)
             entries = audit_entries(decisions, origins, now)
@@ -99,8 +99,3 @@ class OpenTurn(_Step):
         writer = self._hand_on()
         if writer is not None:
             writer.commit(index_pending if self._files else None)
-
-
-def load_snapshot(connection: apsw.Connection, events: Iterable[Event]) -> Snapshot:
-    """Load the records that `events` need, over a connection in a transaction."""
-    return load((keys(event) for event in events), partial(fetch_with_all, connection))
