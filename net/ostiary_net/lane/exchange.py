@@ -1,6 +1,7 @@
 """One request of the lane, from when it was read until its answer is known."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -16,27 +17,21 @@ from ostiary_net.turns.turn_queue import QueuedEvent, TurnFailed
 _log = structlog.get_logger("ostiary")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class LaneExchange:
     """One request; `deliver` gets its answer, unless `begin` returned it or nobody waits any more."""
 
-    def __init__(
-        self,
-        service: Service,
-        request: Request,
-        deliver: Callable[[Answer], None],
-        has_left: HasLeft | None,
-    ) -> None:
-        self._service = service
-        self._request = request
-        self._deliver = deliver
-        self._has_left = has_left
-        self._trace_id: str
-        self._pending: PendingRequest
-        self._waiting: QueuedEvent | None = None
+    service: Service
+    request: Request
+    deliver: Callable[[Answer], None]
+    has_left: HasLeft | None
+    _trace_id: str = field(init=False)
+    _pending: PendingRequest = field(init=False)
+    _waiting: QueuedEvent | None = field(default=None, init=False)
 
     def begin(self) -> Answer | None:
         """Begin the request; return its answer where that needs no turn, else None."""
-        service, request = self._service, self._request
+        service, request = self.service, self.request
         now = service.clock.now()
         self._trace_id = trace_id = draw_trace_id(service.entropy_source, now)
         if service.tracing is not None:
@@ -50,7 +45,7 @@ class LaneExchange:
                 pending.event,
                 pending.origin,
                 self._resolve,
-                self._has_left,
+                self.has_left,
                 may_be_stale=pending.may_be_stale,
             )
             service.turns.submit(self._waiting)
@@ -64,28 +59,28 @@ class LaneExchange:
         """Stop waiting for the answer."""
         if self._waiting is not None:
             self._waiting.leave()
-        if self._service.tracing is not None:
-            self._service.tracing.end_request(self._trace_id)
+        if self.service.tracing is not None:
+            self.service.tracing.end_request(self._trace_id)
 
     def _resolve(self, result: Decision | TurnFailed) -> None:
         try:
             if isinstance(result, TurnFailed):
-                answer = self._service.fail(self._pending, result)
+                answer = self.service.fail(self._pending, result)
             else:
-                answer = self._service.finish(self._pending, result)
+                answer = self.service.finish(self._pending, result)
         except Exception as error:
             answer = self._answer_fault(error)
-        self._deliver(self._end(answer))
+        self.deliver(self._end(answer))
 
     def _answer_fault(self, error: Exception) -> Answer:
         """Log an error that must not happen, and return the 500 that answers it."""
         where = where_raised(error)
         _log.error("unexpected error", trace_id=self._trace_id, cause=type(error).__name__, where=where)
-        return self._request.failure(self._trace_id)
+        return self.request.failure(self._trace_id)
 
     def _end(self, answer: Answer) -> Answer:
-        tracing = self._service.tracing
+        tracing = self.service.tracing
         if tracing is not None:
-            observe(tracing.note_answer, self._trace_id, answer.status, self._request.path)
+            observe(tracing.note_answer, self._trace_id, answer.status, self.request.path)
             observe(tracing.end_request, self._trace_id)
         return answer

@@ -72,42 +72,33 @@ class Delivery(Protocol):
 # --- the gateway
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Gateway:
     """An HTTP service that takes `{phone, purpose, text}` as JSON; any 2xx is a yes (READINGS 28)."""
 
     is_local = False
 
-    def __init__(
-        self,
-        client: httpx.AsyncClient,
-        url: str,
-        token: Secret | None,
-        entropy_source: EntropySource,
-        *,
-        attempt_seconds: float = _ATTEMPT_SECONDS,
-        pause: Callable[[float], Awaitable[None]] = trio.sleep,
-    ) -> None:
-        self._client = client
-        self._url = url
-        self._token = token
-        self._entropy_source = entropy_source
-        self._attempt_seconds = attempt_seconds
-        self._pause = pause
+    client: httpx.AsyncClient
+    url: str
+    token: Secret | None
+    entropy_source: EntropySource
+    attempt_seconds: float = _ATTEMPT_SECONDS
+    pause: Callable[[float], Awaitable[None]] = trio.sleep
 
     async def deliver(self, message: TextMessage) -> None:
         """Post a message until it is accepted, refused for good, or tried often enough."""
-        headers = {"Idempotency-Key": self._entropy_source.draw()[:16].hex()}
-        if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token.reveal()}"
+        headers = {"Idempotency-Key": self.entropy_source.draw()[:16].hex()}
+        if self.token is not None:
+            headers["Authorization"] = f"Bearer {self.token.reveal()}"
         content = {"phone": message.phone, "purpose": message.purpose.value, "text": message.text}
         cause, pause_seconds = "", _FIRST_PAUSE_SECONDS
         for attempt in range(_ATTEMPTS):
             if attempt:
-                await self._pause(pause_seconds)
+                await self.pause(pause_seconds)
                 pause_seconds = _FIRST_PAUSE_SECONDS * 2**attempt
             # Only names leave this block: an error of the client may quote the request.
             try:
-                with trio.fail_after(self._attempt_seconds):
+                with trio.fail_after(self.attempt_seconds):
                     status, retry_after = await self._post(headers, content)
             except trio.TooSlowError:
                 cause = "no answer in time"
@@ -128,7 +119,7 @@ class Gateway:
 
         Its body is not read.
         """
-        async with self._client.stream("POST", self._url, headers=headers, json=content) as response:
+        async with self.client.stream("POST", self.url, headers=headers, json=content) as response:
             asked = response.headers.get("Retry-After", "")
             seconds = float(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 0.0
             return response.status_code, min(seconds, _LONGEST_PAUSE_SECONDS)

@@ -6,6 +6,7 @@ large as it is (`retention`).
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Protocol
@@ -100,6 +101,7 @@ _Batch = Callable[[], Awaitable[tuple[int, bool]]]
 """Clears some away: how many there were, and whether there are no more."""
 
 
+@dataclass(slots=True, eq=False)
 class Purge:
     """Purges what has expired, in small batches.
 
@@ -110,25 +112,15 @@ class Purge:
     needed stays.
     """
 
-    def __init__(
-        self,
-        turns: Turns,
-        store: PurgeableStore,
-        clock: Clock,
-        *,
-        audit_seconds: int = 0,
-        run_sync: RunSync = run_in_thread,
-        metrics: Metrics | None = None,
-    ) -> None:
-        """`audit_seconds` is how long the audit trail is kept; 0 keeps it for ever."""
-        self._turns = turns
-        self._store = store
-        self._clock = clock
-        self._audit_seconds = audit_seconds
-        self._run_sync = run_sync
-        self._metrics = metrics or Metrics()
-        self._limiter = trio.CapacityLimiter(1)
-        self._tokens_after = b""
+    turns: Turns
+    store: PurgeableStore
+    clock: Clock
+    audit_seconds: int = field(default=0, kw_only=True)
+    """How long the audit trail is kept; 0 keeps it for ever."""
+    run_sync: RunSync = field(default=run_in_thread, kw_only=True)
+    metrics: Metrics = field(default_factory=Metrics, kw_only=True)
+    _limiter: trio.CapacityLimiter = field(default_factory=partial(trio.CapacityLimiter, 1), init=False)
+    _tokens_after: bytes = field(default=b"", init=False)
 
     async def purge_once(self) -> dict[str, int]:
         """Purge everything once; return what was purged. Raises `TurnFailed`, or what the store raises."""
@@ -147,8 +139,8 @@ class Purge:
             await trio.sleep(rest_seconds)
             began = trio.current_time()
             try:
-                take = partial(self._store.take_lease, _LEASE, holder, 2 * every_seconds, self._clock.now())
-                if await self._run_sync(take, limiter=self._limiter):
+                take = partial(self.store.take_lease, _LEASE, holder, 2 * every_seconds, self.clock.now())
+                if await self.run_sync(take, limiter=self._limiter):
                     share = every_seconds / _ALL_TOKENS_SECONDS
                     await self._purge_kinds(began + every_seconds, share_of_tokens=share)
             except Exception as error:
@@ -160,7 +152,7 @@ class Purge:
         kinds = [kind for kind in Expirable if kind is not Expirable.TOKENS]
         batches: dict[str, _Batch] = {kind.value: partial(self._purge_some, kind) for kind in kinds}
         cleared = dict.fromkeys((*batches, Expirable.TOKENS.value, _ENTRIES), 0)
-        if self._audit_seconds:
+        if self.audit_seconds:
             batches[_ENTRIES] = self._purge_entries
         for what in cleared:
             self._count(what, 0)
@@ -182,7 +174,7 @@ class Purge:
 
     def _count(self, what: str, number: int) -> None:
         """Count what was purged, at once, as a later batch may fail."""
-        self._metrics.count_swept(what.replace(" ", "_"), number)
+        self.metrics.count_swept(what.replace(" ", "_"), number)
 
     async def _purge_some(self, kind: Expirable) -> tuple[int, bool]:
         """Purge one batch of a kind; return how many went, and whether there are no more."""
@@ -215,16 +207,16 @@ class Purge:
 
     async def _purge_entries(self) -> tuple[int, bool]:
         """Purge one batch of the audit trail; return how many went, and whether there are no more."""
-        forget = partial(self._store.forget_entries, self._clock.now(), self._audit_seconds, _RECORDS_A_BATCH)
-        number = await self._run_sync(forget, limiter=self._limiter)
+        forget = partial(self.store.forget_entries, self.clock.now(), self.audit_seconds, _RECORDS_A_BATCH)
+        number = await self.run_sync(forget, limiter=self._limiter)
         return number, number < _RECORDS_A_BATCH
 
     async def _find(self, kind: Expirable, after: bytes, limit: int) -> ExpiredBatch:
-        find = partial(self._store.expired, kind, after, self._clock.now(), limit)
-        return await self._run_sync(find, limiter=self._limiter)
+        find = partial(self.store.expired, kind, after, self.clock.now(), limit)
+        return await self.run_sync(find, limiter=self._limiter)
 
     async def _delete(self, kind: Expirable, identifiers: Sequence[Any]) -> int:
-        decisions = await self._turns.decide_all(
+        decisions = await self.turns.decide_all(
             [RecordLapsed(key=Key(kind.table, each)) for each in identifiers]
         )
         return sum(bool(decision.changes) for decision in decisions)
