@@ -18,11 +18,7 @@ from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, kept_seconds
 from ostiary_core.storage.listing import USES, Listing, Page
-from ostiary_core.storage.session_history import (
-    EndingQuery,
-    SessionHistory,
-    find_inherited_ending,
-)
+from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
 from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, row_codec
 from ostiary_net.sql.paging import Dialect, Execute, Pager
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -55,10 +55,8 @@ def create_file(path: Path) -> None:
     this process (fcntl locks belong to the process, not to the descriptor).
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    except FileExistsError:
-        return
 
 
 def refuse_unwritable(path: Path) -> None:

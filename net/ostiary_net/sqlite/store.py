@@ -26,12 +26,7 @@ from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.sqlite.access import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
-from ostiary_net.sqlite.connections import (
-    ReaderPool,
-    create_file,
-    make_writer,
-    refuse_unwritable,
-)
+from ostiary_net.sqlite.connections import ReaderPool, create_file, make_writer, refuse_unwritable
 from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current
 from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer

@@ -24,13 +24,7 @@ from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import HAS_LEFT
 from ostiary_net.runtime.system import Clock, RunSync
 from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
-from ostiary_net.turns.turn_queue import (
-    MOST_EVENTS_A_TURN,
-    QueuedEvent,
-    TurnFailed,
-    TurnQueue,
-    make_failure,
-)
+from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed, TurnQueue, make_failure
 from ostiary_net.turns.turn_taking import (
     Checkpointing,
     take_turns_at_once,
