@@ -126,20 +126,15 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant) -> Decis
     username = event.fields.get("username")
     stored = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
     if event.replace and stored is not None:
-        user = snapshot.user(stored.user_id)
-        is_same = (
-            user is not None
-            and event.password_hash is None
-            and (read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user))
-        )
         who = check_permission(event.caller, Permission.USER_UPDATE, snapshot, now)
         if isinstance(who, Why):
             return refused(who)
-        if is_same:
-            # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
-            return Decision(Done())
         if event.password_hash is not None:
             return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("password", FieldRule.IMMUTABLE),)))
+        user = snapshot.user(stored.user_id)
+        if user and read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user):
+            # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
+            return Decision(Done())
         changed = e.UserChanged(
             caller=event.caller, user_id=stored.user_id, fields=event.fields, faults=event.faults
         )
