@@ -13,8 +13,9 @@ from urllib.parse import quote, urlencode
 
 from fuzz.shared.calls import Answer, Call, Said, Verb, refusal
 from fuzz.shared.core_events import fields_of_new_user, settings_of, user_fields
-from fuzz.shared.http_client import FORM, Fields, Request, Response
+from fuzz.shared.http_client import FORM, Request, Response
 from fuzz.simulation.documented import OVERTAKEN
+from fuzz.simulation.requests import authorization_parameters, user_agent_fields
 from fuzz.simulation.responses import code_of_page, consent_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
@@ -119,16 +120,7 @@ def _record(root: str, name: str | None, values: Mapping[str, object]) -> PageFo
 
 
 def _decision(call: Call) -> PageForm:
-    given = {
-        "response_type": call.response_type,
-        "client_id": call.client_id,
-        "redirect_uri": call.redirect_uri,
-        "code_challenge": call.challenge,
-        "code_challenge_method": call.method,
-        "scope": None if call.scope is None else " ".join(call.scope),
-        "state": call.state,
-    }
-    query = urlencode({name: value for name, value in given.items() if value is not None})
+    query = urlencode(authorization_parameters(call))
     return PageForm(f"/sso?{query}", {"decision": "approve" if call.verb is Verb.APPROVE else "deny"})
 
 
@@ -186,7 +178,7 @@ FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
 def opening_request(call: Call, page_form: PageForm) -> Request:
     """The request by which a browser opens the page that has a form."""
     cookie = [] if call.login is None else [("Cookie", f"ostiary_access={call.login}")]
-    return Request("GET", page_form.opened_at, [("Accept", "text/html"), *_agent(call), *cookie])
+    return Request("GET", page_form.opened_at, [("Accept", "text/html"), *user_agent_fields(call), *cookie])
 
 
 def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
@@ -194,12 +186,13 @@ def sending_request(call: Call, page_form: PageForm, form: Form) -> Request:
     cookies = [f"ostiary_form={form.cookie}"]
     if call.login is not None and call.verb is not Verb.SIGN_IN:
         cookies.append(f"ostiary_access={call.login}")
-    fields = [("Content-Type", FORM), ("Accept", "text/html"), *_agent(call), ("Cookie", "; ".join(cookies))]
+    fields = [
+        ("Content-Type", FORM),
+        ("Accept", "text/html"),
+        *user_agent_fields(call),
+        ("Cookie", "; ".join(cookies)),
+    ]
     return Request("POST", page_form.action, fields, _body_of(form, page_form))
-
-
-def _agent(call: Call) -> Fields:
-    return [] if call.user_agent is None else [("User-Agent", call.user_agent)]
 
 
 def _cookies(response: Response) -> dict[str, str]:

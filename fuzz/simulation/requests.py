@@ -24,8 +24,27 @@ def request_of(call: Call, *, by_form: bool) -> Request:
         request = _of_an_administrator(call)
     else:
         request = _of_the_backend(call)
-    agent = [] if call.user_agent is None else [("User-Agent", call.user_agent)]
-    return replace(request, fields=[*request.fields, *agent])
+    return replace(request, fields=[*request.fields, *user_agent_fields(call)])
+
+
+def user_agent_fields(call: Call) -> Fields:
+    """The field by which whoever calls says what they call with, if they do."""
+    return [] if call.user_agent is None else [("User-Agent", call.user_agent)]
+
+
+def authorization_parameters(call: Call) -> dict[str, str]:
+    """The parameters of an authorization request, without those that the call leaves out."""
+    return dict(
+        _given(
+            response_type=call.response_type,
+            client_id=call.client_id,
+            redirect_uri=call.redirect_uri,
+            code_challenge=call.challenge,
+            code_challenge_method=call.method,
+            scope=_spaced(call.scope),
+            state=call.state,
+        )
+    )
 
 
 def numbered(request: Request, operation: int, more: Fields) -> Request:
@@ -66,17 +85,7 @@ def _at_the_token_service(call: Call, *, by_form: bool) -> Request:
 
 
 def _at_the_consent_page(call: Call) -> Request:
-    parameters = dict(
-        _given(
-            response_type=call.response_type,
-            client_id=call.client_id,
-            redirect_uri=call.redirect_uri,
-            code_challenge=call.challenge,
-            code_challenge_method=call.method,
-            scope=_spaced(call.scope),
-            state=call.state,
-        )
-    )
+    parameters = authorization_parameters(call)
     if call.verb is Verb.RECALL:
         cookie = [("Cookie", f"ostiary_access={call.login or ''}"), ("Accept", "text/html")]
         return Request("GET", f"/sso?{urlencode(parameters)}", cookie)

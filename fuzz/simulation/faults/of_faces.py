@@ -12,7 +12,7 @@ from ostiary_web.api.resources import imports
 from ostiary_web.pages import context
 
 
-def one_more(original: Original) -> Original:
+def let_one_more(original: Original) -> Original:
     """Past every limit one request is let through."""
     let_through: set[object] = set()
 
@@ -27,7 +27,7 @@ def one_more(original: Original) -> Original:
     return admit
 
 
-def of_everybody(original: Original) -> Original:
+def count_all_together(original: Original) -> Original:
     """All addresses are counted together."""
 
     def admit(windows: Any, operation: Any, source: str, now: int) -> int:
@@ -37,7 +37,7 @@ def of_everybody(original: Original) -> Original:
     return admit
 
 
-def served_first(original: Original) -> Original:
+def serve_first(original: Original) -> Original:
     """Every picture is the first that was ever asked for."""
     first: list[bytes] = []
 
@@ -50,7 +50,7 @@ def served_first(original: Original) -> Original:
     return read
 
 
-def swapped(original: Original) -> Original:
+def swap_tokens(original: Original) -> Original:
     """The browser keeps the refresh token as its access token, and the other way round."""
 
     def keep_login(response: Any, login: Any) -> Any:
@@ -61,19 +61,21 @@ def swapped(original: Original) -> Original:
     return keep_login
 
 
-def negated(original: Original) -> Original:
+def negate(original: Original) -> Original:
     """What a sheet says yes to is no."""
     return lambda cell: not original(cell)
 
 
 FAULTS: Final = (
-    Fault("limit-and-one", "one request past a limit is answered", method(RateWindows, "admit", one_more)),
-    Fault("limit-of-all", "addresses share their limits", method(RateWindows, "admit", of_everybody)),
-    Fault("picture-of-another", "somebody else's picture is served", method(Files, "read", served_first)),
+    Fault(
+        "limit-and-one", "one request past a limit is answered", method(RateWindows, "admit", let_one_more)
+    ),
+    Fault("limit-of-all", "addresses share their limits", method(RateWindows, "admit", count_all_together)),
+    Fault("picture-of-another", "somebody else's picture is served", method(Files, "read", serve_first)),
     Fault(
         "cookies-swapped",
         "a browser's two tokens change places",
-        together(method(auth, "keep_login", swapped), method(context, "keep_login", swapped)),
+        together(method(auth, "keep_login", swap_tokens), method(context, "keep_login", swap_tokens)),
     ),
-    Fault("sheet-negated", "a sheet's yes is taken for no", method(imports, "_boolean", negated)),
+    Fault("sheet-negated", "a sheet's yes is taken for no", method(imports, "_boolean", negate)),
 )
