@@ -16,7 +16,7 @@ STEPS ?= 1000000
 SEEDS ?= 500
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
-.PHONY: help setup run demo test check fuzz bench bench-full docs screenshots lock clean
+.PHONY: help setup run demo test check fuzz campaign bench bench-full docs screenshots dist lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list these targets
@@ -84,9 +84,18 @@ fuzz: $(STAMP)  ## sequences (STEPS, SEED), exploration, simulation (SEEDS), pla
 	$(BIN)/python -m fuzz simulate --seed $(SEED) --seeds $(SEEDS)
 	$(BIN)/python -m fuzz --selftest
 	$(BIN)/python -m fuzz simulate --selftest
+	$(BIN)/python -m fuzz crash --selftest
+	$(BIN)/python -m fuzz races --selftest
+	$(BIN)/python -m fuzz parsers --selftest
+	$(BIN)/python -m fuzz mutants --only users.telephone --only users.role
 	$(BIN)/python -m fuzz crash --seed $(SEED) --kills 100 --seconds 120 --warm
 	$(BIN)/python -m fuzz races --seed $(SEED) --rounds 2000 --seconds 120
 	$(BIN)/python -m fuzz parsers --seed $(SEED) --seconds 120
+	$(BIN)/python -m fuzz failover --seed $(SEED) --seconds 600 --rounds 100
+	$(BIN)/python -m fuzz failover --selftest
+
+campaign: $(STAMP)  ## every campaign in turn for MINUTES, going on where the last run stopped: docs/proving.md
+	$(BIN)/python -m fuzz campaign --minutes $(MINUTES)
 
 bench: $(STAMP)  ## measure this server beside others, in under 10 minutes (docs/performance.md)
 	$(BIN)/python -m tests.bench
@@ -100,6 +109,20 @@ docs: $(STAMP)  ## write the generated pages in docs/ again, and build the book 
 
 screenshots: $(STAMP)  ## look at every page again (needs chromium): docs/pages.md
 	$(BIN)/python -m docs.screenshots
+
+# From the last commit alone, whatever else lies in the checkout, and with its time: who builds it again on the same
+# Python gets the same bytes.
+dist: $(STAMP)  ## build the last commit into dist: wheel, sdist, bill of materials, the same bytes each time
+	rm -rf dist build/dist
+	mkdir -p build/dist/source
+	git archive --output=build/dist/source.tar HEAD
+	tar -xf build/dist/source.tar -C build/dist/source
+	cd build/dist/source && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(abspath $(BIN))/python -m build --no-isolation --outdir $(CURDIR)/dist . >../log || { cat ../log >&2; exit 1; }
+	@cd build/dist/source && for wheel in $(CURDIR)/dist/*.whl; do \
+		$(abspath $(BIN))/python -m docs.bill_of_materials "$$wheel" >"$${wheel%-py3-none-any.whl}.cdx.json" || exit 1; \
+	done
+	@cd dist && sha256sum *
 
 # Resolved on the oldest Python supported, so that no version is chosen that has dropped it. The machine's pip
 # settings stay out: hashes must be those of the public index. To take newer versions: make lock UPGRADE=--upgrade

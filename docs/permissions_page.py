@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from ostiary_core.model.permissions import Permission
-from ostiary_web.api.resources.roles import DESCRIPTIONS
+from ostiary_web.api.resources.roles import permission_text
 from ostiary_web.app.factory import create_app
-from ostiary_web.http.gate import permission_of
+from ostiary_web.http.gate import SUPER_ADMINISTRATOR, Gate, gate_of, require_permission
 from ostiary_web.server.settings import Settings
+from ostiary_web.texts import LANGUAGES
 
 
 @dataclass(frozen=True, order=True)
@@ -18,8 +19,7 @@ class Endpoint:
 
     path: str
     method: str
-    permission: Permission | None
-    """None where a route is not opened by a permission."""
+    gate: Gate | None = field(compare=False)
 
 
 @cache
@@ -29,7 +29,7 @@ def endpoints() -> tuple[Endpoint, ...]:
     return tuple(
         sorted(
             (
-                Endpoint(_path(rule.rule), method, permission_of(app.view_functions[rule.endpoint]))
+                Endpoint(_path(rule.rule), method, gate_of(app.view_functions[rule.endpoint]))
                 for rule in app.url_map.iter_rules()
                 for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
                 if str(rule.rule).startswith("/api/")
@@ -62,10 +62,19 @@ def _lines() -> Iterator[str]:
     yield "| Permission | What it allows | Endpoints |"
     yield "|---|---|---|"
     for permission in Permission:
-        opened = [f"`{each.method} {each.path}`" for each in endpoints() if each.permission is permission]
-        words = DESCRIPTIONS[permission]
-        yield f"| `{permission.value}` | {words.en}<br>{words.zh} | {'<br>'.join(opened)} |"
+        words = "<br>".join(permission_text(permission, language) for language in LANGUAGES)
+        opened = "<br>".join(_opened_by(require_permission(permission)))
+        yield f"| `{permission.value}` | {words} | {opened} |"
+    yield ""
+    yield "These are for super administrators alone, whatever permissions somebody else holds."
+    yield ""
+    yield from (f"- {endpoint}" for endpoint in _opened_by(SUPER_ADMINISTRATOR))
     yield ""
     yield "These ask for no permission: they are anybody's own account, or have credentials of their own."
     yield ""
-    yield from (f"- `{each.method} {each.path}`" for each in endpoints() if each.permission is None)
+    asks_for_less = {each.gate for each in endpoints() if each.gate is None or each.gate.permission is None}
+    yield from (f"- {endpoint}" for endpoint in _opened_by(*asks_for_less - {SUPER_ADMINISTRATOR}))
+
+
+def _opened_by(*gates: Gate | None) -> list[str]:
+    return [f"`{each.method} {each.path}`" for each in endpoints() if each.gate in gates]

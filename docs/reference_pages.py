@@ -11,16 +11,19 @@ from typing import Any
 import click
 
 from ostiary_core import events
-from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
+from ostiary_core.http.envelope import field_text, text_of
+from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.texts import ENGLISH
 from ostiary_net.observability.metrics import Metrics
 from ostiary_web.app import asgi_app
 from ostiary_web.cli.command_line import main as command_line
-from ostiary_web.pages.texts.facts import FACT_TEXTS
 from ostiary_web.server import wiring
 from ostiary_web.server.settings import SettingError, Settings
-from tests.advisories.published import PUBLISHED, address_of, proofs_of, rows_of
+from ostiary_web.texts import LANGUAGES
+from tests.advisories.published import PUBLISHED, proofs_of, rows_of
 
 ROOT = Path(__file__).resolve().parent.parent
 _GENERATED = "<!-- Written by `make docs` from {source}. Changes made here are lost. -->"
@@ -124,7 +127,7 @@ def _errors() -> Iterator[str]:
     yield "the text."
     yield "`invalid_client` by form fields at `/token` is a 400."
     yield ""
-    yield "From `revoked_by_client` to `user_forced_out` stand endings, which the audit trail tells."
+    yield "From `revoked_by_client` to `everybody_forced_out` stand endings, which the audit trail tells."
     yield "Who comes with a token or code of what has ended is answered as `session_ended` or `code_void`"
     yield "at the token service, and as `not_signed_in` elsewhere; only the last wrong entry of the current"
     yield "password is answered with the text of its own row."
@@ -135,7 +138,7 @@ def _errors() -> Iterator[str]:
             str(meaning.status),
             f"`{meaning.error}`" if meaning.error else "",
             f"`{meaning.code}`",
-            meaning.en,
+            text_of(why, ENGLISH),
         )
         for why, meaning in MEANINGS.items()
     )
@@ -146,8 +149,14 @@ def _errors() -> Iterator[str]:
     yield "The texts of `errors: [{path, msg}]`."
     yield ""
     yield from _table(
-        ("Rule", "English", "Chinese"),
-        ((f"`{rule.value}`", english, chinese) for rule, (english, chinese) in FIELD_RULES.items()),
+        ("Rule", *(language.name for language in LANGUAGES)),
+        (
+            (
+                f"`{rule}`",
+                *(field_text(FieldFault("", rule, LANGUAGES.tags), language) for language in LANGUAGES),
+            )
+            for rule in FieldRule
+        ),
     )
 
 
@@ -163,7 +172,7 @@ def _audit() -> Iterator[str]:
     rows = (
         (
             f"`{kind.value}`",
-            FACT_TEXTS[kind][0],
+            LANGUAGES.default.text(f"fact.{kind}"),
             "for the metrics alone" if kind in NOT_KEPT else "in the audit trail",
         )
         for kind in FactKind
@@ -259,6 +268,23 @@ def _advisories() -> Iterator[str]:
             *(f"[{table}: {name}](../rows.md)" for table, name in rows_of(identifier)),
         )
         rows.append(
-            (f"[{identifier}]({address_of(identifier)})", fault.product, fault.fault, "<br>".join(shown))
+            (f"[{identifier}]({_address_of(identifier)})", fault.product, fault.fault, "<br>".join(shown))
         )
     yield from _table(("Identifier", "Whose", "What", "Shown to be absent by"), rows)
+
+
+def _address_of(identifier: str) -> str:
+    """Where a published identifier leads.
+
+    >>> _address_of("RFC 9700 §4.8"), _address_of("panva/oauth4webapi#54")
+    ('https://www.rfc-editor.org/rfc/rfc9700#section-4.8', 'https://github.com/panva/oauth4webapi/issues/54')
+    """
+    if identifier.startswith("CVE-"):
+        return f"https://www.cve.org/CVERecord?id={identifier}"
+    if identifier.startswith("GHSA-"):
+        return f"https://github.com/advisories/{identifier}"
+    if identifier.startswith("RFC "):
+        number, section = identifier.removeprefix("RFC ").split(" §")
+        return f"https://www.rfc-editor.org/rfc/rfc{number}#section-{section}"
+    repository, number = identifier.split("#")
+    return f"https://github.com/{repository}/issues/{number}"

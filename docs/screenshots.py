@@ -32,29 +32,40 @@ def main() -> None:
         a_browser() as browser,
         a_household(Path(scratch)) as household,
     ):
-        life = _some_life(browser, household)
+        history = _some_history(browser, household)
+        _wait_until_counted(browser, household)
         names = [_name(path, username) for path, username in ROOMS]
         for look, profile in _LOOKS:
             with a_visitor(browser, household, **profile) as visitor:
                 _look(visitor, household, folder, look)
-                visitor.open(life)
-                _shoot(visitor, folder / f"session-life-{look}.png")
+                visitor.open(history)
+                _shoot(visitor, folder / f"session-history-{look}.png")
                 visitor.context.clear_cookies()
                 _try_everything(visitor)
                 _shoot(visitor, folder / f"demo-shop-{look}.png")
-    _write_index([*names, "session-life", "demo-shop"])
+    _write_index([*names, "session-history", "demo-shop"])
 
 
-def _some_life(browser: Browser, household: Household) -> str:
+def _some_history(browser: Browser, household: Household) -> str:
     """A customer whose token is stolen; the address of what became of that session."""
     with a_visitor(browser, household) as shopper:
         _try_everything(shopper)
     with a_visitor(browser, household) as administrator:
         administrator.sign_in("admin")
         administrator.open("/admin/audit?kind=session-ended")
-        address = administrator.page.get_by_role("link", name="Its life").first.get_attribute("href")
+        address = administrator.page.get_by_role("link", name="History").first.get_attribute("href")
         assert address is not None
         return address
+
+
+def _wait_until_counted(browser: Browser, household: Household) -> None:
+    """The overview counts in the background, once a minute."""
+    with a_visitor(browser, household) as administrator:
+        administrator.sign_in("admin")
+        administrator.open("/admin")
+        while administrator.page.locator("#retried ~ .chart").count() == 0:
+            administrator.page.wait_for_timeout(2_000)
+            administrator.page.reload()
 
 
 def _try_everything(shopper: Visitor) -> None:

@@ -3,7 +3,10 @@
 import math
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,6 +44,22 @@ jobs_option = click.option("--jobs", type=NATURAL, default=1, help="processes; 0
 failures_option = click.option("--failures", type=POSITIVE, default=1, help="stop after so many")
 selftest_option = click.option("--selftest", is_flag=True, help="plant known faults; each must be caught")
 only_option = click.option("--only", metavar="TEXT", default="", help="with --selftest: whose name has TEXT")
+
+
+def campaign(name: str, module: str) -> Callable[[Callable[..., int]], click.Command]:
+    """A command that runs the campaign of a module, which is imported for it, or the campaign's selftest."""
+
+    def decorate(run: Callable[..., int]) -> click.Command:
+        @selftest_option
+        @only_option
+        @wraps(run)
+        def command(selftest: bool, only: str, **asked: Any) -> int:
+            home = import_module(module)
+            return int(home.selftest(only)) if selftest else run(home, **asked)
+
+        return fuzz.command(name)(command)
+
+    return decorate
 
 
 @click.group(invoke_without_command=True)
@@ -89,7 +108,7 @@ def _replay(file: Path) -> int:
     world, steps = trace.read(file.read_text(encoding="utf-8"))
     with with_more_scopes():
         result = trace.replay(world, steps)
-    print("\n".join([f"world {world}", *result.told()]))
+    print("\n".join([f"world {world}", *result.lines()]))
     print("\n".join(f"FAILED {violation}" for violation in result.violations) or "Everything held.")
     return 1 if result.violations else 0
 
@@ -105,77 +124,103 @@ def run_corpus() -> int:
     return 1 if wrong else 0
 
 
-@fuzz.command("simulate")
+@campaign("simulate", "fuzz.simulation.campaign")
 @seed_option
 @click.option("--seeds", type=POSITIVE, default=1, help="so many, from --seed on")
 @jobs_option
 @failures_option
 @click.option("--trace", type=FILE, help="write the plan and the story of one seed into this file")
 @click.option("--replay", type=FILE, help="run the plan in this file")
-@selftest_option
-@only_option
 def simulate(
-    seed: int | None,
-    seeds: int,
-    jobs: int,
-    failures: int,
-    trace: Path | None,
-    replay: Path | None,
-    selftest: bool,
-    only: str,
+    home: Any, seed: int | None, seeds: int, jobs: int, failures: int, trace: Path | None, replay: Path | None
 ) -> int:
     """The whole server in one process, with everything going wrong."""
-    from fuzz.simulation import campaign
-
-    if selftest:
-        return campaign.selftest(only)
     if replay is not None:
-        return _with_file(replay, campaign.run_again)
+        return _with_file(replay, home.run_again)
     seed = choose_seed(seed)
     if seeds == 1:
-        return campaign.run_one(seed, trace)
-    return campaign.run(seed, seeds, jobs=jobs, most_failures=failures)
+        return int(home.run_one(seed, trace))
+    return int(home.run(seed, seeds, jobs=jobs, most_failures=failures))
 
 
-@fuzz.command("crash")
+@campaign("crash", "fuzz.processes.crashes")
 @click.option("--kills", type=POSITIVE, default=20)
 @seed_option
 @seconds_option
 @click.option("--world", type=NATURAL, help="only this world of the seed")
 @click.option("--warm", is_flag=True, help="fork servers from one that has imported everything")
-def crash(kills: int, seed: int | None, seconds: float, world: int | None, warm: bool) -> int:
+def crash(home: Any, kills: int, seed: int | None, seconds: float, world: int | None, warm: bool) -> int:
     """Kill the real server under load, again and again."""
-    from fuzz.processes import crashes
-
-    return crashes.run(choose_seed(seed), kills, most_seconds=seconds, warm=warm, only_world=world)
+    return int(home.run(choose_seed(seed), kills, most_seconds=seconds, warm=warm, only_world=world))
 
 
-@fuzz.command("races")
+@campaign("races", "fuzz.processes.races")
 @click.option("--rounds", type=POSITIVE, default=300)
 @seed_option
 @click.option("--workers", type=POSITIVE, default=3)
 @seconds_option
 @click.option("--postgres", default="", metavar="URL", help="on a database of its own there")
-def run_races(rounds: int, seed: int | None, workers: int, seconds: float, postgres: str) -> int:
+def races(home: Any, rounds: int, seed: int | None, workers: int, seconds: float, postgres: str) -> int:
     """Twenty at once for one code or token, on real processes."""
-    from fuzz.processes import races
+    ran = home.run(choose_seed(seed), rounds, workers=workers, most_seconds=seconds, postgres=postgres)
+    return int(ran)
 
-    return races.run(choose_seed(seed), rounds, workers=workers, most_seconds=seconds, postgres=postgres)
+
+@campaign("failover", "fuzz.processes.failovers")
+@click.option("--rounds", type=POSITIVE, default=20)
+@seed_option
+@seconds_option
+@click.option("--mishap", multiple=True, metavar="NAME", help="only this one")
+@click.option("--strict", is_flag=True, help="with synchronous_mode_strict")
+def failover(
+    home: Any, rounds: int, seed: int | None, seconds: float, mishap: tuple[str, ...], strict: bool
+) -> int:
+    """Everything that happens to a PostgreSQL cluster under Patroni."""
+    seed = choose_seed(seed)
+    return int(home.run(seed, rounds, most_seconds=seconds, mishaps=mishap, strict=strict))
 
 
-@fuzz.command("parsers")
+@campaign("parsers", "fuzz.parsers.running")
 @click.option("--seconds", type=float, default=20.0, callback=_check_seconds, help="over all targets")
 @click.option("--target", multiple=True, metavar="NAME", help="only this one")
 @seed_option
-def run_parsers(seconds: float, target: tuple[str, ...], seed: int | None) -> int:
+def parsers(home: Any, seconds: float, target: tuple[str, ...], seed: int | None) -> int:
     """What strangers send, judged by readers of another kind."""
-    from fuzz.parsers import running
-
     try:
-        return running.run(target, choose_seed(seed), seconds)
+        return int(home.run(target, choose_seed(seed), seconds))
     except LookupError as unknown:
         print(f"--target: {unknown}", file=sys.stderr)
         return 2
+
+
+@fuzz.command("mutants")
+@click.option("--room", multiple=True, metavar="NAME", help="only this room of the core")
+@click.option("--only", multiple=True, metavar="TEXT", help="only mutants that are told with TEXT")
+@click.option("--sample", type=NATURAL, default=0, help="so many by chance; 0 is all")
+@seed_option
+@seconds_option
+def run_mutants(
+    room: tuple[str, ...], only: tuple[str, ...], sample: int, seed: int | None, seconds: float
+) -> int:
+    """Small changes of the rules, each of which some judge must notice."""
+    from fuzz.mutants import campaign
+
+    return campaign.run(room, only, sample, choose_seed(seed), seconds)
+
+
+@campaign("prove", "fuzz.proof.campaign")
+def prove(home: Any) -> int:
+    """Rotation over two instances and a failover, proved for any number of steps."""
+    return int(home.run())
+
+
+@fuzz.command("campaign")
+@click.option("--minutes", type=float, default=60.0, help="for about so long")
+def run_campaign(minutes: float) -> int:
+    """Every campaign in turn, going on where the last run stopped."""
+    from fuzz import long_runs
+
+    return long_runs.run(minutes)
 
 
 def _with_file(path: Path, run: Callable[[Path], int]) -> int:

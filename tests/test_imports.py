@@ -111,7 +111,13 @@ def test_hypercorn_is_reached_through_the_seam_alone() -> None:
 # --- what embedders import
 
 
-PUBLIC: Final = ("ostiary_core", "ostiary_core.http", "ostiary_core.conformance", "ostiary_core.events")
+PUBLIC: Final = (
+    "ostiary_core",
+    "ostiary_core.http",
+    "ostiary_core.conformance",
+    "ostiary_core.events",
+    "ostiary_core.texts",
+)
 """What a program of somebody else's imports, each with its `__all__`."""
 EMBEDDING: Final = ROOT / "docs" / "embedding.md"
 EXAMPLES: Final = sorted((ROOT / "docs" / "examples").glob("*.py"))

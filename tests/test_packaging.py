@@ -7,12 +7,16 @@ import subprocess
 import sys
 import tomllib
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email.message import Message
 from email.parser import Parser
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
+import httpx
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -54,9 +58,15 @@ for package in ("ostiary_core", "ostiary_net", "ostiary_web"):
 """
 
 
+OF_NO_PYTHON = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+"""The environment without what this run says to its own Python."""
+
+PATIENCE_SECONDS = 60
+
+
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
     """Standard output of `command`, run without this machine's pip settings and Python path."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
+    kept = {name: value for name, value in OF_NO_PYTHON.items() if not name.startswith(("PIP_", "MAKE"))}
     result = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
@@ -111,25 +121,72 @@ def test_every_dependency_belongs_to_an_extra(metadata: Message) -> None:
     assert unconditional == []
 
 
-def test_the_wheel_holds_the_three_packages_and_nothing_else(wheel: Path) -> None:
-    with ZipFile(wheel) as archive:
-        names = archive.namelist()
-    top = {name.split("/")[0] for name in names}
-    assert {name for name in top if not name.endswith(".dist-info")} == {
-        "ostiary_core",
-        "ostiary_net",
-        "ostiary_web",
-    }
-    assert len(top) == 4
-    for package in ("ostiary_core", "ostiary_net", "ostiary_web"):
-        assert f"{package}/py.typed" in names
-
-
-def test_the_page_of_the_interface_comes_whole_and_with_its_licence(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_three_packages_and_nothing_else(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         files = {info.filename: info.file_size for info in archive.infolist()}
-    for name in ("page.html", "start.js", "swagger-ui-bundle.js", "swagger-ui.css", "LICENSE", "NOTICE"):
-        assert files[f"ostiary_web/api_document/assets/{name}"] > 0
+    [about] = {name.split("/")[0] for name in files if ".dist-info/" in name}
+    there = {
+        path.relative_to(package.parent).as_posix()
+        for package in (ROOT / "core/ostiary_core", ROOT / "net/ostiary_net", ROOT / "web/ostiary_web")
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {name for name in files if not name.startswith(about)} == there
+    assert {f"{package}/py.typed" for package in ("ostiary_core", "ostiary_net", "ostiary_web")} <= there
+    assets = "ostiary_web/api_document/assets"
+    for name in (
+        f"{assets}/swagger-ui-bundle.js",
+        f"{assets}/swagger-ui.css",
+        "ostiary_web/static/ostiary.css",
+    ):
+        assert files[name] > 0
+    for name in ("LICENSE", "NOTICE", "swagger-ui-bundle.js.LICENSE.txt"):
+        assert files[f"{about}/licenses/web/{assets}/{name}"] == files[f"{assets}/{name}"] > 0
+    assert files[f"{about}/licenses/LICENSE"] > 0
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a release is made of a commit")
+def test_a_release_is_the_same_bytes_in_every_checkout(tmp_path: Path) -> None:
+    built = []
+    for name, mask in (("one", 0o022), ("another", 0o077)):
+        checkout = tmp_path / name / "checkout"
+        mask = os.umask(mask)
+        try:
+            run("git", "clone", "--quiet", "--no-hardlinks", ROOT, checkout, cwd=tmp_path)
+            (checkout / "core" / "ostiary_core" / f"left_{name}.py").write_text("")
+            # What is installed here is not to be installed anew from there.
+            run("make", "dist", f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.installed", cwd=checkout)
+        finally:
+            os.umask(mask)
+        built.append({path.name: path.read_bytes() for path in (checkout / "dist").iterdir()})
+    assert [re.sub(r"[0-9]+\.[0-9]+\.[0-9]+", "N", name) for name in sorted(built[0])] == [
+        "ostiary-N-py3-none-any.whl",
+        "ostiary-N.cdx.json",
+        "ostiary-N.tar.gz",
+    ]
+    assert built[0] == built[1]
+
+
+def test_the_bill_of_materials_has_the_lock_and_what_the_wheel_brings(wheel: Path) -> None:
+    said = run(sys.executable, "-m", "docs.bill_of_materials", wheel)
+    assert not ADDRESSES.search(said.replace("http://cyclonedx.org/schema/", ""))
+    bill: dict[str, Any] = json.loads(said)
+    packages = {each["name"]: each for each in bill["components"]}
+    assert {name: f"{name}=={each['version']}" for name, each in packages.items()} == {
+        name: line.split()[0] for name, line in locked("requirements-server.lock").items()
+    }
+    whole = bill["metadata"]["component"]
+    assert [each["purl"].split("@")[0] for each in whole["components"]] == [
+        "pkg:npm/swagger-ui-dist",
+        "pkg:npm/dompurify",
+    ]
+    assert [each["name"] for each in (whole, *packages.values()) if not each["licenses"]] == []
+    asks = {each["ref"]: set(each["dependsOn"]) for each in bill["dependencies"]}
+    assert set(asks) == {whole["bom-ref"], *(each["bom-ref"] for each in packages.values())}
+    assert packages["trio"]["bom-ref"] in asks[whole["bom-ref"]]
+    assert packages["markupsafe"]["bom-ref"] in asks[packages["jinja2"]["bom-ref"]]
+    assert packages["markupsafe"]["scope"] == "required"
+    assert packages["hatchling"]["scope"] == packages["pathspec"]["scope"] == "excluded"
 
 
 def test_the_core_works_in_a_bare_environment(wheel: Path, tmp_path: Path) -> None:
@@ -153,10 +210,67 @@ def test_the_core_works_in_a_bare_environment(wheel: Path, tmp_path: Path) -> No
     assert "pip install 'ostiary[server]'" in said.stderr
 
 
-def test_the_lock_pins_and_hashes_every_requirement() -> None:
-    sound = re.compile(r"[A-Za-z0-9._-]+==[^\s;]+ .*--hash=sha256:[0-9a-f]{64}( |$)")
-    assert locked() != {}
-    assert [line for line in locked().values() if not sound.match(line)] == []
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment with the lock of a server and the wheel in it, and nothing else."""
+    place = tmp_path_factory.mktemp("installed") / "ostiary"
+    venv.create(place, with_pip=False)
+    pip = (sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", "--quiet")
+    fetched = subprocess.run(
+        [*pip, "--require-hashes", "-r", ROOT / "requirements-server.lock"],
+        env=OF_NO_PYTHON,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if fetched.returncode != 0:
+        if "packages" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+            pytest.fail(fetched.stderr)
+        pytest.skip("what requirements-server.lock names cannot be had here")
+    run(*pip, "--no-index", "--no-deps", wheel)
+    return place / "bin"
+
+
+@contextmanager
+def started(folder: Path, *command: str | Path) -> Iterator[list[str]]:
+    """The addresses that `command` names in the first line it prints, while it runs in `folder`."""
+    process = subprocess.Popen(
+        command, cwd=folder, env=OF_NO_PYTHON | {"BIND": "127.0.0.1:0"}, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            yield re.findall(r"http://[0-9.:]+", process.stdout.readline())
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE_SECONDS) == 0
+
+
+def test_the_wheel_serves_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+    ostiary = installed / "ostiary"
+    with started(tmp_path, ostiary, "serve") as [address]:
+        with httpx.Client(base_url=address, timeout=PATIENCE_SECONDS) as caller:
+            page = caller.get("/login")
+            [style] = re.findall(r'<link rel="stylesheet" href="([^"]+)"', page.text)
+            assert caller.get(style).headers["Content-Type"].startswith("text/css")
+            new = run(
+                ostiary, "client", "create", "app", "--grant", "client_credentials", "--json", cwd=tmp_path
+            )
+            answer = caller.post(
+                "/api/oauth2/token",
+                data={"grant_type": "client_credentials"},
+                auth=("app", json.loads(new)["secret"]),
+            )
+            assert answer.status_code == 200, answer.text
+        run(ostiary, "check", cwd=tmp_path)
+
+
+def test_the_demonstration_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    command = (installed / "python", "-m", "ostiary_web", "demo", "--shop", "127.0.0.1:0")
+    with started(tmp_path, *command) as [shop, server]:
+        for page in (shop, f"{server}/login"):
+            answer = httpx.get(page, timeout=PATIENCE_SECONDS)
+            assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
 
 
 def test_the_lock_of_a_server_is_a_part_of_it_with_all_that_a_server_needs(metadata: Message) -> None:
@@ -197,11 +311,7 @@ def test_the_lock_holds_what_pyproject_asks_for(metadata: Message, project: dict
     assert unmet == [], "run `make lock`"
 
 
-@pytest.mark.parametrize("file", ["requirements.lock", "requirements-server.lock"])
-def test_no_address_of_an_index_is_in_a_lock(file: str) -> None:
-    found = [line for line in (ROOT / file).read_text().splitlines() if ADDRESSES.search(line)]
-    assert found == []
-
-
-def test_no_address_of_an_index_is_in_the_tool_settings(project: dict[str, object]) -> None:
+def test_no_address_of_an_index_is_in_a_lock_or_in_the_tool_settings(project: dict[str, object]) -> None:
+    for file in ("requirements.lock", "requirements-server.lock"):
+        assert [line for line in (ROOT / file).read_text().splitlines() if ADDRESSES.search(line)] == []
     assert ADDRESSES.findall(json.dumps(project["tool"])) == []

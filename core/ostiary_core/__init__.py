@@ -14,6 +14,7 @@ from ostiary_core.decide import decide, keys, take_turn
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import Fetch, NotLoaded, Snapshot, load
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
+from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
@@ -96,6 +97,7 @@ __all__ = [
     "Fact",
     "FactKind",
     "Fetch",
+    "FieldChange",
     "FieldFault",
     "FieldRule",
     "GrantType",

@@ -151,6 +151,19 @@ def _keys_of_session(event: e.OwnSessionEnded | e.SessionForcedOut) -> Keys:
     return by_caller(event.caller, session_key(event.session_id))
 
 
+def _keys_of_everybody(event: e.EverybodyForcedOut) -> Keys:
+    return by_caller(event.caller, *map(client_key, event.client_ids))
+
+
+def _keys_of_grant(event: e.ConsentWithdrawnByAdministrator) -> Keys:
+    consent_key = (Table.CONSENT, (event.user_id, event.client_id))
+    return by_caller(event.caller, user_key(event.user_id), client_key(event.client_id), consent_key)
+
+
+def _keys_of_new_account(event: e.UserRegistered | e.UserImported) -> Keys:
+    return by_caller(event.caller, *account_keys(event.fields))
+
+
 def _keys_of_named_client(event: e.ClientRegistered | e.ClientImported) -> Keys:
     return by_caller(event.caller, *named_keys(Table.CLIENT, event.fields, "clientId"))
 
@@ -214,7 +227,7 @@ RULES: Final = _table(
     _rule(e.OwnSessionEnded, _keys_of_session, account.end_own_session),
     _query(e.AccountRequested, lambda it: by_caller(it.caller), account.show_account),
     _policy_rule(e.PasswordChanged, lambda it: by_caller(it.caller), account.change_password),
-    _rule(e.LocaleChosen, lambda it: by_caller(it.caller), account.choose_locale),
+    _policy_rule(e.LocaleChosen, lambda it: by_caller(it.caller), account.choose_locale),
     _rule(e.TimezoneChosen, lambda it: by_caller(it.caller), account.choose_timezone),
     _rule(e.AvatarChosen, lambda it: by_caller(it.caller), account.choose_avatar),
     _policy_rule(
@@ -234,17 +247,18 @@ RULES: Final = _table(
     ),
     # --- administration
     _query(e.UserRequested, lambda it: by_caller(it.caller, user_key(it.user_id)), people.show),
-    _rule(e.UserRegistered, lambda it: by_caller(it.caller, *account_keys(it.fields)), people.register),
-    _rule(
+    _policy_rule(e.UserRegistered, _keys_of_new_account, people.register),
+    _policy_rule(
         e.UserChanged,
         lambda it: by_caller(it.caller, user_key(it.user_id), *account_keys(it.fields)),
         people.change,
     ),
-    _rule(e.UserImported, lambda it: by_caller(it.caller, *account_keys(it.fields)), people.import_row),
+    _policy_rule(e.UserImported, _keys_of_new_account, people.import_row),
     _rule(e.UserEnabled, lambda it: by_caller(it.caller, user_key(it.user_id)), people.enable),
     _rule(e.UserDisabled, lambda it: by_caller(it.caller, user_key(it.user_id)), people.disable),
     _rule(e.UserDeleted, lambda it: by_caller(it.caller, user_key(it.user_id)), people.delete),
     _rule(e.UserForcedOut, lambda it: by_caller(it.caller, user_key(it.user_id)), people.force_out),
+    _rule(e.ConsentWithdrawnByAdministrator, _keys_of_grant, people.withdraw_consent),
     _rule(
         e.PasswordResetByAdministrator,
         lambda it: by_caller(it.caller, user_key(it.user_id)),
@@ -261,12 +275,15 @@ RULES: Final = _table(
     _rule(e.ClientImported, _keys_of_named_client, client.import_row),
     _rule(e.ClientEnabled, lambda it: by_caller(it.caller, client_key(it.client_id)), client.enable),
     _rule(e.ClientDisabled, lambda it: by_caller(it.caller, client_key(it.client_id)), client.disable),
+    _rule(e.ClientForcedOut, lambda it: by_caller(it.caller, client_key(it.client_id)), client.force_out),
     _rule(e.ClientDeleted, lambda it: by_caller(it.caller, client_key(it.client_id)), client.delete),
     _rule(
         e.ClientSecretReset, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.reset
     ),
+    _rule(e.ClientSecretGiven, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.give),
     _rule(e.OldSecretEnded, lambda it: by_caller(it.caller, client_key(it.client_id)), client_secret.end_old),
     _rule(e.SessionForcedOut, _keys_of_session, people.force_out_session),
+    _rule(e.EverybodyForcedOut, _keys_of_everybody, client.force_out_everybody),
     _policy_rule(e.AllOrNothing, _keys_of_all, _all_or_nothing),
     # --- whoever runs the machine, and the runtime itself
     _rule(e.FirstAdministratorCreated, _built_in_keys, first_administrator.create_first_administrator),

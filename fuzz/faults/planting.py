@@ -1,18 +1,20 @@
-"""How a fault is planted: the core's own functions are substituted from outside, and put back afterwards."""
+"""How a fault is planted: a function reads otherwise for a while, to everybody who holds it.
 
-import sys
+Nothing is patched where it is looked up: the function itself runs other code, made from its source, and runs
+its own again afterwards.
+"""
+
+import ast
+import gc
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
-from unittest.mock import patch
+from importlib import import_module
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Final
 
-from ostiary_core.decide import RULES
-
-WHERE = ("ostiary_core", "fuzz.rules.driver", "fuzz.rules.invariant_checker")
-Plant = Callable[[], AbstractContextManager[None]]
-Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
+Plant = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,33 +26,97 @@ class Fault:
     plant: Plant
 
 
-def _module(name: str) -> ModuleType:
-    """The module of the core with this name, in whatever room it is."""
-    rooms = [key for key in sys.modules if key.startswith("ostiary_core.") and "conformance" not in key]
-    [found] = [sys.modules[key] for key in rooms if key.endswith(f".{name}")]
-    return found
+def mistakes_in(where: str, *rows: tuple[str, ...]) -> tuple[Fault, ...]:
+    """Faults of one function: the name and the sentence of each, and what it says instead (`instead`)."""
+    return tuple(Fault(name, sentence, instead(where, *texts)) for name, sentence, *texts in rows)
 
 
-@contextmanager
-def replaced(module: str, name: str, substitute: Callable[..., Any]) -> Iterator[None]:
-    """`name` of a module of the core is something else for a while, in the core and to whoever drives it."""
-    original = vars(_module(module))[name]
-    with ExitStack() as stack:
-        for each in [one for key, one in sys.modules.items() if key.startswith(WHERE)]:
-            for bound, value in list(vars(each).items()):
-                if value is original:
-                    stack.enter_context(patch.object(each, bound, substitute))
-        rows = {kind: rule for kind, rule in RULES.items() if rule.handler is original}
-        stack.enter_context(
-            patch.dict(RULES, {kind: rule._replace(handler=substitute) for kind, rule in rows.items()})
-        )
-        yield
+def instead(where: str, *texts: str) -> Plant:
+    """A plant by which the function at `where` reads otherwise: a text that stands there once, what takes its
+    place, another text, and so on. Raises `ValueError` where one stands there never or twice."""
+    pairs = list(zip(texts[::2], texts[1::2], strict=True))
+
+    @contextmanager
+    def planted() -> Iterator[None]:
+        module, name = _find(where)
+        source = inspect.getsource(module)
+        [node] = [each for qualified, each in _functions(ast.parse(source), "") if qualified == name]
+        lines = source.splitlines(keepends=True)
+        text = "".join(lines[node.lineno - 1 : node.end_lineno])
+        for old, new in pairs:
+            if text.count(old) != 1:
+                raise ValueError(f"{where}: expected {old!r} once, found it {text.count(old)} times")
+            text = text.replace(old, new)
+        lines[node.lineno - 1 : node.end_lineno] = [text]
+        file = str(module.__file__)
+        compiled = compile("".join(lines), file, "exec", dont_inherit=True)
+        [changed] = [code for code in _codes(compiled) if code.co_qualname == name]
+        kept = [(each, each.__code__) for each in _holders(file, name)]
+        for function, _ in kept:
+            function.__code__ = changed
+        try:
+            yield
+        finally:
+            for function, code in kept:
+                function.__code__ = code
+
+    return planted
 
 
-def wrapped(module: str, name: str, wrap: Wrap) -> Plant:
-    """A plant that puts `wrap(original)` in the place of a function."""
+def together(*plants: Plant) -> Plant:
+    """Several plants at once."""
 
-    def plant() -> AbstractContextManager[None]:
-        return replaced(module, name, wrap(vars(_module(module))[name]))
+    @contextmanager
+    def planted() -> Iterator[None]:
+        with ExitStack() as stack:
+            for plant in plants:
+                stack.enter_context(plant())
+            yield
 
-    return plant
+    return planted
+
+
+def _find(where: str) -> tuple[ModuleType, str]:
+    """The module that a dotted name begins with, and the rest of the name."""
+    name, rest = where.rpartition(".")[::2]
+    try:
+        return import_module(name), rest
+    except ModuleNotFoundError:
+        module, more = _find(name)
+        return module, f"{more}.{rest}"
+
+
+def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield within + each.name, each
+        elif isinstance(each, ast.ClassDef):
+            yield from _functions(each, f"{within}{each.name}.")
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
+
+
+def _holders(file: str, name: str) -> list[FunctionType]:
+    """The function, wherever it is held: by a module, a class, a decorator, a table."""
+    gc.unfreeze()  # what is frozen is not looked through
+    functions = (each for each in gc.get_objects() if type(each) is FunctionType)
+    return [
+        each for each in functions if (each.__code__.co_filename, each.__code__.co_qualname) == (file, name)
+    ]
+
+
+TOKEN_LOGGED: Final = Fault(
+    "token-logged",
+    "the log is told a refresh token",
+    instead(
+        "ostiary_net.turns.service.Service.finish",
+        "self._note_decision(",
+        "token = getattr(pending.event, 'refresh_token', None);"
+        "token and _log.info('refresh', token=token.reveal()); self._note_decision(",
+    ),
+)

@@ -14,7 +14,7 @@ from typing import Final
 from fuzz.model import accounts, administration, clients, consent_page, roles, token_service
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, Refusal, User, Verdict, refused
-from fuzz.shared.calls import Answer, Call, Said, Verb
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 
 __all__ = ["Model", "Realm", "User", "Verdict"]
 
@@ -49,6 +49,9 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.DELETE_USER: administration.delete_user,
     Verb.RESET_PASSWORD: administration.reset_password,
     Verb.FORCE_OUT_USER: administration.force_out_user,
+    Verb.FORCE_OUT_ALL: administration.force_out_all,
+    Verb.WITHDRAW_FOR: administration.withdraw_for,
+    Verb.IMPORT_USER: administration.import_user,
     Verb.CHANGE_USER: administration.change_user,
     Verb.REGISTER_ROLE: roles.register_role,
     Verb.CHANGE_ROLE: roles.change_role,
@@ -59,7 +62,9 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.ENABLE_CLIENT: clients.enable_client,
     Verb.DISABLE_CLIENT: clients.disable_client,
     Verb.DELETE_CLIENT: clients.delete_client,
+    Verb.FORCE_OUT_CLIENT: clients.force_out_client,
     Verb.RESET_SECRET: clients.reset_secret,
+    Verb.GIVE_SECRET: clients.give_secret,
     Verb.END_OLD_SECRET: clients.end_old_secret,
     Verb.SWEEP: sweep,
 }
@@ -90,12 +95,16 @@ class Model:
         rehearsed = deepcopy(self.realm)
         faults = []
         for place, part in enumerate(call.parts):
-            said = _apply(rehearsed, part, now, Answer(said=Said.DONE, sub=f"new {place}")).answer
-            if said.said is Said.REFUSED:
+            said = _apply(rehearsed, part, now, Answer(kind=AnswerKind.DONE, sub=f"new {place}")).answer
+            if said.kind is AnswerKind.REFUSED:
                 faults.append(f"{place}:{said.error}")
         if faults:
             return refused(",".join(faults), "a batch that is refused in part is refused as a whole")
-        shown = given.parts if given.said is Said.BATCH else (Answer(said=Said.DONE),) * len(call.parts)
+        shown = (
+            given.parts
+            if given.kind is AnswerKind.BATCH
+            else (Answer(kind=AnswerKind.DONE),) * len(call.parts)
+        )
         told = zip(call.parts, shown, strict=True)
         answers = tuple(_apply(self.realm, part, now, one).answer for part, one in told)
-        return Verdict(Answer(said=Said.BATCH, parts=answers), "a batch is done whole")
+        return Verdict(Answer(kind=AnswerKind.BATCH, parts=answers), "a batch is done whole")

@@ -17,7 +17,7 @@ from fuzz.model.records import (
     Verdict,
     refused,
 )
-from fuzz.shared.calls import Answer, Call, Said
+from fuzz.shared.calls import Answer, AnswerKind, Call
 
 
 def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -43,7 +43,7 @@ def login(realm: Realm, session: Session, now: int, clause: str) -> Verdict:
     issued = realm.issued(session, now)
     user = session.user
     answer = Answer(
-        said=Said.LOGIN,
+        kind=AnswerKind.LOGIN,
         access=issued.access,
         refresh=issued.refresh,
         expires_in=issued.expires_in,
@@ -61,7 +61,7 @@ def refresh_login(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     verdict = realm.present(held, call, LOGIN_ACCESS_SECONDS, now, given)
     if verdict.answer.error == "A0500":
         return verdict
-    if verdict.answer.said is Said.REFUSED:
+    if verdict.answer.kind is AnswerKind.REFUSED:
         return refused("A1001", verdict.clause)
     return login(realm, held.session, now, verdict.clause)
 
@@ -99,7 +99,7 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         if len(user.asked_at) >= TEXT_CODES_A_DAY:
             return refused("A0429", "a text message is asked for at most 20 times a day by one account")
         user.asked_at.append(now)
-    if given.said is Said.NOT_SENT:
+    if given.kind is AnswerKind.NOT_SENT:
         return Verdict(given, "whether a text message goes out is not told")
     if call.password != user.password:
         return wrong_password(realm, user, now)
@@ -114,7 +114,7 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    if given.said is Said.NOT_SENT:
+    if given.kind is AnswerKind.NOT_SENT:
         return Verdict(given, "whether a text message goes out is not told")
     user = realm.holder_of(call.phone)
     if user is None or not user.enabled:

@@ -1,9 +1,10 @@
 """What must be answered to administrators of accounts and sessions."""
 
+from fuzz.model.consent_page import withdraw_from
 from fuzz.model.permissions import allowed_by, is_super, require_permission, require_reach
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, User, Verdict, known, refused
-from fuzz.shared.calls import Answer, Call, Said
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 
 
 def find_user(realm: Realm, call: Call, now: int) -> User:
@@ -40,7 +41,24 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     realm.users[user_id] = User(
         user_id, call.username or "", call.password or "", roles=roles, must_change_password=must_change
     )
-    return Verdict(Answer(said=Said.USER, sub=user_id, username=call.username), "a new account")
+    return Verdict(Answer(kind=AnswerKind.USER, sub=user_id, username=call.username), "a new account")
+
+
+def import_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    stored = (one for one in realm.users.values() if one.username == call.username and not one.deleted)
+    user = next(stored, None) if call.replaces else None
+    if user is None:
+        return register_user(realm, call._replace(verb=Verb.REGISTER_USER), now, given)
+    changed = call._replace(verb=Verb.CHANGE_USER, user_id=user.user_id)
+    require_permission(realm, changed, now)
+    if call.password != user.password:
+        return refused("A0401", "an import gives nobody who is there another password")
+    if user.name == call.username and frozenset(call.roles or user.roles) == user.roles:
+        return Verdict(DONE, "an import that says what is there already changes nothing")
+    verdict = change_user(realm, changed, now, given)
+    if verdict.answer.kind is AnswerKind.USER:
+        user.name = user.username
+    return verdict
 
 
 def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -104,6 +122,18 @@ def force_out_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict
     user = find_user(realm, call, now)
     realm.end_all_of(user)
     return Verdict(DONE, "user is force-logged-out: all OAuth sessions end")
+
+
+def withdraw_for(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    return withdraw_from(realm, find_user(realm, call, now), call)
+
+
+def force_out_all(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    if call.login is not None and not realm.require_login(call, now).super_administrator:
+        return refused("A0403", "a super administrator alone signs everybody out")
+    realm.end(realm.sessions)
+    realm.void(realm.codes.values())
+    return Verdict(DONE, "everybody is force-logged-out: every session ends")
 
 
 def end_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

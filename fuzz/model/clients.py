@@ -3,7 +3,7 @@
 from fuzz.model.permissions import require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import BUILT_IN, DONE, SECOND_MS, Client, Refusal, Verdict, refused
-from fuzz.shared.calls import Answer, Call, Said
+from fuzz.shared.calls import Answer, AnswerKind, Call
 
 
 def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -22,7 +22,12 @@ def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdic
         refresh_seconds=call.refresh_seconds or 604_800,
     )
     secret = realm.clients[client_id].secret
-    return Verdict(Answer(said=Said.SECRET, client_id=client_id, secret=secret), "a new client")
+    return Verdict(Answer(kind=AnswerKind.SECRET, client_id=client_id, secret=secret), "a new client")
+
+
+def shown(client: Client) -> Answer:
+    """A client as an administrator is shown it."""
+    return Answer(kind=AnswerKind.DONE, client_id=client.client_id)
 
 
 def find_client(realm: Realm, call: Call, now: int) -> Client:
@@ -43,24 +48,21 @@ def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client.automatic = client.automatic if call.automatic is None else call.automatic
     client.access_seconds = call.access_seconds or client.access_seconds
     client.refresh_seconds = call.refresh_seconds or client.refresh_seconds
-    return Verdict(Answer(said=Said.DONE, client_id=client.client_id), "a client is changed")
+    return Verdict(shown(client), "a client is changed")
 
 
 def enable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     client.enabled = True
-    answer = Answer(said=Said.DONE, client_id=client.client_id)
-    return Verdict(answer, "enabling a client brings nothing back")
+    return Verdict(shown(client), "enabling a client brings nothing back")
 
 
 def disable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     if client.enabled:
-        client.enabled = False
+        client.enabled, client.old_secret = False, None
         realm.end_all_of_client(client)
-    return Verdict(
-        Answer(said=Said.DONE, client_id=client.client_id), "client disabled: all its sessions end"
-    )
+    return Verdict(shown(client), "client disabled: all its sessions end")
 
 
 def delete_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -70,13 +72,26 @@ def delete_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     return Verdict(DONE, "client deleted: all its sessions end")
 
 
+def force_out_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    client = find_client(realm, call, now)
+    realm.end_all_of_client(client)
+    return Verdict(shown(client), "client force-logged-out: all its sessions end, and it goes on")
+
+
+def give_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    client = find_client(realm, call, now)
+    if client.secret != call.secret:
+        client.secret, client.old_secret = call.secret or "", None
+    return Verdict(shown(client), "client secret given: issued tokens are unaffected")
+
+
 def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     keeps = bool(call.keep_seconds)
     client.old_secret = client.secret if keeps else None
     client.old_until = now + (call.keep_seconds or 0) * SECOND_MS
     client.secret = realm.new(given.secret)
-    answer = Answer(said=Said.SECRET, client_id=client.client_id, secret=client.secret)
+    answer = Answer(kind=AnswerKind.SECRET, client_id=client.client_id, secret=client.secret)
     if keeps:
         return Verdict(answer, "client secret reset: the old one works until its time is over")
     return Verdict(answer, "client secret reset: issued tokens are unaffected")
@@ -85,4 +100,4 @@ def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def end_old_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     client.old_secret = None
-    return Verdict(Answer(said=Said.DONE, client_id=client.client_id), "the old secret ends before its time")
+    return Verdict(shown(client), "the old secret ends before its time")

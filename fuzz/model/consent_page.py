@@ -13,7 +13,7 @@ from fuzz.model.records import (
     redirected,
     refused,
 )
-from fuzz.shared.calls import Answer, Call, Said
+from fuzz.shared.calls import Answer, AnswerKind, Call
 
 
 def check_request(realm: Realm, call: Call, now: int) -> tuple[User, Client, frozenset[str]]:
@@ -77,17 +77,20 @@ def issue_code(
     text = realm.new(given.code)
     realm.codes[text] = Code(client, user, call.redirect_uri or "", call.challenge or "", scope, now)
     redirect = redirected(call.redirect_uri or "", "code=CODE", call.state)
-    return Verdict(Answer(said=Said.CODE, code=text, redirect=redirect), clause)
+    return Verdict(Answer(kind=AnswerKind.CODE, code=text, redirect=redirect), clause)
 
 
 def deny(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     check_request(realm, call, now)
     redirect = redirected(call.redirect_uri or "", "error=access_denied", call.state)
-    return Verdict(Answer(said=Said.DENIED, redirect=redirect), "user denies")
+    return Verdict(Answer(kind=AnswerKind.DENIED, redirect=redirect), "user denies")
 
 
 def withdraw(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    user = realm.require_login(call, now)
+    return withdraw_from(realm, realm.require_login(call, now), call)
+
+
+def withdraw_from(realm: Realm, user: User, call: Call) -> Verdict:
     client = realm.clients.get(call.client_id or "")
     if client is None:
         return refused("A0404", "no such client")

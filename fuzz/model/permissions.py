@@ -14,6 +14,7 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.DISABLE_USER: "iam.user.update",
     Verb.RESET_PASSWORD: "iam.user.update",
     Verb.FORCE_OUT_USER: "iam.user.update",
+    Verb.WITHDRAW_FOR: "iam.user.update",
     Verb.DELETE_USER: "iam.user.delete",
     Verb.REGISTER_ROLE: "iam.role.create",
     Verb.CHANGE_ROLE: "iam.role.update",
@@ -24,6 +25,8 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.ENABLE_CLIENT: "oauth.client.update",
     Verb.DISABLE_CLIENT: "oauth.client.update",
     Verb.RESET_SECRET: "oauth.client.update",
+    Verb.GIVE_SECRET: "oauth.client.update",
+    Verb.FORCE_OUT_CLIENT: "oauth.client.update",
     Verb.END_OLD_SECRET: "oauth.client.update",
     Verb.DELETE_CLIENT: "oauth.client.delete",
 }

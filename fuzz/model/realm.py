@@ -20,7 +20,7 @@ from fuzz.model.records import (
     Verdict,
     refused,
 )
-from fuzz.shared.calls import Answer, Call, Said
+from fuzz.shared.calls import Answer, AnswerKind, Call
 
 
 class Realm:
@@ -158,7 +158,7 @@ class Realm:
     def issued(self, session: Session, now: int) -> Answer:
         pair = session.pairs[-1]
         return Answer(
-            said=Said.TOKENS,
+            kind=AnswerKind.TOKENS,
             access=pair.access,
             refresh=pair.refresh,
             expires_in=(pair.access_until - now) // SECOND_MS,
@@ -200,7 +200,6 @@ class Realm:
         self.void(code for code in self.codes.values() if code.user is user)
 
     def end_all_of_client(self, client: Client) -> None:
-        client.old_secret = None
         self.end(session for session in self.sessions if session.client is client)
         self.void(code for code in self.codes.values() if code.client is client)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from fuzz.shared.calls import Answer, Said, refusal
+from fuzz.shared.calls import Answer, AnswerKind, refusal
 
 SECOND_MS: Final = 1_000
 CODE_MS: Final = 300 * SECOND_MS
@@ -66,6 +66,11 @@ class User:
     """When a text message to a new number was asked for."""
     failures: int = 0
     failed_at: int = 0
+    name: str = ""
+    """What the account is called on pages: what its user name was when it was registered or imported last."""
+
+    def __post_init__(self) -> None:
+        self.name = self.username
 
     @property
     def super_administrator(self) -> bool:
@@ -137,12 +142,12 @@ def refused(error: str, clause: str) -> Verdict:
 
 def known(user: User) -> Answer:
     """An account as an administrator is shown it."""
-    return Answer(said=Said.USER, sub=user.user_id, username=user.username)
+    return Answer(kind=AnswerKind.USER, sub=user.user_id, username=user.username)
 
 
 def offered(client: Client, scope: frozenset[str], ask: bool) -> Answer:
     """What the consent page is told."""
-    return Answer(said=Said.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
+    return Answer(kind=AnswerKind.OFFERED, client_id=client.client_id, scope=tuple(sorted(scope)), ask=ask)
 
 
 def redirected(redirect_uri: str, result: str, state: str | None) -> str:
@@ -151,8 +156,8 @@ def redirected(redirect_uri: str, result: str, state: str | None) -> str:
     return f"{redirect_uri}{joint}{result}" + (f"&state={state}" if state is not None else "")
 
 
-DONE: Final = Answer(said=Said.DONE)
-INACTIVE: Final = Answer(said=Said.INACTIVE)
+DONE: Final = Answer(kind=AnswerKind.DONE)
+INACTIVE: Final = Answer(kind=AnswerKind.INACTIVE)
 STRANGER: Final = refused("invalid_client", "client authentication failed")
 NOT_REGISTERED: Final = refused("unauthorized_client", "the client does not register the requested grant")
 MUST_CHANGE: Final = refused("A1004", "the signed-in account must change its password first")

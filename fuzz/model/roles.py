@@ -3,11 +3,11 @@
 from fuzz.model.permissions import require_permission, require_reach
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, Verdict, refused
-from fuzz.shared.calls import Answer, Call, Said
+from fuzz.shared.calls import Answer, AnswerKind, Call
 
 
 def role_known(permissions: frozenset[str], clause: str) -> Verdict:
-    return Verdict(Answer(said=Said.ROLE, permissions=tuple(sorted(permissions))), clause)
+    return Verdict(Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(permissions))), clause)
 
 
 def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -16,7 +16,7 @@ from fuzz.model.records import (
     Verdict,
     refused,
 )
-from fuzz.shared.calls import Answer, Call, Said
+from fuzz.shared.calls import Answer, AnswerKind, Call
 
 
 def redeem(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -116,7 +116,7 @@ def introspect(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return Verdict(INACTIVE, "an expired, spent or revoked token is inactive")
     session, pair = held.session, held.session.pairs[held.generation]
     active = Answer(
-        said=Said.ACTIVE,
+        kind=AnswerKind.ACTIVE,
         client_id=client.client_id,
         scope=tuple(sorted(pair.scope if held.is_access else session.scope)),
         bearer=held.is_access,
@@ -150,5 +150,5 @@ def user_info(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if session.client is not None and "user.read" not in session.pairs[held.generation].scope:
         return refused("A0430", "user-info: the token lacks user.read")
     user = session.user
-    profile = Answer(said=Said.PROFILE, sub=user.user_id, username=user.username)
+    profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username)
     return Verdict(profile, "user-info: the profile")

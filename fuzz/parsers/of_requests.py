@@ -10,9 +10,13 @@ import h11
 from fuzz.parsers.target import Target, agree
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
+from ostiary_core.http.endpoint import Request
 from ostiary_core.http.form import LONGEST_FORM, read_form, says_form
-from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.model.why import Why
+from ostiary_core.texts import LANGUAGES
+from ostiary_net.front_door.rules import DoorRules
+from ostiary_net.lane.heads import HeadReader
+from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.scanner import read_plain_head
 
 FORM: Final = b"application/x-www-form-urlencoded"
@@ -158,19 +162,24 @@ _RANGE: Final = re.compile(
 _WEIGHT: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 
 
+preferred_language: Final = LANGUAGES.preferred
+_MEANT: Final = {language.tag.split("-")[0]: language for language in LANGUAGES} | {"*": LANGUAGES.default}
+"""No two of them begin alike."""
+
+
 def judge_language(data: bytes) -> None:
-    """What RFC 9110 §12.5.4 says of a field that it allows; one of the two languages for any other."""
+    """What RFC 9110 §12.5.4 says of a field that it allows; one of the languages for any other."""
     text = data.decode("latin-1")
     read = preferred_language(text)
-    assert read in Language
-    best, heaviest = Language.EN, 0.0
+    assert read in LANGUAGES
+    best, heaviest = LANGUAGES.default, 0.0
     for part in text.split(","):
         match = _RANGE.fullmatch(part)
         if match is None or (match[2] is not None and not _WEIGHT.fullmatch(match[2])):
             return
         weight = 1.0 if match[2] is None else float(match[2])
         primary = match[1].lower().split("-")[0]
-        meant = {"zh": Language.ZH, "en": Language.EN, "*": Language.EN}.get(primary)
+        meant = _MEANT.get(primary)
         if meant is not None and weight > heaviest:
             best, heaviest = meant, weight
     if text.count(",") < 20:
@@ -181,12 +190,16 @@ def judge_language(data: bytes) -> None:
 
 
 def judge_lane(data: bytes) -> None:
-    """Whatever head the lane takes, h11 takes too, and reads the same, and as much body behind it."""
-    start = 0
+    """Whatever head the lane takes, h11 takes too, and reads the same, and as much body behind it; in one
+    piece or in two, what is read is the same."""
+    whole = _read_pieces(data)
+    for cut in range(1, len(data), len(data) // 16 + 1):
+        agree(_read_pieces(data[:cut], data[cut:]), whole, data)
+    requests, start = iter(whole[0]), 0
     while (head_end := data.find(b"\r\n\r\n", start) + 4) >= 4:
         found = read_plain_head(data[start:head_end])
         if found is None or head_end + found.length > len(data):
-            return
+            break
         end = head_end + found.length
         connection = h11.Connection(h11.SERVER)
         connection.receive_data(data[start:])
@@ -200,8 +213,26 @@ def judge_lane(data: bytes) -> None:
         by_h11 = (request.method, request.target, [*request.headers], body, connection.trailing_data[0])
         agree(read, by_h11, data)
         assert connection.their_state is h11.DONE, "h11 would not keep the connection"
+        request_read = next(requests, None)
+        if request_read is None:
+            break  # the front door refuses it
+        agree(request_read, (found.method, found.path, body), data)
         start = end
+    agree((list(requests), whole[2]), ([], data[start:]), data)
 
+
+def _read_pieces(*pieces: bytes) -> tuple[list[tuple[str, str, bytes]], Need, bytes]:
+    """The requests of a connection, what it needs then, and what is left of it."""
+    parser, requests, needed = RequestParser(HeadReader(_DOOR, LANGUAGES), None), [], Need.REQUEST
+    for piece in pieces:
+        parser.feed(piece)
+        while isinstance(event := parser.next_event(), Request):
+            requests.append((event.method, event.path, event.body))
+        needed = event
+    return requests, needed, parser.take_unread()
+
+
+_DOOR: Final = DoorRules(body_limit=lambda path: 1_000, refusal=lambda status, scope, trace_id: ([], b""))
 
 TARGETS: Final = (
     Target(
@@ -255,6 +286,8 @@ TARGETS: Final = (
             *(b"Expect: 100-continue\r\n", b"X:\r\n", b"X : y\r\n", b" folded\r\n"),
             *(b"Authorization: Basic YTpi\r\n", b"\n", b"\r", b"X: \x80\r\n"),
             *(b"3\r\nabc\r\n0\r\n\r\n", b"\x00"),
+            b"POST /api/oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+            b"GET /api/oauth2/userinfo HTTP/1.1\r\nHost: a\r\n\r\n",
         ),
     ),
 )

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
 from fuzz.parsers.target import CORPUS, Target
 from fuzz.shared.campaign import Report, conduct
+from fuzz.shared.invariants import READ_ALIKE, Violation
+from fuzz.shared.selftest import SEED, run_selftest
 
 TARGETS: Final = (
     *of_requests.TARGETS,
@@ -31,6 +33,7 @@ TARGETS: Final = (
     *of_sheets.TARGETS,
 )
 _EXAMPLES_A_ROUND: Final = 400
+_EXAMPLES_A_RUN: Final = 150
 _MOST_PIECES: Final = 14
 
 
@@ -96,10 +99,14 @@ def _run_target(target: Target, seed: int, seconds: float, guided: bool) -> Repo
         if guided:
             told += f", {_atheris(target, seed, seconds)}"
     except Exception as failure:
-        notes = " ".join(getattr(failure, "__notes__", []))
-        story = f"FAILED {target.name}: {type(failure).__name__}: {failure} {notes}"
-        return Report(line=f"{target.name:<13} FAILED", stories=[partial(str, story)])
+        return _failed(target, failure)
     return Report(line=f"{target.name:<13} {told}")
+
+
+def _failed(target: Target, failure: Exception) -> Report:
+    violation = Violation(READ_ALIKE, f"{target.name}: {type(failure).__name__}: {failure}")
+    told = " ".join([f"FAILED {violation}", *getattr(failure, "__notes__", [])])
+    return Report(line=f"{target.name:<13} FAILED", violations=(violation,), stories=[partial(str, told)])
 
 
 def _hypothesis(target: Target, seed: int, seconds: float) -> str:
@@ -154,3 +161,20 @@ def _atheris(target: Target, seed: int, seconds: float) -> str:
 
 def _escaped(piece: bytes) -> str:
     return "".join(f"\\x{byte:02X}" for byte in piece)
+
+
+def selftest(only: str) -> int:
+    """Plant the known mistakes of readers; 0 where none survives."""
+    from fuzz.parsers.faults import FAULTS
+
+    return run_selftest(only, FAULTS, run_planted, 2 * len(TARGETS))
+
+
+def run_planted(number: int) -> Report:
+    """New inputs of one target after the other, by the selftest's own seed."""
+    target = TARGETS[number % len(TARGETS)]
+    try:
+        search(target, SEED + number, _EXAMPLES_A_RUN)
+    except Exception as failure:
+        return _failed(target, failure)
+    return Report()

@@ -2,44 +2,60 @@
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from fuzz.processes.connection import Connection
+from fuzz.shared.campaign import Report
 from fuzz.shared.http_client import Response
+from fuzz.shared.invariants import ACKNOWLEDGED_STAYS, DOCUMENTED, PROGRESS, Invariant, Violation
 
 REDIRECT_URI: Final = "https://app.example/callback"
 
 
-class Violation(AssertionError):
+class InvariantBroken(AssertionError):
     """Something that must never happen; the text has no token."""
 
+    def __init__(self, detail: str, invariant: Invariant = ACKNOWLEDGED_STAYS) -> None:
+        super().__init__(detail)
+        self.violation = Violation(invariant, detail)
 
-def violations_in(group: BaseExceptionGroup[BaseException]) -> Iterator[str]:
-    """What each exception of a group says."""
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from violations_in(error)
-        else:
-            yield str(error)
+
+def violations_in(error: BaseException) -> Iterator[Violation]:
+    """What an exception, or each of a group, says."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from violations_in(each)
+    elif isinstance(error, InvariantBroken):
+        yield error.violation
+    else:
+        yield Violation(PROGRESS, f"{type(error).__name__}: {error}")
+
+
+def fail(report: Report, error: BaseException, *where: str) -> None:
+    """Make a run's report one of a failure, and have it tell `where` to look."""
+    report.violations = tuple(violations_in(error))
+    lines = [f"FAILED {violation}" for violation in report.violations]
+    report.stories.append(partial(str, "\n".join([*lines, *where])))
 
 
 def expect(response: Response, status: int, what: str) -> Response:
-    """The response, if it has this status. Raises `Violation`."""
+    """The response, if it has this status. Raises `InvariantBroken`."""
     if response.status != status:
-        raise Violation(f"{what} is answered {response.status} {response.error}")
+        raise InvariantBroken(f"{what} is answered {response.status} {response.error}", DOCUMENTED)
     return response
 
 
 async def sign_in(connection: Connection, username: str, password: str) -> Response:
-    """Sign in; the envelope has both tokens. Raises `Lost`, `Violation`."""
+    """Sign in; the envelope has both tokens. Raises `Lost`, `InvariantBroken`."""
     content = {"username": username, "password": password}
     return expect(await connection.send_json("POST", "/api/auth/login", None, content), 200, "a sign-in")
 
 
 async def register_user(connection: Connection, login: str, username: str, password: str) -> str:
-    """The identifier of a new account. Raises `Lost`, `Violation`."""
+    """The identifier of a new account. Raises `Lost`, `InvariantBroken`."""
     content: dict[str, object] = {"username": username, "name": username, "password": password}
     content["mustChangePassword"] = False
     response = await connection.send_json("POST", "/api/iam/users", login, content)
@@ -47,7 +63,7 @@ async def register_user(connection: Connection, login: str, username: str, passw
 
 
 async def register_client(connection: Connection, login: str, client_id: str, **settings: object) -> str:
-    """The secret of a new client, with every grant unless `settings` differ. Raises `Lost`, `Violation`."""
+    """The secret of a new client, with every grant unless `settings` differ. Raises as `sign_in`."""
     content = {
         "clientId": client_id,
         "name": client_id,
@@ -76,7 +92,7 @@ async def authorize(connection: Connection, login: str, client_id: str, verifier
 
 
 def code_of(response: Response) -> str:
-    """The code that a consent was answered with. Raises `Violation` where it was refused."""
+    """The code that a consent was answered with. Raises `InvariantBroken` where it was refused."""
     address = str(expect(response, 200, "a consent").data["redirectTo"])
     return parse_qs(urlsplit(address).query)["code"][0]
 

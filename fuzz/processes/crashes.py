@@ -7,6 +7,7 @@ world with several workers a single one is killed now and then, while the others
 """
 
 import itertools
+import math
 import os
 import shutil
 import tempfile
@@ -24,18 +25,23 @@ import apsw
 import trio
 
 from fuzz.processes import api
-from fuzz.processes.api import Violation
+from fuzz.processes.api import InvariantBroken
 from fuzz.processes.connection import Connection, Lost
+from fuzz.processes.faults import FAULTS_OF_CRASHES
 from fuzz.processes.leaks import count_leaks
-from fuzz.processes.server import ADMIN_PASSWORD, NotServing, Server, Warmth
-from fuzz.processes.tenant import Tally, Tenant
-from fuzz.processes.tenant_actions import act, resolve
+from fuzz.processes.server import NotServing, Server, Warmth
+from fuzz.processes.tenant import Tenant
+from fuzz.processes.tenants import Tenants
 from fuzz.shared.campaign import Report, command, conduct, counted
+from fuzz.shared.invariants import NO_SECRETS, PROGRESS
+from fuzz.shared.selftest import SEED, run_selftest
 
 _KILLS_A_WORLD: Final = 50
 _TENANTS: Final = 12
 _LONGEST_LOAD_SECONDS: Final = 0.5
-_CHECKING_SECONDS: Final = 60.0
+_STARTING_SECONDS: Final = 60.0
+_MOST_WORLDS: Final = 4
+"""A planted fault that so many worlds do not show is one that survives."""
 
 
 class World:
@@ -47,43 +53,29 @@ class World:
         workers = 2 if number % 8 == 3 else 1
         self.server = Server(folder, workers=workers, warmth=warmth)
         self._warm = warmth is not None
-        self._tally = Tally()
-        self.report.tables |= {"acknowledged": self._tally.acknowledged, "unknown": self._tally.unknown}
-        self._tally.secrets |= {ADMIN_PASSWORD}
-        self._admin_token = ""
-        self._connection = Connection()
-        self._tenants = [
-            Tenant(each, Random(f"{seed}/{number}/{each}"), self._tally, lambda: self._admin_token)
-            for each in range(_TENANTS)
-        ]
-        self._checked = [0] * _TENANTS
-        self._starts = 0
+        randoms = (Random(f"{seed}/{number}/{each}") for each in range(_TENANTS))
+        self._tenants = Tenants(randoms, range(_TENANTS), Connection)
+        self._tally = tally = self._tenants.tally
+        self.report.tables |= {"acknowledged": tally.acknowledged, "unknown": tally.unknown}
         self._serving = trio.Event()
-        self._all_checked = trio.Event()
-
-    @property
-    def _connections(self) -> list[Connection]:
-        return [self._connection, *(tenant.connection for tenant in self._tenants)]
 
     async def live(self, kills: int, until: float) -> None:
-        """Be killed so often, or until the time has come. Raises `Violation`."""
+        """Be killed so often, or until the time has come. Raises `InvariantBroken`."""
         with self.server:
             try:
                 await self._start()
-                await self._settle()
+                await self._tenants.move_in()
                 async with trio.open_nursery() as nursery:
-                    for number in range(_TENANTS):
-                        nursery.start_soon(self._keep_acting, number)
+                    nursery.start_soon(self._tenants.keep_acting, self._wait_until_serving)
                     for _ in range(kills):
                         await self._kill_once()
                         if time.monotonic() > until:
                             break
                     nursery.cancel_scope.cancel()
             except Lost as lost:
-                raise Violation("a connection was lost though nobody was killed") from lost
+                raise InvariantBroken("a connection was lost though nobody was killed", PROGRESS) from lost
             finally:
-                for connection in self._connections:
-                    connection.close()
+                self._tenants.close()
             self.server.kill()
             self._look_through_files()
         self.report.counts["checks"] += self._tally.checks
@@ -106,10 +98,7 @@ class World:
         self._must_be_sound()
         if random.random() < 0.1:
             return  # the next kill may fall into the checking
-        with trio.move_on_after(_CHECKING_SECONDS) as patience:
-            await self._all_checked.wait()
-        if patience.cancelled_caught:
-            raise Violation("what was acknowledged could not be checked in time")
+        await self._tenants.wait_until_checked()
 
     async def _kill_one_worker(self) -> None:
         pids = self.server.worker_pids()
@@ -122,43 +111,19 @@ class World:
         began = trio.current_time()
         self.server.start()
         while not self.server.ready():
-            if trio.current_time() - began > _CHECKING_SECONDS:
+            if trio.current_time() - began > _STARTING_SECONDS:
                 raise NotServing("no answer in time")
             await trio.sleep(0.005)
         how = "warm" if self._warm else "cold"
         kind = how if self.server.workers == 1 else f"{how}, {self.server.workers} workers"
         self.report.samples.setdefault(kind, []).append(trio.current_time() - began)
-        for connection in self._connections:
+        for connection in self._tenants.connections:
             connection.port = self.server.port
-        self._starts += 1
-        self._all_checked = trio.Event()
+        self._tenants.note_mishap()
         self._serving.set()
 
-    async def _settle(self) -> None:
-        """The first administrator signs in, and the tenants move in."""
-        response = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
-        self._admin_token = str(response.data["accessToken"])
-        self._tally.secrets |= {self._admin_token, str(response.data["refreshToken"])}
-        for tenant in self._tenants:
-            await tenant.move_in()
-        self._checked = [self._starts] * _TENANTS
-
-    async def _keep_acting(self, number: int) -> None:
-        """Do one thing after the other; after each start, check everything first."""
-        tenant = self._tenants[number]
-        while True:
-            await self._serving.wait()
-            start = self._starts
-            try:
-                await resolve(tenant)
-                if self._checked[number] < start:
-                    await tenant.check()
-                    self._checked[number] = start
-                    if min(self._checked) == self._starts:
-                        self._all_checked.set()
-                await act(tenant)
-            except Lost:
-                await trio.sleep(0.005)
+    async def _wait_until_serving(self, _: Tenant) -> None:
+        await self._serving.wait()
 
     def _must_be_sound(self) -> None:
         """SQLite itself finds nothing wrong with the file, which the server has opened before."""
@@ -169,14 +134,14 @@ class World:
         finally:
             connection.close()
         if found != "ok":
-            raise Violation(f"integrity_check: {found}")
+            raise InvariantBroken(f"integrity_check: {found}")
 
     def _look_through_files(self) -> None:
         folder = self.server.folder
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             leaks = count_leaks(path.read_bytes(), self._tally.secrets)
             if leaks:
-                raise Violation(f"{path.name} holds the text of {leaks} secrets")
+                raise InvariantBroken(f"{path.name} holds the text of {leaks} secrets", NO_SECRETS)
 
 
 def run(seed: int, kills: int, *, most_seconds: float, warm: bool, only_world: int | None = None) -> int:
@@ -204,19 +169,21 @@ def run_worlds(
         home = folder / str(number)
         home.mkdir()
         world = World(seed, number, home, warmth)
-        try:
-            trio.run(world.live, min(_KILLS_A_WORLD, kills), until)
-        except* (Violation, NotServing) as group:
-            failures = "; ".join(api.violations_in(group))
-            again = command("crash", "--seed", seed, "--world", number)
-            told = f"FAILED in world {number}: {failures}\nits files:  {home}\nonce more:  {again}"
-            world.report.stories.append(partial(str, told))
-        yield world.report
+        again = command("crash", "--seed", seed, "--world", number)
+        yield _live(world, min(_KILLS_A_WORLD, kills), until, f"its files:  {home}", f"once more:  {again}")
         shutil.rmtree(home)
         kills -= world.report.counts["kills"]
         if kills <= 0:
             break
     shutil.rmtree(folder)
+
+
+def _live(world: World, kills: int, until: float, *where: str) -> Report:
+    try:
+        trio.run(world.live, kills, until)
+    except* (InvariantBroken, NotServing) as group:
+        api.fail(world.report, group, *where)
+    return world.report
 
 
 def _figures(total: Report, seconds: float) -> str:
@@ -232,3 +199,15 @@ def _figures(total: Report, seconds: float) -> str:
         figures = f"median {median(starts):.2f} s, longest {max(starts):.2f} s"
         lines.append(f"starts, {kind}: {len(starts):,}, {figures}")
     return "\n".join([*lines, f"{seconds:.0f} s" + ("" if total.stories else "; nothing was lost")])
+
+
+def selftest(only: str) -> int:
+    """Plant the known mistakes in servers that are killed; 0 where none survives."""
+    with Warmth() as warmth:
+        return run_selftest(only, FAULTS_OF_CRASHES, partial(run_planted, warmth), _MOST_WORLDS)
+
+
+def run_planted(warmth: Warmth, number: int) -> Report:
+    """A short world of the selftest's own seed."""
+    with tempfile.TemporaryDirectory(prefix="ostiary-crash-") as folder:
+        return _live(World(SEED, number, Path(folder), warmth), 12, math.inf)

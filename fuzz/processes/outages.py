@@ -71,14 +71,6 @@ def moved_away(server: Server) -> Iterator[None]:
         elsewhere.rename(server.database)
 
 
-OUTAGES: Final[dict[str, Outage]] = {
-    "full": full,
-    "locked for writers": locked_for_writers,
-    "locked for all": locked_for_all,
-    "moved away": moved_away,
-}
-
-
 class Backend:
     """A third party that keeps asking for a machine's tokens, and remembers what it was told."""
 

@@ -17,7 +17,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -29,14 +28,19 @@ import trio
 from psycopg import sql
 
 from fuzz.processes import api
-from fuzz.processes.api import Violation
+from fuzz.processes.api import InvariantBroken
 from fuzz.processes.connection import Connection, Lost
+from fuzz.processes.faults import FAULTS_OF_RACES
 from fuzz.processes.server import ADMIN_PASSWORD, Server
-from fuzz.shared.campaign import Report, conduct, counted
+from fuzz.shared.campaign import Report, add_up, conduct, counted
 from fuzz.shared.http_client import Response, basic, form_request
+from fuzz.shared.invariants import DOCUMENTED, PROGRESS, REDEEMED_ONCE, REPLAY_ENDS, SAME_PAIR
+from fuzz.shared.selftest import SEED, run_selftest
 
 RACERS: Final = 20
 _SESSIONS_A_RUN: Final = 10
+_MOST_SERVERS: Final = 3
+"""A planted fault that so many servers do not show is one that survives."""
 
 
 class Races:
@@ -53,7 +57,7 @@ class Races:
         self._secret = ""
 
     async def live(self, sessions: int) -> None:
-        """Three races each of so many sessions. Raises `Violation`."""
+        """Three races each of so many sessions. Raises `InvariantBroken`."""
         try:
             signed_in = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
             self._login = str(signed_in.data["accessToken"])
@@ -76,7 +80,7 @@ class Races:
         for token in judge_two_agents(answers):
             response = await self._connection.post_form("/api/oauth2/introspect", fields, token=token)
             if api.expect(response, 200, "an introspection").json().get("active") is not False:
-                raise Violation("two User-Agents: a token of the session is alive afterwards")
+                raise InvariantBroken("two User-Agents: a token of the session lives on", REPLAY_ENDS)
 
     async def _race(self, kind: str, agents: Sequence[str], **form: str) -> list[tuple[str, Response]]:
         """The answers to twenty equal requests, let go at once, each with the User-Agent of its request.
@@ -102,40 +106,40 @@ class Races:
                 for each in prepared:
                     nursery.start_soon(finish, *each)
         except* Lost:
-            raise Violation(f"{kind}: a connection was lost though nobody was killed") from None
+            raise InvariantBroken(f"{kind}: a connection was lost", PROGRESS) from None
         self.run[kind] += 1
         for _, response in answers:
             if response.status != 200 and (response.status, response.error) != (400, "invalid_grant"):
-                raise Violation(f"{kind}: answered {response.status} {response.error}")
+                raise InvariantBroken(f"{kind}: answered {response.status} {response.error}", DOCUMENTED)
         return answers
 
 
 def judge_codes(answers: list[tuple[str, Response]]) -> str:
-    """The winner's refresh token. Raises `Violation` unless there is exactly one."""
+    """The winner's refresh token. Raises `InvariantBroken` unless there is exactly one."""
     winners = [response for _, response in answers if response.status == 200]
     if len(winners) != 1:
-        raise Violation(f"one code: {len(winners)} of {RACERS} redemptions are answered with tokens")
+        raise InvariantBroken(f"one code: {len(winners)} of {RACERS} redemptions bring tokens", REDEEMED_ONCE)
     return str(winners[0].json()["refresh_token"])
 
 
 def judge_refreshes(answers: list[tuple[str, Response]]) -> str:
-    """The next refresh token. Raises `Violation` unless all were answered with one pair."""
+    """The next refresh token. Raises `InvariantBroken` unless all were answered with one pair."""
     pairs = _pairs(answers)
     if len(pairs) != 1 or any(response.status != 200 for _, response in answers):
         refused = sum(response.status != 200 for _, response in answers)
-        raise Violation(f"one User-Agent: {len(pairs)} pairs, and {refused} of {RACERS} refused")
+        raise InvariantBroken(f"one User-Agent: {len(pairs)} pairs, {refused} of {RACERS} refused", SAME_PAIR)
     return pairs.pop()[1]
 
 
 def judge_two_agents(answers: list[tuple[str, Response]]) -> list[str]:
-    """The tokens that were answered, all dead by now. Raises `Violation` where there is another pair, or
-    another User-Agent that was answered with one."""
+    """The tokens that were answered, all dead by now. Raises `InvariantBroken` where another
+    pair, or another User-Agent, was answered."""
     pairs = _pairs(answers)
     agents = {agent for agent, response in answers if response.status == 200}
     if len({agent for agent, _ in answers}) < 2:
         return []  # one in half a million: chance gave all twenty the same
     if len(pairs) != 1 or len(agents) != 1:
-        raise Violation(f"two User-Agents: {len(pairs)} pairs for {len(agents)} of them")
+        raise InvariantBroken(f"two User-Agents: {len(pairs)} pairs for {len(agents)} of them", REPLAY_ENDS)
     return list(pairs.pop())
 
 
@@ -152,12 +156,16 @@ def run(seed: int, rounds: int, *, workers: int, most_seconds: float, postgres: 
     def progress(total: Report, seconds: float) -> str:
         return f"{total.tables['races'].total():>7,} of {rounds:,} races, {seconds:,.0f} s"
 
-    return conduct(run_races(seed, rounds, workers, postgres), _figures, progress, most_seconds=most_seconds)
-
-
-def run_races(seed: int, rounds: int, workers: int, postgres: str) -> Iterator[Report]:
-    """Three races at a time against one server, whose files stay where one came out as it must not."""
     folder = Path(tempfile.mkdtemp(prefix="ostiary-races-"))
+    races = run_races(folder, seed, rounds, workers, postgres)
+    code = conduct(races, _figures, progress, most_seconds=most_seconds)
+    if code == 0:
+        shutil.rmtree(folder)
+    return code
+
+
+def run_races(folder: Path, seed: int, rounds: int, workers: int, postgres: str = "") -> Iterator[Report]:
+    """Three races at a time against one server."""
     with _database(postgres) as address:
         settings = {"DATABASE_URL": address} if address else {}
         with Server(folder, workers=workers, settings=settings) as server:
@@ -168,14 +176,9 @@ def run_races(seed: int, rounds: int, workers: int, postgres: str) -> Iterator[R
                 report = Report(tables={"races": races.run})
                 try:
                     trio.run(races.live, sessions)
-                except* Violation as group:
-                    failures = "; ".join(api.violations_in(group))
-                    told = (
-                        f"FAILED after {begin + races.run.total():,} races: {failures}\nits files: {folder}"
-                    )
-                    report.stories.append(partial(str, told))
+                except* InvariantBroken as group:
+                    api.fail(report, group, f"its files: {folder}")
                 yield report
-    shutil.rmtree(folder)
 
 
 def _figures(total: Report, seconds: float) -> str:
@@ -196,3 +199,14 @@ def _database(server: str) -> Iterator[str]:
             yield urlsplit(server)._replace(path=f"/{name}").geturl()
         finally:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def selftest(only: str) -> int:
+    """Plant the known mistakes in servers of two workers; 0 where none survives."""
+    return run_selftest(only, FAULTS_OF_RACES, run_planted, _MOST_SERVERS)
+
+
+def run_planted(number: int) -> Report:
+    """Some races of the selftest's own seed."""
+    with tempfile.TemporaryDirectory(prefix="ostiary-races-") as folder:
+        return add_up(run_races(Path(folder), SEED + number, 60, workers=2))

@@ -13,14 +13,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 ADMIN_PASSWORD: Final = "a-password-for-the-first-administrator"
 ROOT: Final = Path(__file__).parents[2]
+VARIABLE: Final = "OSTIARY_FUZZ_FAULT"
+"""Names the fault of `fuzz.processes.faults` that a server is started with, where there is any."""
 _SERVES: Final = re.compile(rb"^Ostiary serves http://127\.0\.0\.1:(\d+)$", re.MULTILINE)
 _PATIENCE_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.005
@@ -30,39 +31,44 @@ class NotServing(RuntimeError):
     """The server did not come up; the text has the end of its log."""
 
 
-class Warmth:
-    """A process with everything imported, which forks one server after the other."""
+class Attendant:
+    """A process of ours that does what a line of JSON says, and answers each with a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str, *arguments: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fuzz.processes.warm"],
+            [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
 
-    def fork(self, environment: Mapping[str, str], log: Path) -> int:
-        """Start a server whose output goes behind `log`; its process id."""
+    def order(self, **order: object) -> int:
+        """Have it do something; its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        order = json.dumps({"environment": dict(environment), "log": str(log)})
-        self._process.stdin.write(order.encode() + b"\n")
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.kill()
-        self._process.wait()
+    def __exit__(self, *_: object) -> None:
+        """The end of its input is its end."""
+        self._process.communicate(timeout=_PATIENCE_SECONDS)
+
+
+class Warmth(Attendant):
+    """A process with everything imported, which forks one server after the other."""
+
+    def __init__(self) -> None:
+        super().__init__("fuzz.processes.warm")
+
+    def fork(self, environment: Mapping[str, str], log: Path) -> int:
+        """Start a server whose output goes behind `log`; its process id."""
+        fault = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+        return self.order(environment={**environment, **fault}, log=str(log))
 
 
 class Server:
@@ -76,8 +82,11 @@ class Server:
         warmth: Warmth | None = None,
         settings: Mapping[str, str] | None = None,
         inherits: Sequence[int] = (),
+        program: Sequence[str] = ("ostiary_web", "serve"),
+        end_too: Callable[[int], None] = lambda pid: None,
     ) -> None:
-        """`inherits` are descriptors that a cold server is started with, such as the socket of `BIND=fd://N`."""
+        """`inherits` are descriptors that a cold server is started with, such as the socket of `BIND=fd://N`;
+        `program` is the module that it runs, with its arguments; `end_too` is told the process of each."""
         self.folder = folder
         self.database = folder / "ostiary.db"
         self.log = folder / "log"
@@ -86,6 +95,8 @@ class Server:
         self.port = 0
         self._warmth = warmth
         self._inherits = inherits
+        self._program = program
+        self._end_too = end_too
         self._process: subprocess.Popen[bytes] | None = None
         self._said = 0
         self._environment = {
@@ -109,8 +120,9 @@ class Server:
             self.pid = self._warmth.fork(self._environment, self.log)
             return
         with self.log.open("ab") as log:
+            program = ("fuzz.processes.planted", "serve") if VARIABLE in os.environ else self._program
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "ostiary_web", "serve"],
+                [sys.executable, "-m", *program],
                 cwd=ROOT,
                 env={**os.environ, **self._environment},
                 stdin=subprocess.DEVNULL,
@@ -120,6 +132,7 @@ class Server:
                 start_new_session=True,
             )
         self.pid = self._process.pid
+        self._end_too(self.pid)
 
     def ready(self) -> bool:
         """Whether it serves by now. Raises `NotServing` where it has ended instead."""
@@ -148,11 +161,11 @@ class Server:
         """Whether its first process runs."""
         if self._process is not None:
             self._process.poll()
-        return _runs(self.pid)
+        return runs(self.pid)
 
     def worker_pids(self) -> list[int]:
         """The processes that its supervisor has started."""
-        return [pid for pid, parent in _parents() if parent == self.pid]
+        return [pid for pid, parent in parents() if parent == self.pid]
 
     def stop(self) -> int:
         """SIGTERM, as whoever replaces it sends; back when it has ended, with its exit code. Not for a warm
@@ -178,7 +191,7 @@ class Server:
             self._process.wait()
             self._process = None
         until = time.monotonic() + _PATIENCE_SECONDS
-        while any(map(_runs, pids)):
+        while any(map(runs, pids)):
             if time.monotonic() > until:
                 raise RuntimeError("a killed process lives on")
             time.sleep(_LOOK_SECONDS)
@@ -193,14 +206,12 @@ class Server:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.pid:
             self.kill()
 
 
-def _parents() -> list[tuple[int, int]]:
+def parents() -> list[tuple[int, int]]:
     """Every process with its parent."""
     found = []
     for entry in os.listdir("/proc"):
@@ -220,7 +231,7 @@ def _stat(pid: int) -> list[str]:
     return text.rpartition(")")[2].split()
 
 
-def _runs(pid: int) -> bool:
+def runs(pid: int) -> bool:
     """Whether there is such a process, and not only what is left of it until somebody asks."""
     fields = _stat(pid)
     return bool(fields) and fields[0] not in ("Z", "X")

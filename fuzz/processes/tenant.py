@@ -13,7 +13,7 @@ from random import Random
 from typing import Final
 
 from fuzz.processes import api
-from fuzz.processes.api import Violation
+from fuzz.processes.api import InvariantBroken
 from fuzz.processes.connection import Connection
 from fuzz.shared.http_client import Response, basic
 
@@ -201,8 +201,8 @@ class Tenant:
         if (response.status, response.error) != (400, "invalid_grant"):
             raise self.violation(f"{what} is answered {response.status} {response.error}")
 
-    def violation(self, text: str) -> Violation:
-        return Violation(f"{self.client_id}: {text}")
+    def violation(self, text: str) -> InvariantBroken:
+        return InvariantBroken(f"{self.client_id}: {text}")
 
     async def check(self) -> None:
         """Everything that was acknowledged stands, and nothing that ended is back. Raises `Lost`."""

@@ -10,6 +10,7 @@ import signal
 import sys
 from typing import Any
 
+from fuzz.processes.faults import plant_named
 from ostiary_web.cli.command_line import main as ostiary
 
 
@@ -37,7 +38,8 @@ def _serve(order: dict[str, Any]) -> None:
     os.close(log)
     os.environ.update(order["environment"])
     try:
-        ostiary(["serve"])
+        with plant_named():
+            ostiary(["serve"])
     finally:
         sys.stdout.flush()
         os._exit(1)

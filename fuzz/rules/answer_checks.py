@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
-from fuzz.rules.write_checks import BY_LOGIN
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb
 from fuzz.shared.history import History
 from fuzz.shared.invariants import (
     CLIENTS_APART,
@@ -18,7 +17,7 @@ from fuzz.shared.invariants import (
     Invariant,
     Violation,
 )
-from fuzz.shared.seen import Place, SeenSession
+from fuzz.shared.knowledge import KnownSession, Place
 
 CODE_MS, GRACE_MS = 300_000, 30_000
 
@@ -26,7 +25,7 @@ Dead = Mapping[int, Invariant]
 """Sessions and codes, by the step that made them, that ended; and which invariant says they stay so."""
 
 REFRESHES = (Verb.REFRESH, Verb.REFRESH_LOGIN)
-GRANTED = (Said.TOKENS, Said.LOGIN)
+GRANTED = (AnswerKind.TOKENS, AnswerKind.LOGIN)
 NOT_GOOD = frozenset({"A1001", "invalid_client", "unauthorized_client", "invalid_grant", "invalid_request"})
 
 
@@ -74,13 +73,13 @@ def faults_of_answer(
     match call.verb:
         case Verb.REFRESH | Verb.REFRESH_LOGIN:
             yield from _faults_of_refresh(call, now, answer, place, history, dead)
-        case Verb.REDEEM if answer.said is Said.TOKENS:
+        case Verb.REDEEM if answer.kind is AnswerKind.TOKENS:
             yield from _faults_of_redemption(call, now, answer, history, dead)
-        case Verb.CLIENT_CREDENTIALS if answer.said is Said.TOKENS:
+        case Verb.CLIENT_CREDENTIALS if answer.kind is AnswerKind.TOKENS:
             registered = history.clients[call.client_id or ""].settings.scopes
             if not set(answer.scope) <= set(registered):
                 yield Violation(SCOPE_NEVER_WIDENS, "a client is given a scope that it does not register")
-        case Verb.INTROSPECT if answer.said is Said.ACTIVE and place is not None:
+        case Verb.INTROSPECT if answer.kind is AnswerKind.ACTIVE and place is not None:
             yield from _faults_of_introspection(call, answer, place)
         case _:
             pass
@@ -89,7 +88,7 @@ def faults_of_answer(
         if call.verb in AT_THE_TOKEN_SERVICE and place.session.client_id != call.client_id:
             yield Violation(CLIENTS_APART, f"{call.verb} of a token of another client, or of the backend")
     login = history.tokens.get(call.login or "")
-    if login is not None and (answer.said is not Said.REFUSED or answer.error != "A1001"):
+    if login is not None and (answer.kind is not AnswerKind.REFUSED or answer.error != "A1001"):
         if not login.session.is_login and (call.verb in BY_LOGIN or call.login is not None):
             yield Violation(CLIENTS_APART, f"{call.verb} with a third party's token")
         if call.verb is not Verb.SIGN_IN:
@@ -99,9 +98,9 @@ def faults_of_answer(
 def _is_honoured(call: Call, answer: Answer) -> bool:
     """Whether the answer took the token presented for a good one."""
     if call.verb is Verb.INTROSPECT:
-        return answer.said is Said.ACTIVE
+        return answer.kind is AnswerKind.ACTIVE
     if call.verb in (*REFRESHES, Verb.REDEEM):
-        return answer.said in GRANTED or answer.error == "invalid_scope"
+        return answer.kind in GRANTED or answer.error == "invalid_scope"
     return call.verb is Verb.USER_INFO and answer.error not in NOT_GOOD
 
 
@@ -127,7 +126,7 @@ def _faults_of_refresh(
     call: Call, now: int, answer: Answer, place: Place | None, history: History, dead: Dead
 ) -> Iterator[Violation]:
     use = use_of(call, place, now, history, dead)
-    granted = answer.said in GRANTED
+    granted = answer.kind in GRANTED
     if place is None:
         return
     session = place.session
@@ -150,7 +149,7 @@ def _faults_of_refresh(
             yield Violation(SAME_PAIR, "a retry inside the grace gives another pair")
 
 
-def _faults_of_tokens(answer: Answer, now: int, session: SeenSession) -> Iterator[Violation]:
+def _faults_of_tokens(answer: Answer, now: int, session: KnownSession) -> Iterator[Violation]:
     if now + (answer.expires_in or 0) * 1_000 > session.until:
         yield Violation(NOTHING_OUTLIVES, "expires_in reaches beyond the session's maximum")
     if not set(answer.scope) <= set(session.scope):

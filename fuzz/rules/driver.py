@@ -7,8 +7,9 @@ takes turns. It judges nothing.
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
-from fuzz.shared.calls import Answer, Call, Said, Verb
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 from fuzz.shared.core_answers import answer_of
 from fuzz.shared.core_events import (
     SOURCE,
@@ -26,7 +27,7 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import RECORD_TABLES, TextCodePurpose
+from ostiary_core.model.records import RECORD_TABLES, Table, TextCodePurpose
 from ostiary_core.model.reply import Done, PasswordOnFile, TextCodeDrawn
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.storage import store
@@ -133,7 +134,7 @@ class Driver:
             self.store.crashing = False
         for place, (number, call) in enumerate(numbered):
             decision = None if decisions is None else decisions[place]
-            answer = Answer(said=Said.FAILED) if decision is None else answer_of(call, decision)
+            answer = Answer(kind=AnswerKind.FAILED) if decision is None else answer_of(call, decision)
             event = events[place] if place < len(events) else None
             turn.outcomes.append(Outcome(number, call, event, decision, answer))
         return turn
@@ -177,6 +178,10 @@ class Driver:
                 return e.ConsentDenied(caller=person(call), parameters=parameters(call))
             case Verb.WITHDRAW:
                 return e.ConsentWithdrawn(caller=person(call), client_id=call.client_id or "")
+            case Verb.FORCE_OUT_ALL:
+                caller = e.Operator() if call.login is None else person(call)
+                named = tuple(str(client.key.id) for client in self.store.records(Table.CLIENT))
+                return e.EverybodyForcedOut(caller=caller, client_ids=named)
             case Verb.SWEEP:
                 return e.GraceLapsed(session_id=call.session_id or "")
             case (
@@ -194,11 +199,9 @@ class Driver:
     def _account_event(self, call: Call, drawn: Entropy, now: Instant) -> e.Event | Answer:
         match call.verb:
             case Verb.SIGN_IN:
-                on_file = self._on_file(call.username or "", now)
                 return e.SignInAttempted(
                     username=call.username or "",
-                    verified_against=on_file,
-                    password_matches=on_file == hash_of(call.password),
+                    **self._verified(call.username or "", call, now),
                     user_agent=call.user_agent,
                     source=SOURCE,
                     entropy=drawn,
@@ -213,25 +216,15 @@ class Driver:
             case Verb.SIGN_OUT:
                 return e.SignedOut(caller=person(call))
             case Verb.CHANGE_PASSWORD:
-                on_file = self._on_file(person(call), now)
-                return e.PasswordChanged(
-                    caller=person(call),
-                    verified_against=on_file,
-                    password_matches=on_file == hash_of(call.password),
-                    new_password_hash=hash_of(call.new_password),
-                )
+                verified = self._verified(person(call), call, now)
+                new_hash = hash_of(call.new_password)
+                return e.PasswordChanged(caller=person(call), new_password_hash=new_hash, **verified)
             case Verb.CHANGE_PHONE:
                 code = self._text_code(call, TextCodePurpose.CHANGE_PHONE, drawn, now)
                 if isinstance(code, Answer):
                     return code
-                on_file = self._on_file(person(call), now)
-                return e.PhoneChanged(
-                    caller=person(call),
-                    verified_against=on_file,
-                    password_matches=on_file == hash_of(call.password),
-                    phone=call.phone or "",
-                    code=code,
-                )
+                verified = self._verified(person(call), call, now)
+                return e.PhoneChanged(caller=person(call), phone=call.phone or "", code=code, **verified)
             case _:
                 code = self._text_code(call, TextCodePurpose.RESET_PASSWORD, drawn, now)
                 if isinstance(code, Answer):
@@ -240,20 +233,21 @@ class Driver:
                     phone=call.phone or "", code=code, new_password_hash=hash_of(call.new_password)
                 )
 
-    def _on_file(self, of: str | e.SignedIn, now: Instant) -> str | None:
-        """The hash that a password is verified against, as a runtime asks for it first."""
+    def _verified(self, of: str | e.SignedIn, call: Call, now: Instant) -> dict[str, Any]:
+        """What came of a password, verified against the hash that a runtime asks for first."""
         [decision] = self.store.turn([e.PasswordHashRequested(of=of)], now)
-        return decision.reply.password_hash if isinstance(decision.reply, PasswordOnFile) else None
+        on_file = decision.reply.password_hash if isinstance(decision.reply, PasswordOnFile) else None
+        return {"verified_against": on_file, "password_matches": on_file == hash_of(call.password)}
 
     def _text_code(
         self, call: Call, purpose: TextCodePurpose, drawn: Entropy, now: Instant
     ) -> Secret | Answer:
         if call.phone is None:
-            return Answer(said=Said.NOT_SENT)
+            return Answer(kind=AnswerKind.NOT_SENT)
         caller = person(call) if purpose is TextCodePurpose.CHANGE_PHONE else None
         requested = e.TextCodeRequested(caller=caller, purpose=purpose, phone=call.phone, entropy=drawn)
         [decision] = self.store.turn([requested], now)
         self._before.append(decision)
         if isinstance(decision.reply, TextCodeDrawn):
-            return decision.reply.code or Answer(said=Said.NOT_SENT)
+            return decision.reply.code or Answer(kind=AnswerKind.NOT_SENT)
         return answer_of(call, decision)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from fuzz.shared.calls import Verb
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS, PEOPLE
-from fuzz.shared.seen import SeenSession
+from fuzz.shared.knowledge import KnownSession
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 
 MOST_CODES: Final = 2
@@ -51,15 +51,18 @@ def _of_client(history: History, client: str, login: Ref) -> Iterator[Step]:
     if len(history.grants) < MOST_SESSIONS:
         yield _step(Verb.CLIENT_CREDENTIALS, client=client)
     yield _step(Verb.CLIENT_CREDENTIALS, client=client, scope=WIDE)
-    for verb in (Verb.DISABLE_CLIENT, Verb.ENABLE_CLIENT, Verb.DELETE_CLIENT, Verb.RESET_SECRET):
+    for verb in (Verb.DISABLE_CLIENT, Verb.ENABLE_CLIENT, Verb.DELETE_CLIENT, Verb.FORCE_OUT_CLIENT):
         yield _step(verb, client=client)
+    yield _step(Verb.RESET_SECRET, client=client)
+    yield _step(Verb.GIVE_SECRET, client=client)
+    yield _step(Verb.WITHDRAW_FOR, client=client, user=USER)
     yield _step(Verb.RESET_SECRET, client=client, change="keep-shortly")
     yield _step(Verb.END_OLD_SECRET, client=client)
     for change in ("read-only", "one-uri", "no-refresh"):
         yield _step(Verb.CHANGE_CLIENT, client=client, change=change)
 
 
-def _of_session(history: History, session: SeenSession) -> Iterator[Step]:
+def _of_session(history: History, session: KnownSession) -> Iterator[Step]:
     latest = len(session.pairs) - 1
     foreign = next(client for client in history.initial_state.clients if client != session.client_id)
     own = session.client_id
@@ -87,7 +90,7 @@ def _of_session(history: History, session: SeenSession) -> Iterator[Step]:
     yield _step(Verb.SWEEP, token=Ref(Kind.ACCESS, session.number))
 
 
-def _of_user(history: History, login: SeenSession, token: Ref) -> Iterator[Step]:
+def _of_user(history: History, login: KnownSession, token: Ref) -> Iterator[Step]:
     yield _step(Verb.USER_INFO, token=token)
     for client in history.initial_state.clients:
         yield _step(Verb.INTROSPECT, client=client, token=token)
@@ -103,6 +106,7 @@ def _of_user(history: History, login: SeenSession, token: Ref) -> Iterator[Step]
     for verb in (Verb.DISABLE_USER, Verb.ENABLE_USER, Verb.RESET_PASSWORD, Verb.FORCE_OUT_USER):
         yield _step(verb, user=USER)
     yield _step(Verb.DELETE_USER, user=USER)
+    yield _step(Verb.FORCE_OUT_ALL)
     for change in ("new-phone", "no-phone", "must-change"):
         yield _step(Verb.CHANGE_USER, user=USER, change=change)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from fuzz.rules.answer_checks import Use, faults_of_answer, faults_of_honouring, use_of
 from fuzz.rules.driver import Crash, Driver, Turn
 from fuzz.rules.write_checks import both_ends, faults_of_writes, secrets_in, secrets_of
-from fuzz.shared.calls import Answer, Call, Said, Verb, several
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.history import History
 from fuzz.shared.invariants import (
     ACKNOWLEDGED_STAYS,
@@ -23,7 +23,7 @@ from fuzz.shared.invariants import (
     Invariant,
     Violation,
 )
-from fuzz.shared.seen import Place, SeenCode, SeenSession
+from fuzz.shared.knowledge import KnownCode, KnownSession, Place
 from ostiary_core.decide import take_turn
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.records import RECORD_TABLES, Key, Record, Session
@@ -42,7 +42,7 @@ ENDING_A_USER = frozenset(
         Verb.CHANGE_PHONE,
     }
 )
-ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT})
+ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT, Verb.FORCE_OUT_CLIENT})
 
 
 class InvariantChecker:
@@ -56,6 +56,8 @@ class InvariantChecker:
         self.turns = 0
         self._ledger: dict[Key, Record] = {}
         """The records as the acknowledged decisions left them."""
+        self._suspects: dict[int, KnownSession] = {}
+        """Sessions to ask about after this turn."""
 
     def begin(self) -> None:
         """Take what is stored now as acknowledged."""
@@ -75,7 +77,7 @@ class InvariantChecker:
         sampled = self.turns % SAMPLED_EVERY == 0
         now = int(turn.now)
         yield from self._faults_of_running(turn, sampled)
-        suspects: dict[int, SeenSession] = {}
+        self._suspects = suspects = dict[int, KnownSession]()
         for decision in turn.before:
             self._note_writes(decision)
         for outcome in turn.outcomes:
@@ -83,17 +85,17 @@ class InvariantChecker:
                 continue
             call, answer, history = outcome.call, outcome.answer, self.history
             yield from faults_of_writes(outcome, now, history)
-            for part, said in several(call, answer):
-                yield from faults_of_answer(part, now, said, history, self.dead)
+            for part, own in several(call, answer):
+                yield from faults_of_answer(part, now, own, history, self.dead)
             yield from secrets_in(outcome, printed=sampled)
             place = history.tokens.get(call.token or "")
             use = use_of(call, place, now, history, self.dead)
-            moved = {part.user_id for part, said in several(call, answer) if history.moves_phone(part, said)}
+            moved = {part.user_id for part, own in several(call, answer) if history.moves_phone(part, own)}
             history.note(outcome.number, call, now, answer)
-            for part, said in several(call, answer):
-                self._note_endings(part, now, said, outcome.decision, place, use, suspects)
+            for part, own in several(call, answer):
+                self._note_endings(part, now, own, outcome.decision, place, use)
             for user_id in moved:
-                self._mark_all_ended_of(user_id, None, suspects)
+                self._mark_all_ended_of(user_id, None)
             if place is not None and place.generation in place.session.spent_at:
                 suspects[place.session.number] = place.session
             self._note_writes(outcome.decision)
@@ -141,53 +143,48 @@ class InvariantChecker:
         decision: Decision,
         place: Place | None,
         use: Use,
-        suspects: dict[int, SeenSession],
     ) -> None:
         """Who is dead from now on, going by what was acknowledged."""
         history = self.history
         if use is Use.REPLAY and place is not None:
-            self._mark_ended([place.session], REPLAY_ENDS, suspects)
-        if call.verb is Verb.REVOKE and answer.said is Said.DONE and place is not None:
+            self._mark_ended([place.session], REPLAY_ENDS)
+        if call.verb is Verb.REVOKE and answer.kind is AnswerKind.DONE and place is not None:
             forgotten = place.is_access and place.generation in place.session.spent_at
             if place.session.client_id == call.client_id and not forgotten:
-                self._mark_ended([place.session], ENDED_STAYS_ENDED, suspects)
-        if call.verb is Verb.REDEEM and answer.said is Said.REFUSED:
+                self._mark_ended([place.session], ENDED_STAYS_ENDED)
+        if call.verb is Verb.REDEEM and answer.kind is AnswerKind.REFUSED:
             self._note_failed_exchange(call, now)
         entered = call.verb in (Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE)
-        if entered and answer.error == "A1001" and decision.changes:
-            self._note_wrong_passwords(call, suspects)
-        if answer.said not in (Said.DONE, Said.USER):
-            return
         login = history.tokens.get(call.login or "")
+        if entered and answer.error == "A1001" and decision.changes and login is not None:
+            # The last wrong entry that is allowed: everything of the user ends, this login as well.
+            self._mark_all_ended_of(login.session.user_id, None)
+        if answer.kind not in (AnswerKind.DONE, AnswerKind.USER):
+            return
         if call.verb in ENDING_A_USER:
             own = call.verb in (Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE)
             user_id = (login.session.user_id if login is not None else None) if own else call.user_id
             kept = login.session if own and login is not None else None
-            self._mark_all_ended_of(user_id, kept, suspects)
+            self._mark_all_ended_of(user_id, kept)
         elif call.verb in ENDING_A_CLIENT:
             self._mark_all_ended(
                 (one for one in history.sessions.values() if one.client_id == call.client_id),
                 (one for one in history.codes.values() if one.client_id == call.client_id),
-                suspects,
             )
-        elif call.verb is Verb.WITHDRAW and login is not None:
-            both = (call.client_id, login.session.user_id)
+        elif call.verb is Verb.FORCE_OUT_ALL:
+            self._mark_all_ended(history.sessions.values(), history.codes.values())
+        elif call.verb in (Verb.WITHDRAW, Verb.WITHDRAW_FOR):
+            by_user = call.verb is Verb.WITHDRAW and login is not None
+            both = (call.client_id, login.session.user_id if by_user and login else call.user_id)
             self._mark_all_ended(
                 (one for one in history.sessions.values() if (one.client_id, one.user_id) == both),
                 (one for one in history.codes.values() if (one.client_id, one.user_id) == both),
-                suspects,
             )
         elif call.verb is Verb.SIGN_OUT and login is not None:
-            self._mark_ended([login.session], ENDED_STAYS_ENDED, suspects)
+            self._mark_ended([login.session], ENDED_STAYS_ENDED)
         elif call.verb is Verb.END_SESSION:
             named = history.by_session_id.get(call.session_id or "")
-            self._mark_ended([] if named is None else [named], ENDED_STAYS_ENDED, suspects)
-
-    def _note_wrong_passwords(self, call: Call, suspects: dict[int, SeenSession]) -> None:
-        """The last wrong entry that is allowed: everything of the user ends, this login as well."""
-        login = self.history.tokens.get(call.login or "")
-        if login is not None:
-            self._mark_all_ended_of(login.session.user_id, None, suspects)
+            self._mark_ended([] if named is None else [named], ENDED_STAYS_ENDED)
 
     def _note_failed_exchange(self, call: Call, now: int) -> None:
         """A failed exchange by an authenticated client voids the code, whoever's it was (READINGS 18)."""
@@ -201,34 +198,27 @@ class InvariantChecker:
         ):
             self.dead.setdefault(code.number, ENDED_STAYS_ENDED)
 
-    def _mark_ended(
-        self, sessions: Iterable[SeenSession], why: Invariant, suspects: dict[int, SeenSession]
-    ) -> None:
+    def _mark_ended(self, sessions: Iterable[KnownSession], why: Invariant) -> None:
         for session in sessions:
             if session.number not in self.dead:
                 self.dead[session.number] = why
-                suspects[session.number] = session
+                self._suspects[session.number] = session
 
-    def _mark_all_ended_of(
-        self, user_id: str | None, kept: SeenSession | None, suspects: dict[int, SeenSession]
-    ) -> None:
+    def _mark_all_ended_of(self, user_id: str | None, kept: KnownSession | None) -> None:
         """Everything of a user is dead, but for one session."""
         self._mark_all_ended(
             (one for one in self.history.sessions.values() if one.user_id == user_id and one is not kept),
             (one for one in self.history.codes.values() if one.user_id == user_id),
-            suspects,
         )
 
-    def _mark_all_ended(
-        self, sessions: Iterable[SeenSession], codes: Iterable[SeenCode], suspects: dict[int, SeenSession]
-    ) -> None:
-        self._mark_ended(sessions, WIDE_ENDINGS, suspects)
+    def _mark_all_ended(self, sessions: Iterable[KnownSession], codes: Iterable[KnownCode]) -> None:
+        self._mark_ended(sessions, WIDE_ENDINGS)
         for code in codes:
             self.dead.setdefault(code.number, WIDE_ENDINGS)
 
     # --- looking in from outside
 
-    def _faults_of_session(self, session: SeenSession, now: int, generations: range) -> Iterator[Violation]:
+    def _faults_of_session(self, session: KnownSession, now: int, generations: range) -> Iterator[Violation]:
         """Ask about some of the pairs that a session ever had, as their holders could."""
         live = {True: 0, False: 0}
         for generation in generations:
@@ -244,7 +234,7 @@ class InvariantChecker:
             asked = Call(
                 verb=Verb.INTROSPECT, client_id=client.client_id, secret=client.secret, token=pair.refresh
             )
-            if self.driver.ask(asked, now).said is Said.ACTIVE:
+            if self.driver.ask(asked, now).kind is AnswerKind.ACTIVE:
                 live[False] += 1
                 refresh = Place(session, generation, is_access=False)
                 yield from faults_of_honouring(Verb.INTROSPECT, refresh, now, self.dead)

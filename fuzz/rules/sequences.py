@@ -96,7 +96,7 @@ def story(failure: Failure) -> str:
         [
             f"FAILED in world {failure.world} {lengths}:\n",
             *remarks,
-            *shortest.told(),
+            *shortest.lines(),
             f"\nreplay it:        {command('replay', path)}",
             f"the whole world:  {command('sequences', '--seed', seed, '--world', number)}",
         ]

@@ -50,11 +50,11 @@ class Replay:
     outcomes: tuple[str, ...]
     violations: tuple[Violation, ...]
 
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         """The story as a person reads it."""
         outcomes = (f"# {outcome}" for outcome in self.outcomes)
-        lines = zip_longest(map(str, self.steps), outcomes, fillvalue="")
-        return [f"{step:<96}  {outcome}".rstrip() for step, outcome in lines]
+        pairs = zip_longest(map(str, self.steps), outcomes, fillvalue="")
+        return [f"{step:<96}  {outcome}".rstrip() for step, outcome in pairs]
 
 
 def initial_state_of(world: str) -> InitialState:

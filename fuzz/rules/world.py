@@ -11,14 +11,14 @@ from hashlib import sha256
 from fuzz.model import Model, User
 from fuzz.rules.driver import Driver, Turn
 from fuzz.rules.invariant_checker import InvariantChecker
-from fuzz.shared.calls import Answer, Said
+from fuzz.shared.calls import Answer, AnswerKind
 from fuzz.shared.core_events import hash_of
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS, SUPER_ADMINISTRATOR, InitialState
 from fuzz.shared.invariants import EXPLAINED, Violation
+from fuzz.shared.knowledge import KnownUser
 from fuzz.shared.meaning import call_of
 from fuzz.shared.seeds import entropy
-from fuzz.shared.seen import SeenUser
 from fuzz.shared.state_tables import transitions_of
 from fuzz.shared.steps import Step, registrations_of
 from fuzz.workload.weights import LONGEST_WAIT_MS
@@ -94,7 +94,7 @@ class World:
             if outcome.decision is None:
                 told.append("no answer: nothing was kept")
                 continue
-            if outcome.decision.facts or outcome.answer.said is Said.REFUSED:
+            if outcome.decision.facts or outcome.answer.kind is AnswerKind.REFUSED:
                 self.transitions.update(transitions_of(outcome.decision))
             verdict = self.model.judge(outcome.call, int(turn.now), outcome.answer)
             self.clauses[verdict.clause] += 1
@@ -131,7 +131,7 @@ class World:
         self.model.realm.users[user_id] = User(
             user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD, roles=frozenset({SUPER_ADMINISTRATOR})
         )
-        seen = SeenUser(user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD)
+        seen = KnownUser(user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD)
         self.history.users[user_id] = self.history.names[ADMINISTRATOR] = seen
         self.checker.begin()
         for place, step in enumerate(registrations_of(initial_state)):

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from fuzz.rules.driver import Outcome
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, several
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, BY_LOGIN, Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.history import History
 from fuzz.shared.invariants import (
     CLIENTS_APART,
@@ -16,6 +16,7 @@ from fuzz.shared.invariants import (
     Violation,
 )
 from fuzz.shared.record_checks import faults_of_update
+from fuzz.shared.telling_checks import faults_of_telling
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import (
     AuthorizationCode,
@@ -34,20 +35,6 @@ SHORTEST_SECRET = 43
 """Characters of a token, code, client secret or code verifier; nothing shorter can hold one."""
 
 QUESTIONS = frozenset({Verb.INTROSPECT, Verb.USER_INFO, Verb.CHECK, Verb.DENY})
-
-BY_LOGIN = frozenset(
-    {
-        Verb.CHECK,
-        Verb.APPROVE,
-        Verb.RECALL,
-        Verb.DENY,
-        Verb.WITHDRAW,
-        Verb.SIGN_OUT,
-        Verb.CHANGE_PASSWORD,
-        Verb.CHANGE_PHONE,
-    }
-)
-"""What only somebody with a login may do."""
 
 
 def _may_hold_text(annotation: str) -> bool:
@@ -73,14 +60,17 @@ def both_ends(change: Change) -> tuple[Record | None, Record | None]:
 
 def faults_of_writes(outcome: Outcome, now: int, history: History) -> Iterator[Violation]:
     """Everything that is wrong with what a decision writes; `history` is still without its answer."""
-    if outcome.decision is None or not outcome.decision.changes:
+    if outcome.decision is None:
+        return
+    yield from faults_of_telling(outcome.decision)
+    if not outcome.decision.changes:
         return
     call, answer = outcome.call, outcome.answer
     if is_stranger(call, now, history):
         yield Violation(STRANGERS, f"{call.verb} by a stranger writes {kinds_written(outcome)}")
     if call.verb in QUESTIONS:
         yield Violation(REFUSALS, f"{call.verb} writes {kinds_written(outcome)}")
-    elif answer.said is Said.REFUSED:
+    elif answer.kind is AnswerKind.REFUSED:
         yield from _faults_of_refusal(outcome)
     for change in outcome.decision.changes:
         before, after = both_ends(change)
@@ -174,7 +164,7 @@ def _faults_between_clients(call: Call, before: Record | None, after: Record | N
 def secrets_of(call: Call, answer: Answer) -> list[str]:
     """Every bearer value that went in or out; a refused token may be any text, so only whole ones count."""
     if call.verb is Verb.BATCH:
-        return [text for part, said in several(call, answer) for text in secrets_of(part, said)]
+        return [text for part, own in several(call, answer) for text in secrets_of(part, own)]
     texts = (
         call.secret,
         call.token,
@@ -197,6 +187,9 @@ def secrets_in(outcome: Outcome, *, printed: bool) -> Iterator[Violation]:
         _, after = both_ends(change)
         if after is not None and any(holds(value, secrets) for value in VALUES[type(after)](after)):
             yield Violation(NO_SECRETS, f"{outcome.call.verb} writes one into a {type(after).__name__}")
+    for fact in outcome.decision.facts:
+        if any(holds(change, secrets) for change in fact.changes):
+            yield Violation(NO_SECRETS, f"{outcome.call.verb} tells one in a {fact.kind}")
     if printed:
         for name, shown in (
             ("facts", outcome.decision.facts),

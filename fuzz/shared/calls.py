@@ -22,6 +22,7 @@ class Verb(StrEnum):
     RECALL = "recall"
     DENY = "deny"
     WITHDRAW = "withdraw"
+    WITHDRAW_FOR = "withdraw-for"
     SIGN_IN = "sign-in"
     REFRESH_LOGIN = "refresh-login"
     SIGN_OUT = "sign-out"
@@ -34,6 +35,9 @@ class Verb(StrEnum):
     DELETE_USER = "delete-user"
     RESET_PASSWORD = "reset-password"
     FORCE_OUT_USER = "force-out-user"
+    FORCE_OUT_CLIENT = "force-out-client"
+    FORCE_OUT_ALL = "force-out-all"
+    IMPORT_USER = "import-user"
     CHANGE_USER = "change-user"
     REGISTER_ROLE = "register-role"
     CHANGE_ROLE = "change-role"
@@ -45,6 +49,7 @@ class Verb(StrEnum):
     DISABLE_CLIENT = "disable-client"
     DELETE_CLIENT = "delete-client"
     RESET_SECRET = "reset-secret"
+    GIVE_SECRET = "give-secret"
     END_OLD_SECRET = "end-old-secret"
     BATCH = "batch"
     SWEEP = "sweep"
@@ -57,27 +62,20 @@ AT_THE_TOKEN_SERVICE = frozenset(
 
 AT_THE_CONSENT_PAGE = frozenset({Verb.CHECK, Verb.APPROVE, Verb.RECALL, Verb.DENY})
 
-ADMINISTRATION = frozenset(
-    {
-        Verb.REGISTER_USER,
-        Verb.ENABLE_USER,
-        Verb.DISABLE_USER,
-        Verb.DELETE_USER,
-        Verb.RESET_PASSWORD,
-        Verb.FORCE_OUT_USER,
-        Verb.CHANGE_USER,
-        Verb.REGISTER_ROLE,
-        Verb.CHANGE_ROLE,
-        Verb.DELETE_ROLE,
-        Verb.END_SESSION,
-        Verb.REGISTER_CLIENT,
-        Verb.CHANGE_CLIENT,
-        Verb.ENABLE_CLIENT,
-        Verb.DISABLE_CLIENT,
-        Verb.DELETE_CLIENT,
-        Verb.RESET_SECRET,
-        Verb.END_OLD_SECRET,
-        Verb.BATCH,
+BY_LOGIN = AT_THE_CONSENT_PAGE | {
+    Verb.WITHDRAW,
+    Verb.SIGN_OUT,
+    Verb.CHANGE_PASSWORD,
+    Verb.CHANGE_PHONE,
+}
+"""What only somebody with a login may do."""
+
+ADMINISTRATION = (
+    frozenset(Verb)
+    - AT_THE_TOKEN_SERVICE
+    - BY_LOGIN
+    - {
+        *(Verb.USER_INFO, Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.RECOVER_PASSWORD, Verb.SWEEP),
     }
 )
 """What needs a permission of the backend, or the operator."""
@@ -99,6 +97,7 @@ class Call(NamedTuple):
     client_id: str | None = None
     """Whose credentials are presented, or which client is meant."""
     secret: str | None = None
+    """What is presented; of a client that is given a secret, that one."""
     token: str | None = None
     """The token or code that the request is about."""
     login: str | None = None
@@ -113,6 +112,8 @@ class Call(NamedTuple):
     """The code that was sent to the telephone; None where whoever asks has it sent on the way."""
     new_username: str | None = None
     must_change: bool | None = None
+    replaces: bool = False
+    """Whether an import may change an account that is there."""
     roles: tuple[str, ...] | None = None
     role_id: str | None = None
     permissions: tuple[str, ...] | None = None
@@ -142,7 +143,7 @@ class Call(NamedTuple):
     face: Face = Face.INTERFACE
 
 
-class Said(StrEnum):
+class AnswerKind(StrEnum):
     """The kinds of answer."""
 
     TOKENS = "tokens"
@@ -166,7 +167,7 @@ class Said(StrEnum):
 class Answer(NamedTuple):
     """One answer, as much of it as the specification promises; times in whole seconds."""
 
-    said: Said
+    kind: AnswerKind
     error: str = ""
     """The `error` of RFC 6749 or the envelope's `code`."""
     access: str | None = None
@@ -192,14 +193,14 @@ class Answer(NamedTuple):
 
     def __str__(self) -> str:
         """What the answer says, without any bearer value."""
-        told = [self.said.value]
+        told = [self.kind.value]
         if self.error:
             told.append(self.error)
         if self.expires_in is not None:
             told.append(f"expires_in={self.expires_in}")
         if self.scope:
             told.append(f"scope={'+'.join(self.scope)}")
-        if self.said is Said.TOKENS and self.refresh is None:
+        if self.kind is AnswerKind.TOKENS and self.refresh is None:
             told.append("without refresh token")
         if self.exp is not None:
             told.append(f"exp={self.exp}")
@@ -215,9 +216,9 @@ def several(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
     the parts that it was refused for are known."""
     if call.verb is not Verb.BATCH:
         return [(call, answer)]
-    if answer.said is Said.BATCH:
+    if answer.kind is AnswerKind.BATCH:
         return list(zip(call.parts, answer.parts, strict=True))
-    if answer.said is not Said.REFUSED:
+    if answer.kind is not AnswerKind.REFUSED:
         return []
     named = (fault.partition(":") for fault in answer.error.split(",") if ":" in fault)
     return [(call.parts[int(place)], refusal(error)) for place, _, error in named]
@@ -225,4 +226,4 @@ def several(call: Call, answer: Answer) -> list[tuple[Call, Answer]]:
 
 def refusal(error: str) -> Answer:
     """The answer no."""
-    return Answer(said=Said.REFUSED, error=error)
+    return Answer(kind=AnswerKind.REFUSED, error=error)

@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qsl, urlsplit
 
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, refusal
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, AnswerKind, Call, refusal
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import FactKind
@@ -35,12 +35,14 @@ def answer_of(call: Call, decision: Decision) -> Answer:
             at_the_token_service = call.verb in AT_THE_TOKEN_SERVICE
             return refusal((meaning.error if at_the_token_service else None) or meaning.code)
         case TokensIssued() as issued:
-            return _tokens(Said.TOKENS, issued, decision, None, must_change_password=False)
+            return _tokens(AnswerKind.TOKENS, issued, decision, None, must_change_password=False)
         case LoginIssued() as login:
-            return _tokens(Said.LOGIN, login.tokens, decision, login.user_id, login.must_change_password)
+            return _tokens(
+                AnswerKind.LOGIN, login.tokens, decision, login.user_id, login.must_change_password
+            )
         case TokenActive() as active:
             return Answer(
-                said=Said.ACTIVE,
+                kind=AnswerKind.ACTIVE,
                 client_id=active.client_id,
                 scope=tuple(sorted(active.scopes)),
                 bearer=active.is_access_token,
@@ -49,12 +51,12 @@ def answer_of(call: Call, decision: Decision) -> Answer:
                 username=active.username,
             )
         case TokenInactive():
-            return Answer(said=Said.INACTIVE)
+            return Answer(kind=AnswerKind.INACTIVE)
         case Profile() as profile:
-            return Answer(said=Said.PROFILE, sub=profile.user_id, username=profile.username)
+            return Answer(kind=AnswerKind.PROFILE, sub=profile.user_id, username=profile.username)
         case AuthorizationOffered() as offer:
             return Answer(
-                said=Said.OFFERED,
+                kind=AnswerKind.OFFERED,
                 client_id=offer.client_id,
                 scope=tuple(sorted(each.scope for each in offer.scopes)),
                 ask=offer.consent_required,
@@ -62,34 +64,38 @@ def answer_of(call: Call, decision: Decision) -> Answer:
         case CodeIssued(redirect_to):
             return _code(redirect_to.reveal())
         case ConsentRefused(redirect_to):
-            return Answer(said=Said.DENIED, redirect=redirect_to)
+            return Answer(kind=AnswerKind.DENIED, redirect=redirect_to)
         case SecretIssued(client, secret):
-            return Answer(said=Said.SECRET, client_id=client.client_id, secret=secret.reveal())
+            return Answer(kind=AnswerKind.SECRET, client_id=client.client_id, secret=secret.reveal())
         case UserKnown(user):
-            return Answer(said=Said.USER, sub=user.user_id, username=user.username)
+            return Answer(kind=AnswerKind.USER, sub=user.user_id, username=user.username)
         case RoleKnown(role):
-            return Answer(said=Said.ROLE, permissions=tuple(sorted(role.permissions)))
+            return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(role.permissions)))
         case BatchDone(replies):
             told = zip(call.parts, replies, strict=True)
             return Answer(
-                said=Said.BATCH, parts=tuple(answer_of(part, Decision(reply)) for part, reply in told)
+                kind=AnswerKind.BATCH, parts=tuple(answer_of(part, Decision(reply)) for part, reply in told)
             )
         case BatchRefused(refusals):
             return refusal(",".join(f"{place}:{MEANINGS[refused.why].code}" for place, refused in refusals))
         case ClientKnown(client):
-            return Answer(said=Said.DONE, client_id=client.client_id)
+            return Answer(kind=AnswerKind.DONE, client_id=client.client_id)
         case Done():
-            return Answer(said=Said.DONE)
+            return Answer(kind=AnswerKind.DONE)
         case _:
-            return Answer(said=Said.FAILED, error=type(decision.reply).__name__)
+            return Answer(kind=AnswerKind.FAILED, error=type(decision.reply).__name__)
 
 
 def _tokens(
-    said: Said, issued: TokensIssued, decision: Decision, user_id: str | None, must_change_password: bool
+    kind: AnswerKind,
+    issued: TokensIssued,
+    decision: Decision,
+    user_id: str | None,
+    must_change_password: bool,
 ) -> Answer:
     began = (fact.session_id for fact in decision.facts if fact.kind is FactKind.SESSION_STARTED)
     return Answer(
-        said=said,
+        kind=kind,
         access=issued.access_token.reveal(),
         refresh=None if issued.refresh_token is None else issued.refresh_token.reveal(),
         expires_in=issued.expires_in_seconds,
@@ -102,4 +108,4 @@ def _tokens(
 
 def _code(address: str) -> Answer:
     code = dict(parse_qsl(urlsplit(address).query)).get("code", "")
-    return Answer(said=Said.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
+    return Answer(kind=AnswerKind.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))

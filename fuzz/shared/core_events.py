@@ -1,6 +1,6 @@
 """Calls into the core's events, as a runtime would make them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Final
@@ -92,10 +92,30 @@ def parameters(call: Call) -> e.AuthorizationParameters:
     )
 
 
+_OF_AN_ACCOUNT: Final[Mapping[Verb, Callable[..., e.Event]]] = {
+    Verb.ENABLE_USER: e.UserEnabled,
+    Verb.DISABLE_USER: e.UserDisabled,
+    Verb.DELETE_USER: e.UserDeleted,
+    Verb.FORCE_OUT_USER: e.UserForcedOut,
+}
+_OF_A_CLIENT: Final[Mapping[Verb, Callable[..., e.Event]]] = {
+    Verb.ENABLE_CLIENT: e.ClientEnabled,
+    Verb.DISABLE_CLIENT: e.ClientDisabled,
+    Verb.DELETE_CLIENT: e.ClientDeleted,
+    Verb.FORCE_OUT_CLIENT: e.ClientForcedOut,
+    Verb.END_OLD_SECRET: e.OldSecretEnded,
+}
+"""Events that say no more than whom they are about."""
+
+
 def administration_event(call: Call, drawn: Entropy) -> e.Event:
     caller: e.Caller = e.Operator() if call.login is None else person(call)
-    user_id, client_id = call.user_id or "", call.client_id or ""
+    user_id, client_id, role_id = call.user_id or "", call.client_id or "", call.role_id or ""
     match call.verb:
+        case verb if verb in _OF_AN_ACCOUNT:
+            return _OF_AN_ACCOUNT[verb](caller=caller, user_id=user_id)
+        case verb if verb in _OF_A_CLIENT:
+            return _OF_A_CLIENT[verb](caller=caller, client_id=client_id)
         case Verb.REGISTER_USER:
             return e.UserRegistered(
                 caller=caller,
@@ -103,56 +123,45 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
                 password_hash=hash_of(call.password),
                 entropy=drawn,
             )
-        case Verb.ENABLE_USER:
-            return e.UserEnabled(caller=caller, user_id=user_id)
-        case Verb.DISABLE_USER:
-            return e.UserDisabled(caller=caller, user_id=user_id)
-        case Verb.DELETE_USER:
-            return e.UserDeleted(caller=caller, user_id=user_id)
-        case Verb.RESET_PASSWORD:
-            return e.PasswordResetByAdministrator(
-                caller=caller, user_id=user_id, new_password_hash=hash_of(call.new_password)
+        case Verb.WITHDRAW_FOR:
+            return e.ConsentWithdrawnByAdministrator(caller=caller, user_id=user_id, client_id=client_id)
+        case Verb.IMPORT_USER:
+            roles = {} if call.roles is None else {"roleIds": list(call.roles)}
+            return e.UserImported(
+                caller=caller,
+                fields={"username": call.username, "name": call.username, **roles},
+                replace=call.replaces,
+                password_hash=None,
+                foreign_hash=hash_of(call.password),
+                entropy=drawn,
             )
-        case Verb.FORCE_OUT_USER:
-            return e.UserForcedOut(caller=caller, user_id=user_id)
         case Verb.CHANGE_USER:
             return e.UserChanged(caller=caller, user_id=user_id, fields=user_fields(call))
-        case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE | Verb.DELETE_ROLE:
-            return _role_event(call, caller)
+        case Verb.RESET_PASSWORD:
+            new_hash = hash_of(call.new_password)
+            return e.PasswordResetByAdministrator(caller=caller, user_id=user_id, new_password_hash=new_hash)
+        case Verb.REGISTER_ROLE:
+            return e.RoleRegistered(caller=caller, fields=fields_of_new_role(call))
+        case Verb.CHANGE_ROLE:
+            return e.RoleChanged(caller=caller, role_id=role_id, fields=role_fields(call))
+        case Verb.DELETE_ROLE:
+            return e.RoleDeleted(caller=caller, role_id=role_id)
         case Verb.BATCH:
             return e.AllOrNothing(events=tuple(_parts(call, drawn)))
         case Verb.END_SESSION:
             return e.SessionForcedOut(caller=caller, session_id=call.session_id or "")
         case Verb.REGISTER_CLIENT:
-            fields = {"clientId": client_id, "name": client_id, **settings_of(call)}
-            return e.ClientRegistered(caller=caller, fields=fields, entropy=drawn)
+            return e.ClientRegistered(caller=caller, fields=fields_of_new_client(call), entropy=drawn)
         case Verb.CHANGE_CLIENT:
             return e.ClientChanged(caller=caller, client_id=client_id, fields=settings_of(call))
-        case Verb.ENABLE_CLIENT:
-            return e.ClientEnabled(caller=caller, client_id=client_id)
-        case Verb.DISABLE_CLIENT:
-            return e.ClientDisabled(caller=caller, client_id=client_id)
-        case Verb.DELETE_CLIENT:
-            return e.ClientDeleted(caller=caller, client_id=client_id)
         case Verb.RESET_SECRET:
-            kept = {} if call.keep_seconds is None else {"keepOldForSeconds": call.keep_seconds}
-            return e.ClientSecretReset(caller=caller, client_id=client_id, fields=kept, entropy=drawn)
-        case Verb.END_OLD_SECRET:
-            return e.OldSecretEnded(caller=caller, client_id=client_id)
+            fields = overlap_fields(call)
+            return e.ClientSecretReset(caller=caller, client_id=client_id, fields=fields, entropy=drawn)
+        case Verb.GIVE_SECRET:
+            digest = Secret(call.secret or "").digest
+            return e.ClientSecretGiven(caller=caller, client_id=client_id, digest=digest)
         case _:
             raise ValueError(f"{call.verb} is no call of the administration")
-
-
-def _role_event(call: Call, caller: e.Caller) -> e.Event:
-    role_id = call.role_id or ""
-    fields = {"name": role_id, "permissions": list(call.permissions or ())}
-    match call.verb:
-        case Verb.REGISTER_ROLE:
-            return e.RoleRegistered(caller=caller, fields={"code": role_id, **fields})
-        case Verb.CHANGE_ROLE:
-            return e.RoleChanged(caller=caller, role_id=role_id, fields=fields)
-        case _:
-            return e.RoleDeleted(caller=caller, role_id=role_id)
 
 
 def _parts(call: Call, drawn: Entropy) -> Iterator[e.AdministrationEvent]:
@@ -179,6 +188,24 @@ def user_fields(call: Call) -> dict[str, object]:
         "roleIds": None if call.roles is None else list(call.roles),
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def role_fields(call: Call) -> dict[str, object]:
+    """What a role is changed to."""
+    return {"name": call.role_id, "permissions": list(call.permissions or ())}
+
+
+def fields_of_new_role(call: Call) -> dict[str, object]:
+    return {"code": call.role_id, **role_fields(call)}
+
+
+def fields_of_new_client(call: Call) -> dict[str, object]:
+    return {"clientId": call.client_id, "name": call.client_id, **settings_of(call)}
+
+
+def overlap_fields(call: Call) -> dict[str, object]:
+    """How long a reset lets the old secret work on, where it does."""
+    return {} if call.keep_seconds is None else {"keepOldForSeconds": call.keep_seconds}
 
 
 def settings_of(call: Call) -> dict[str, object]:

@@ -7,12 +7,13 @@ generator finds what there is to do, and the evidence on which the invariants st
 import hashlib
 from dataclasses import replace
 
-from fuzz.shared.calls import Answer, Call, Said, Verb, several
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, several
 from fuzz.shared.initial_states import ClientSettings, InitialState
+from fuzz.shared.knowledge import KnownClient, KnownCode, KnownPair, KnownSession, KnownUser, Place
 from fuzz.shared.seeds import nonsense
-from fuzz.shared.seen import Place, SeenClient, SeenCode, SeenPair, SeenSession, SeenUser
 
 LOGIN_SECONDS = 604_800
+BEGINS_AN_ACCOUNT = (Verb.REGISTER_USER, Verb.IMPORT_USER)
 
 
 def verifier_of(number: int) -> str:
@@ -25,27 +26,27 @@ class History:
 
     def __init__(self, initial_state: InitialState) -> None:
         self.initial_state = initial_state
-        self.clients: dict[str, SeenClient] = {}
-        self.users: dict[str, SeenUser] = {}
-        self.names: dict[str, SeenUser] = {}
+        self.clients: dict[str, KnownClient] = {}
+        self.users: dict[str, KnownUser] = {}
+        self.names: dict[str, KnownUser] = {}
         """The latest account of each name."""
         self.roles: set[str] = set()
-        self.sessions: dict[int, SeenSession] = {}
-        self.codes: dict[int, SeenCode] = {}
-        self.grants: list[SeenSession] = []
+        self.sessions: dict[int, KnownSession] = {}
+        self.codes: dict[int, KnownCode] = {}
+        self.grants: list[KnownSession] = []
         """Third parties' sessions in the order in which they began, and logins likewise."""
-        self.logins: list[SeenSession] = []
-        self.by_session_id: dict[str, SeenSession] = {}
-        self.issued: list[SeenCode] = []
+        self.logins: list[KnownSession] = []
+        self.by_session_id: dict[str, KnownSession] = {}
+        self.issued: list[KnownCode] = []
         self.tokens: dict[str, Place] = {}
-        self.code_texts: dict[str, SeenCode] = {}
+        self.code_texts: dict[str, KnownCode] = {}
 
     # --- what an answer tells
 
     def note(self, number: int, call: Call, now: int, answer: Answer) -> None:
         """Take in what was answered to `call`, a batch as its parts."""
-        for part, said in several(call, answer):
-            self._note(number, part, now, said)
+        for part, own in several(call, answer):
+            self._note(number, part, now, own)
 
     def _note(self, number: int, call: Call, now: int, answer: Answer) -> None:
         place = self.tokens.get(call.token or "")
@@ -55,27 +56,27 @@ class History:
         if (
             place is not None
             and call.verb in (Verb.REFRESH, Verb.REFRESH_LOGIN)
-            and (answer.said in (Said.TOKENS, Said.LOGIN) or answer.error == "invalid_scope")
+            and (answer.kind in (AnswerKind.TOKENS, AnswerKind.LOGIN) or answer.error == "invalid_scope")
         ):
             place.session.spent_at.setdefault(place.generation, (now, call.user_agent))
-        match answer.said:
-            case Said.TOKENS | Said.LOGIN:
+        match answer.kind:
+            case AnswerKind.TOKENS | AnswerKind.LOGIN:
                 self._note_tokens(number, call, now, answer, place)
-            case Said.CODE:
+            case AnswerKind.CODE:
                 self._note_code(number, call, now, answer)
-            case Said.SECRET:
+            case AnswerKind.SECRET:
                 self._note_secret(call, now, answer)
-            case Said.USER if call.verb is Verb.REGISTER_USER:
-                user = SeenUser(answer.sub or "", call.username or "", call.password or "")
+            case AnswerKind.USER if call.verb in BEGINS_AN_ACCOUNT and answer.sub not in self.users:
+                user = KnownUser(answer.sub or "", call.username or "", call.password or "")
                 user.roles = call.roles or ()
                 self.users[user.user_id] = self.names[user.username] = user
-            case Said.USER if call.verb is Verb.CHANGE_USER:
+            case AnswerKind.USER if call.verb is Verb.CHANGE_USER:
                 self._note_change(call, answer)
-            case Said.ROLE:
+            case AnswerKind.ROLE:
                 self.roles.add(call.role_id or "")
-            case Said.DONE:
+            case AnswerKind.DONE:
                 self._note_done(call)
-            case Said.USER if call.verb in (Verb.ENABLE_USER, Verb.DISABLE_USER):
+            case AnswerKind.USER if call.verb in (Verb.ENABLE_USER, Verb.DISABLE_USER):
                 self.users[answer.sub or ""].enabled = call.verb is Verb.ENABLE_USER
             case _:
                 pass
@@ -90,8 +91,10 @@ class History:
             and place.generation == len(place.session.pairs) - 1
             and place.session.client_id in (None, call.client_id)
         ):
-            turned_away = answer.error in ("A1001", "invalid_grant") or answer.said is Said.INACTIVE
-            place.session.seems_over = turned_away or (call.verb is Verb.REVOKE and answer.said is Said.DONE)
+            turned_away = answer.error in ("A1001", "invalid_grant") or answer.kind is AnswerKind.INACTIVE
+            place.session.seems_over = turned_away or (
+                call.verb is Verb.REVOKE and answer.kind is AnswerKind.DONE
+            )
 
     def is_authentic(self, call: Call, now: int) -> bool:
         """Whether the client of `call` is who it says, as far as its administrator knows."""
@@ -101,12 +104,12 @@ class History:
     def moves_phone(self, call: Call, answer: Answer) -> bool:
         """Whether an administrator gave somebody another telephone number; asked before it is noted."""
         user = self.users.get(call.user_id or "")
-        if call.verb is not Verb.CHANGE_USER or answer.said is not Said.USER or user is None:
+        if call.verb is not Verb.CHANGE_USER or answer.kind is not AnswerKind.USER or user is None:
             return False
         return call.phone is not None and (call.phone or None) != user.phone
 
     def _note_tokens(self, number: int, call: Call, now: int, answer: Answer, place: Place | None) -> None:
-        pair = SeenPair(answer.access or "", answer.refresh, now, call.user_agent, answer.expires_in or 0)
+        pair = KnownPair(answer.access or "", answer.refresh, now, call.user_agent, answer.expires_in or 0)
         if call.verb in (Verb.REFRESH, Verb.REFRESH_LOGIN):
             if place is None or pair.access in self.tokens:
                 return
@@ -123,7 +126,7 @@ class History:
         if pair.refresh is not None:
             self.tokens[pair.refresh] = Place(session, generation, is_access=False)
 
-    def _begun(self, number: int, call: Call, now: int, answer: Answer) -> SeenSession:
+    def _begun(self, number: int, call: Call, now: int, answer: Answer) -> KnownSession:
         seconds, user_id = LOGIN_SECONDS, answer.sub
         if call.verb is Verb.SIGN_IN:
             client_id = None
@@ -136,7 +139,7 @@ class History:
                 code.redeemed += 1
                 user_id = code.user_id
         user = self.users.get(user_id or "")
-        return SeenSession(
+        return KnownSession(
             number=number,
             session_id=answer.session_id,
             client_id=client_id,
@@ -150,7 +153,7 @@ class History:
 
     def _note_code(self, number: int, call: Call, now: int, answer: Answer) -> None:
         login = self.tokens.get(call.login or "")
-        code = SeenCode(
+        code = KnownCode(
             number=number,
             text=answer.code or "",
             client_id=call.client_id or "",
@@ -186,7 +189,7 @@ class History:
                 access_seconds=call.access_seconds or 1_800,
                 refresh_seconds=call.refresh_seconds or 604_800,
             )
-            self.clients[client_id] = SeenClient(client_id, settings, settings, secret, nonsense(client_id))
+            self.clients[client_id] = KnownClient(client_id, settings, settings, secret, nonsense(client_id))
         else:
             client = self.clients[client_id]
             client.old_secret, client.secret = client.secret, secret
@@ -212,6 +215,8 @@ class History:
             case Verb.DISABLE_CLIENT if client is not None:
                 client.old_until = 0 if client.enabled else client.old_until
                 client.enabled = False
+            case Verb.GIVE_SECRET if client is not None and call.secret != client.secret:
+                client.old_secret, client.secret, client.old_until = client.secret, call.secret or "", 0
             case Verb.END_OLD_SECRET if client is not None:
                 client.old_until = 0
             case Verb.DELETE_ROLE:

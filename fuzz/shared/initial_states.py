@@ -81,6 +81,12 @@ all others or as another one."""
 KEEP_SECONDS: Final[dict[str, int]] = {"keep-shortly": 60, "keep": 3_600, "keep-long": 2_592_000}
 """How long a reset lets the old secret work on."""
 
+GIVEN_SECRETS: Final = ("same",)
+"""The secret that a client is given is the one it has; else it is a new one."""
+
+IMPORTS: Final = ("as-it-is", "another-password")
+"""What a sheet brings of an account that may be there, which it may change; else the account is to be new."""
+
 BATCHES: Final = (
     *("delete-people", "delete-clients", "delete-roles"),
     *("delete-and-register", "register-twice", "role-for-somebody"),

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
-from fuzz.shared.history import History, verifier_of
+from fuzz.shared.history import BEGINS_AN_ACCOUNT, History, verifier_of
 from fuzz.shared.initial_states import (
     CHANGES,
     KEEP_SECONDS,
@@ -111,9 +111,17 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
 
 def _account_call(history: History, step: Step, base: Call) -> Call:
     user = history.names.get(step.user or "")
-    if step.verb is Verb.REGISTER_USER:
+    if step.verb in BEGINS_AN_ACCOUNT:
         roles = None if step.role is None else (step.role,)
-        return base._replace(username=step.user, password=f"password {step.number}", roles=roles)
+        is_kept = step.change == "as-it-is" and user is not None
+        password = user.password if is_kept and user is not None else f"password {step.number}"
+        replaces = step.change is not None
+        return base._replace(username=step.user, password=password, roles=roles, replaces=replaces)
+    if step.verb is Verb.GIVE_SECRET:
+        client = history.clients.get(step.client or "")
+        is_same = step.change == "same" and client is not None
+        secret = client.secret if is_same and client is not None else nonsense(f"given {step.number}")
+        return base._replace(client_id=step.client, secret=secret)
     phone = None if user is None else user.phone
     return base._replace(
         client_id=step.client,

@@ -59,13 +59,29 @@ def _endings_from_above(whose: str, source: str, target: str) -> tuple[Transitio
             "client deleted", source, "administrator deletes the client", target, FactKind.CLIENT_DELETED
         ),
         Transition(
+            "client forced out",
+            source,
+            "administrator ends all sessions of the client, or of everybody",
+            target,
+            FactKind.CLIENT_SESSIONS_ENDED,
+        ),
+        Transition(
             "consent withdrawn",
             source,
-            "user withdraws the client's consent",
+            "user withdraws the client's consent, or an administrator for the user",
             target,
             FactKind.CONSENT_WITHDRAWN,
         ),
     )
+
+
+def _ended_by(name: str, trigger: str, why: Why) -> Transition:
+    return Transition(name, "active", trigger, "ended", FactKind.SESSION_ENDED, why=(why,))
+
+
+def _refused(name: str, state: str, trigger: str, why: Why) -> Transition:
+    """A move that leads nowhere."""
+    return Transition(name, state, trigger, state, refusal=(why,))
 
 
 _CODE: Final = (
@@ -85,8 +101,8 @@ _CODE: Final = (
     Transition("code expires", "issued", "300 seconds", "expired"),
     Transition("expired code refused", "expired", "redeemed too late", "void", refusal=(Why.CODE_EXPIRED,)),
     *_endings_from_above("codes", "issued", "void"),
-    Transition("used code refused", "used", "redeemed again", "used", refusal=(Why.CODE_USED,)),
-    Transition("void code refused", "void", "redeemed", "void", refusal=(Why.CODE_VOID,)),
+    _refused("used code refused", "used", "redeemed again", Why.CODE_USED),
+    _refused("void code refused", "void", "redeemed", Why.CODE_VOID),
 )
 
 _SESSION: Final = (
@@ -113,92 +129,37 @@ _SESSION: Final = (
         "active",
         FactKind.PAIR_REPEATED,
     ),
-    Transition(
-        "replayed after the grace",
-        "active",
-        "spent refresh token, too late",
-        "ended",
-        FactKind.SESSION_ENDED,
-        why=(Why.REPLAYED_AFTER_GRACE,),
-    ),
-    Transition(
+    _ended_by("replayed after the grace", "spent refresh token, too late", Why.REPLAYED_AFTER_GRACE),
+    _ended_by(
         "replayed by another User-Agent",
-        "active",
         "spent refresh token, different User-Agent",
-        "ended",
-        FactKind.SESSION_ENDED,
-        why=(Why.REPLAYED_BY_ANOTHER_USER_AGENT,),
+        Why.REPLAYED_BY_ANOTHER_USER_AGENT,
     ),
-    Transition(
+    _ended_by(
         "replayed two generations late",
-        "active",
         "refresh token of an older generation",
-        "ended",
-        FactKind.SESSION_ENDED,
-        why=(Why.REPLAYED_TWO_GENERATIONS_LATE,),
+        Why.REPLAYED_TWO_GENERATIONS_LATE,
     ),
-    Transition(
-        "revoked by its client",
-        "active",
-        "any token of the session at /revoke",
-        "ended",
-        FactKind.SESSION_ENDED,
-        why=(Why.REVOKED_BY_CLIENT,),
-    ),
-    Transition(
-        "forced out",
-        "active",
-        "administrator ends this session",
-        "ended",
-        FactKind.SESSION_ENDED,
-        why=(Why.SESSION_FORCED_OUT,),
-    ),
-    Transition(
-        "signed out",
-        "active",
-        "sign-out of a login session",
-        "ended",
-        FactKind.SESSION_ENDED,
-        why=(Why.SIGNED_OUT,),
-    ),
-    Transition(
-        "code replayed",
-        "active",
-        "its code redeemed again, where the setting asks for it",
-        "ended",
-        FactKind.SESSION_ENDED,
-        why=(Why.CODE_REPLAYED,),
-    ),
-    Transition(
+    _ended_by("revoked by its client", "any token of the session at /revoke", Why.REVOKED_BY_CLIENT),
+    _ended_by("forced out", "administrator ends this session", Why.SESSION_FORCED_OUT),
+    _ended_by("signed out", "sign-out of a login session", Why.SIGNED_OUT),
+    _ended_by("code replayed", "its code redeemed again, where the setting asks for it", Why.CODE_REPLAYED),
+    _refused(
         "retry that may have come in time",
         "active",
         "spent refresh token, found after the server stood still over the end of the grace",
-        "active",
-        refusal=(Why.ARRIVAL_UNKNOWN,),
+        Why.ARRIVAL_UNKNOWN,
     ),
-    Transition(
+    _refused(
         "refresh by another client",
         "active",
         "refresh token presented by another client",
-        "active",
-        refusal=(Why.TOKEN_OF_ANOTHER_CLIENT,),
+        Why.TOKEN_OF_ANOTHER_CLIENT,
     ),
     Transition("maximum duration", "active", "time", "expired"),
-    Transition(
-        "refused at the maximum",
-        "expired",
-        "current refresh token",
-        "expired",
-        refusal=(Why.MAXIMUM_REACHED,),
-    ),
+    _refused("refused at the maximum", "expired", "current refresh token", Why.MAXIMUM_REACHED),
     *_endings_from_above("sessions", "active", "ended"),
-    Transition(
-        "refused once ended",
-        "ended",
-        "any refresh token of the session",
-        "ended",
-        refusal=(Why.SESSION_ENDED,),
-    ),
+    _refused("refused once ended", "ended", "any refresh token of the session", Why.SESSION_ENDED),
 )
 
 STATE_TABLES: Final = {"code": _CODE, "session": _SESSION}

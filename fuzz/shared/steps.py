@@ -15,6 +15,8 @@ from fuzz.shared.calls import Verb
 from fuzz.shared.initial_states import (
     BATCHES,
     CHANGES,
+    GIVEN_SECRETS,
+    IMPORTS,
     KEEP_SECONDS,
     PERMISSIONS,
     USER_CHANGES,
@@ -25,6 +27,8 @@ _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.CHANGE_CLIENT: CHANGES,
     Verb.CHANGE_USER: USER_CHANGES,
     Verb.RESET_SECRET: KEEP_SECONDS,
+    Verb.GIVE_SECRET: GIVEN_SECRETS,
+    Verb.IMPORT_USER: IMPORTS,
     Verb.REGISTER_ROLE: PERMISSIONS,
     Verb.CHANGE_ROLE: PERMISSIONS,
     Verb.BATCH: BATCHES,

@@ -25,6 +25,8 @@ from fuzz.simulation.story import AT_THE_DESK, DESK_PASSWORD, Story
 LATE_RETRY_MS, LATE_STALL_MS = 29_000, 4_000
 """A retry that comes inside the grace, and how long it then may have to wait inside the server."""
 DESK_SECONDS: Final = 1_200
+NOT_IN_THE_INTERFACE: Final = frozenset({Verb.GIVE_SECRET, Verb.IMPORT_USER})
+"""What the command line does, or a sheet with hashes that take their time to be verified."""
 BY_TELEPHONE: Final = frozenset({Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
 
 
@@ -105,6 +107,8 @@ class Callers:
             call = call._replace(text_code=code)
         if call.verb is Verb.BATCH and not is_batch_of_deletions(call):
             return  # the interface knows no other, but for sheets
+        if call.verb in NOT_IN_THE_INTERFACE:
+            return
         at_the_desk = call.verb in ADMINISTRATION and call.login is None
         if at_the_desk:
             call = _by(call, await self._sign_in_at(DESK))

@@ -49,7 +49,7 @@ def story(failure: Run) -> str:
     """A failure in the protocol's words, which is kept in a file, and how to see it again."""
     shortest = shrink(failure)
     path = failure_file(f"seed-{failure.seed}.plan")
-    told = [*map(str, shortest.violations), "", "what happened:", *shortest.told]
+    told = [*map(str, shortest.violations), "", "what happened:", *shortest.story]
     path.write_text(write(shortest.seed, shortest.lines, told), encoding="utf-8")
     lengths = f"after {len(failure.lines)} steps; the shortest plan found has {len(shortest.lines)}"
     return "\n".join(
@@ -91,10 +91,10 @@ def run_again(file: Path) -> int:
 
 def _told(run: Run, plan: Path | None) -> int:
     if plan is not None:
-        text = write(run.seed, run.lines, [*map(str, run.violations), *run.told])
+        text = write(run.seed, run.lines, [*map(str, run.violations), *run.story])
         plan.write_text(text, encoding="utf-8")
     elif run.violations:
-        print("\n".join(run.told))
+        print("\n".join(run.story))
     store = "SQLite" if run.swarm.on_file else "memory"
     print(
         f"seed {run.seed}: {run.swarm.instances} instances on {store}, {run.operations} requests, "

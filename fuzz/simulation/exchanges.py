@@ -1,6 +1,7 @@
 """Single requests: over which connection, with what going wrong on the way, and what is heard of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
@@ -8,7 +9,7 @@ from typing import Final
 
 import trio
 
-from fuzz.shared.calls import ADMINISTRATION, Answer, Call, Face, Said, Verb
+from fuzz.shared.calls import ADMINISTRATION, Answer, AnswerKind, Call, Face, Verb
 from fuzz.shared.history import History
 from fuzz.shared.http_client import NotHttp, Request, Response
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
@@ -94,12 +95,8 @@ class Exchanges:
         response = None
         fresh = connection is not None and connection.is_fresh
         if connection is not None:
-            try:
+            with self._judged(call.verb):
                 response = await connection.exchange(request, mishap, random)
-            except trio.TooSlowError:
-                self.story.fault(PROGRESS, f"{call.verb}: neither an answer nor the end of the connection")
-            except NotHttp as error:
-                self.story.fault(DOCUMENTED, f"{call.verb} is answered in bytes that are no HTTP: {error}")
         if mishap.fate is Fate.CUT_BEFORE or connection is None:
             operation.outcome = Outcome.NEVER
         late_seconds = trio.current_time() - operation.invoked_at - ANSWER_SECONDS
@@ -114,9 +111,19 @@ class Exchanges:
             self.pool.setdefault((where, peer), []).append(connection)
         elif connection is not None:
             connection.close()
-        if operation.answer is None or operation.answer.said is Said.FAILED:
+        if operation.answer is None or operation.answer.kind is AnswerKind.FAILED:
             return None
         return operation.answer
+
+    @contextmanager
+    def _judged(self, what: str) -> Iterator[None]:
+        """What comes over a connection is HTTP, and comes, or the connection ends."""
+        try:
+            yield
+        except trio.TooSlowError:
+            self.story.fault(PROGRESS, f"{what}: neither an answer nor the end of the connection")
+        except NotHttp as error:
+            self.story.fault(DOCUMENTED, f"{what} is answered in bytes that are no HTTP: {error}")
 
     async def _request(self, call: Call, mishap: Mishap, instance: Instance) -> Request | None:
         """The request that makes the call; None where the page with its form does not open."""
@@ -133,12 +140,8 @@ class Exchanges:
         if connection is None:
             return None
         response = None
-        try:
+        with self._judged(f"{request.method} {request.target}"):
             response = await connection.exchange(numbered(request, NO_OPERATION, []), Mishap(), Random(0))
-        except trio.TooSlowError:
-            self.story.fault(PROGRESS, f"{request.method} {request.target} is not answered")
-        except NotHttp as error:
-            self.story.fault(DOCUMENTED, f"{request.method} {request.target} is answered in no HTTP: {error}")
         connection.close()
         return response
 
@@ -178,17 +181,13 @@ class Exchanges:
             response = None
             if connection is not None:
                 try:
-                    with trio.fail_after(EXCHANGE_SECONDS):
+                    with self._judged(f"pipelined {operation.call.verb}"), trio.fail_after(EXCHANGE_SECONDS):
                         if place == 0:
                             await connection.send(b"".join(map(connection.http.write, requests)))
                         if connection.is_usable:
                             response = await connection.next_response(random)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     connection.is_usable = False
-                except trio.TooSlowError:
-                    self.story.fault(PROGRESS, f"{operation.call.verb}: no answer on a pipelined connection")
-                except NotHttp as error:
-                    self.story.fault(DOCUMENTED, f"pipelined {operation.call.verb}: {error}")
             self._note_return(operation, instance, response, mishap, source)
             operation.clock_was_set = setting != (instance.times_set, instance.incarnation)
         if connection is not None:
@@ -243,7 +242,7 @@ class Exchanges:
             return
         answer = self._complete(call, _answer_of(call, response), source)
         operation.answer = answer
-        if answer.said is Said.FAILED:
+        if answer.kind is AnswerKind.FAILED:
             operation.outcome = Outcome.UNKNOWN
             has_stalled = instance.stalled_until > operation.invoked_at
             if operation.number not in self.witness.met_fault and not has_stalled:
@@ -259,23 +258,24 @@ class Exchanges:
 
     def _complete(self, call: Call, answer: Answer, source: str) -> Answer:
         """With what HTTP does not say: which session began, and whose login it is."""
-        if answer.said is Said.USER and answer.sub is None:
+        if answer.kind is AnswerKind.USER and answer.sub is None:
             return answer._replace(sub=self._user_id(call))
         begins = call.verb in (Verb.REDEEM, Verb.CLIENT_CREDENTIALS, Verb.SIGN_IN)
-        if answer.said not in (Said.TOKENS, Said.LOGIN):
+        if answer.kind not in (AnswerKind.TOKENS, AnswerKind.LOGIN):
             return answer
         session = self._session(answer)
         if session is not None and begins:
             answer = answer._replace(session_id=session.session_id)
             self.story.sources.append(RightSource(session.session_id, source, session.source))
-        if answer.said is Said.LOGIN and session is not None:
+        if answer.kind is AnswerKind.LOGIN and session is not None:
             answer = answer._replace(sub=session.user_id)
         return answer
 
     def _user_id(self, call: Call) -> str | None:
-        """Whom a sheet registered: it does not say."""
+        """Whom a sheet registered: it does not say. Of several with the name, the others are deleted."""
         users = [user for user in self.shared.records(Table.USER) if isinstance(user, User)]
-        return next((user.user_id for user in users if user.username == call.username), None)
+        named = [user for user in users if user.username == call.username]
+        return max(named, key=lambda user: user.created_at).user_id if named else None
 
     def _session(self, answer: Answer) -> Session | None:
         texts = [text for text in (answer.access, answer.refresh) if text is not None]

@@ -11,21 +11,30 @@ from html.parser import HTMLParser
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
-from fuzz.shared.calls import Answer, Call, Said, Verb, refusal
-from fuzz.shared.core_events import fields_of_new_user, settings_of, user_fields
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb, refusal
+from fuzz.shared.core_events import (
+    fields_of_new_client,
+    fields_of_new_role,
+    fields_of_new_user,
+    role_fields,
+    settings_of,
+    user_fields,
+)
 from fuzz.shared.http_client import FORM, Request, Response
 from fuzz.simulation.documented import OVERTAKEN
 from fuzz.simulation.requests import authorization_parameters, user_agent_fields
 from fuzz.simulation.responses import code_of_page, consent_of
+from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
+from ostiary_core.texts import ENGLISH
 
 _ANY_FORM: Final = "/login?switch=1"
 """A page that has a form for everybody."""
 _REASON: Final = re.compile(r'role="alert">\s*<p>([^<]*)</p>')
 _SECRET: Final = re.compile(rb'<code id="secret-text">([^<]+)</code>')
-_TEXTS: Final = {meaning.en: meaning.code for meaning in MEANINGS.values()}
-_OVERTAKEN_TEXT: Final = MEANINGS[Why.CHANGED_MEANWHILE].en
+_TEXTS: Final = {text_of(why, ENGLISH): meaning.code for why, meaning in MEANINGS.items()}
+_OVERTAKEN_TEXT: Final = text_of(Why.CHANGED_MEANWHILE, ENGLISH)
 
 Values = dict[str, list[str]]
 
@@ -153,18 +162,15 @@ FORMS: Final[Mapping[Verb, Callable[[Call], PageForm]]] = {
     Verb.DELETE_USER: _people("delete"),
     Verb.RESET_PASSWORD: _people("reset-password"),
     Verb.FORCE_OUT_USER: _people("force-out"),
-    Verb.REGISTER_ROLE: lambda call: PageForm(
-        "/admin/roles/new",
-        {"code": call.role_id, "name": call.role_id, "permissions": call.permissions or ()},
+    Verb.FORCE_OUT_CLIENT: _clients("force-out"),
+    Verb.WITHDRAW_FOR: lambda call: PageForm(
+        _place(_place("/admin/people", call.user_id, "applications"), call.client_id, "withdraw"), {}
     ),
-    Verb.CHANGE_ROLE: lambda call: _record(
-        "/admin/roles", call.role_id, {"name": call.role_id, "permissions": call.permissions or ()}
-    ),
+    Verb.REGISTER_ROLE: lambda call: PageForm("/admin/roles/new", fields_of_new_role(call)),
+    Verb.CHANGE_ROLE: lambda call: _record("/admin/roles", call.role_id, role_fields(call)),
     Verb.DELETE_ROLE: lambda call: PageForm(_place("/admin/roles", call.role_id, "delete"), {}),
     Verb.END_SESSION: lambda call: PageForm(_place("/admin/online", call.session_id, "end"), {}),
-    Verb.REGISTER_CLIENT: lambda call: PageForm(
-        "/admin/clients/new", {"clientId": call.client_id, "name": call.client_id, **settings_of(call)}
-    ),
+    Verb.REGISTER_CLIENT: lambda call: PageForm("/admin/clients/new", fields_of_new_client(call)),
     Verb.CHANGE_CLIENT: lambda call: _record("/admin/clients", call.client_id, settings_of(call)),
     Verb.ENABLE_CLIENT: _clients("enable"),
     Verb.DISABLE_CLIENT: _clients("disable"),
@@ -241,7 +247,7 @@ def answer_of_page(call: Call, response: Response) -> Answer:
             access, *attributes = cookies.get("ostiary_access", "").split("; ")
             seconds = next((one for one in attributes if one.startswith("Max-Age=")), "Max-Age=0")
             return Answer(
-                said=Said.LOGIN,
+                kind=AnswerKind.LOGIN,
                 access=access,
                 refresh=cookies.get("ostiary_refresh", "").partition(";")[0],
                 expires_in=int(seconds.removeprefix("Max-Age=")),
@@ -252,15 +258,21 @@ def answer_of_page(call: Call, response: Response) -> Answer:
         case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
             shown = _SECRET.search(response.body)
             secret = None if shown is None else shown[1].decode()
-            return Answer(said=Said.SECRET, client_id=call.client_id, secret=secret)
+            return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=secret)
         case Verb.REGISTER_USER:
             user_id = location.removeprefix("/admin/people/").partition("?")[0]
-            return Answer(said=Said.USER, sub=user_id, username=call.username)
+            return Answer(kind=AnswerKind.USER, sub=user_id, username=call.username)
         case Verb.CHANGE_USER | Verb.ENABLE_USER | Verb.DISABLE_USER:
-            return Answer(said=Said.USER, sub=call.user_id)
+            return Answer(kind=AnswerKind.USER, sub=call.user_id)
         case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
-            return Answer(said=Said.ROLE, permissions=tuple(sorted(call.permissions or ())))
-        case Verb.CHANGE_CLIENT | Verb.ENABLE_CLIENT | Verb.DISABLE_CLIENT | Verb.END_OLD_SECRET:
-            return Answer(said=Said.DONE, client_id=call.client_id)
+            return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(call.permissions or ())))
+        case (
+            Verb.CHANGE_CLIENT
+            | Verb.ENABLE_CLIENT
+            | Verb.DISABLE_CLIENT
+            | Verb.FORCE_OUT_CLIENT
+            | Verb.END_OLD_SECRET
+        ):
+            return Answer(kind=AnswerKind.DONE, client_id=call.client_id)
         case _:
-            return Answer(said=Said.DONE)
+            return Answer(kind=AnswerKind.DONE)

@@ -19,6 +19,7 @@ from hypercorn.typing import ConnectionState
 from fuzz.shared.initial_states import BEGINNING_OF_TIME_MS
 from fuzz.simulation.connections import Connection, Wire, connect
 from fuzz.simulation.determinism import SeededEntropy
+from fuzz.simulation.plan import Swarm
 from fuzz.simulation.storage import FaultyStore, Shared
 from fuzz.simulation.witness import Witness, WitnessedService
 from ostiary_core.http import TokenEndpoint
@@ -72,17 +73,6 @@ def _application(number: int) -> Application:
     return Application(Settings.from_environment(_ENVIRONMENT))
 
 
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """What an instance is like in one run."""
-
-    has_lane: bool
-    sweep_seconds: float
-    clock_offset_ms: int
-    free_guesses: int
-    window_scale: float
-
-
 @dataclass
 class Instance:
     """One instance and its present incarnation."""
@@ -93,7 +83,7 @@ class Instance:
     shared: Shared
     witness: Witness
     wire: Wire
-    habits: Habits
+    swarm: Swarm
     committed: Callable[[Sequence[Decision]], None]
     secret: Callable[[], str]
     random: Random
@@ -119,7 +109,7 @@ class Instance:
     faults_met: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.offset_ms = self.habits.clock_offset_ms
+        self.offset_ms = self.swarm.offsets_ms[self.number]
 
     # --- time
 
@@ -189,7 +179,7 @@ class Instance:
             self._guard.draw_trace_id = backing.service.trace_id
             self._config.keep_alive_timeout = self._guard.rules.idle_seconds
             self._config.keep_alive_max_requests = 1_000_000
-            if self.habits.has_lane:
+            if self.swarm.lanes[self.number]:
                 open_lane(self._guard, backing.service)
             async with trio.open_nursery() as nursery:
                 self._nursery = nursery
@@ -208,7 +198,7 @@ class Instance:
             run_turns=self._stalling(self.shared.run_sync(self.random, self.witness)),
             open_delivery=lambda *of: nullcontext(self.delivered),
             read_sheet=read_sheet_in_place,
-            upkeep=replace(NO_UPKEEP, sweep_seconds=self.habits.sweep_seconds),
+            upkeep=replace(NO_UPKEEP, sweep_seconds=self.swarm.sweep_seconds),
             has_administrator=True,
             change_service=self._watched,
         )
@@ -223,8 +213,9 @@ class Instance:
             yield self.store
 
     def _watched(self, service: Service) -> Service:
-        throttle = SignInThrottle(scale=self.habits.free_guesses / FREE_GUESSES)
-        endpoint = TokenEndpoint(RateWindows(scale=self.habits.window_scale))
+        throttle = SignInThrottle(scale=self.swarm.free_guesses / FREE_GUESSES)
+        windows = RateWindows(scale=self.swarm.window_scale)
+        endpoint = TokenEndpoint(windows, service.endpoint.languages)
         return WitnessedService.watching(
             self.witness, replace(service, sign_in_throttle=throttle, endpoint=endpoint)
         )

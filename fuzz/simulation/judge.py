@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Final, NamedTuple
 
 from fuzz.model import Model
-from fuzz.shared.calls import Answer, Said, Verb
+from fuzz.shared.calls import Answer, AnswerKind, Verb
 from fuzz.shared.invariants import EXPLAINED, GUARDED, SOURCED, TIMELY, Violation
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.order import Event, follow
@@ -90,7 +90,7 @@ def _from_guessing_addresses(operations: Sequence[Operation], free_guesses: int)
         where = (one.instance, one.incarnation, one.source)
         if other is one or (other.instance, other.incarnation, other.source) != where:
             return False
-        was_right = other.answer is not None and other.answer.said is Said.LOGIN
+        was_right = other.answer is not None and other.answer.kind is AnswerKind.LOGIN
         return other.invoked < _ended(one) and not (was_right and _ended(other) < one.invoked)
 
     return {

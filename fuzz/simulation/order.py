@@ -7,19 +7,19 @@ from typing import Final
 
 from fuzz.model import Model, Verdict
 from fuzz.model.records import User
-from fuzz.shared.calls import Answer, Call, Face, Said, Verb, several
+from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, several
 from fuzz.simulation.operations import Operation, Outcome
 
 LEAST: Final = {
-    Verb.REDEEM: Said.TOKENS,
-    Verb.REFRESH: Said.TOKENS,
-    Verb.CLIENT_CREDENTIALS: Said.TOKENS,
-    Verb.SIGN_IN: Said.LOGIN,
-    Verb.REFRESH_LOGIN: Said.LOGIN,
-    Verb.APPROVE: Said.CODE,
-    Verb.RECALL: Said.CODE,
-    Verb.REGISTER_CLIENT: Said.SECRET,
-    Verb.RESET_SECRET: Said.SECRET,
+    Verb.REDEEM: AnswerKind.TOKENS,
+    Verb.REFRESH: AnswerKind.TOKENS,
+    Verb.CLIENT_CREDENTIALS: AnswerKind.TOKENS,
+    Verb.SIGN_IN: AnswerKind.LOGIN,
+    Verb.REFRESH_LOGIN: AnswerKind.LOGIN,
+    Verb.APPROVE: AnswerKind.CODE,
+    Verb.RECALL: AnswerKind.CODE,
+    Verb.REGISTER_CLIENT: AnswerKind.SECRET,
+    Verb.RESET_SECRET: AnswerKind.SECRET,
 }
 
 
@@ -69,7 +69,7 @@ def apply(model: Model, event: Event) -> Verdict:
         if _is_slowed_down(call, operation.answer, verdict.answer):
             _uncount(counted)
         return verdict
-    given = Answer(said=LEAST.get(call.verb, Said.DONE))
+    given = Answer(kind=LEAST.get(call.verb, AnswerKind.DONE))
     verdict = model.judge(call, event.now, given)
     _forget_texts(model)
     return verdict
@@ -99,12 +99,12 @@ def explains(operation: Operation, expected: Answer) -> bool:
     """Whether the answer that was heard is the one expected, as far as it could be heard."""
     given, call = operation.answer, operation.call
     assert given is not None
-    if call.verb is Verb.RECALL and given.said is Said.OFFERED:
-        return expected.said is Said.OFFERED and expected.ask
-    if call.verb is Verb.BATCH and given.said is expected.said is Said.REFUSED:
+    if call.verb is Verb.RECALL and given.kind is AnswerKind.OFFERED:
+        return expected.kind is AnswerKind.OFFERED and expected.ask
+    if call.verb is Verb.BATCH and given.kind is expected.kind is AnswerKind.REFUSED:
         # HTTP names the refusal that wins over the others, and the model names them all.
         return given.error in {refused.error for _, refused in several(call, expected)}
-    if call.face is Face.PAGE and given.said is not Said.REFUSED:
+    if call.face is Face.PAGE and given.kind is not AnswerKind.REFUSED:
         return given == _as_on_a_page(call, expected)
     return given == expected or _is_slowed_down(call, given, expected)
 
@@ -113,7 +113,7 @@ def _as_on_a_page(call: Call, expected: Answer) -> Answer:
     """As much of an answer as a page says: none says whose record it was, and the page of somebody who was
     signed out, or of a session that is over, is the same whoever ended it."""
     if call.verb in (Verb.SIGN_OUT, Verb.END_SESSION) and expected.error in ("A1001", "A0404"):
-        return Answer(said=Said.DONE)
+        return Answer(kind=AnswerKind.DONE)
     if call.verb in (Verb.CHANGE_USER, Verb.ENABLE_USER, Verb.DISABLE_USER):
         return expected._replace(username=None)
     return expected

@@ -9,8 +9,8 @@ from fuzz.shared.core_answers import answer_of
 from fuzz.shared.core_events import administration_event
 from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS
 from fuzz.shared.invariants import EXPLAINED
+from fuzz.shared.knowledge import KnownUser
 from fuzz.shared.meaning import call_of
-from fuzz.shared.seen import SeenUser
 from fuzz.shared.steps import registrations_of
 from fuzz.simulation.callers import Callers
 from fuzz.simulation.determinism import SeededEntropy
@@ -37,14 +37,14 @@ async def populate(turns: Turns, callers: Callers, model: Model) -> None:
         for password in (ROOT_PASSWORD, DESK_PASSWORD, FIRST_PASSWORD)
     }
 
-    def know(reply: Any, password: str) -> SeenUser:
+    def know(reply: Any, password: str) -> KnownUser:
         if not isinstance(reply, UserKnown):
             raise TypeError(f"an administrator could not be made: {reply}")
         user_id, username = reply.user.user_id, reply.user.username
         model.realm.users[user_id] = ModelUser(
             user_id, username, password, roles=frozenset({SUPER_ADMINISTRATOR})
         )
-        history.users[user_id] = SeenUser(user_id, username, password)
+        history.users[user_id] = KnownUser(user_id, username, password)
         return history.users[user_id]
 
     made = await turns.decide(

@@ -1,11 +1,20 @@
 """Calls as the HTTP requests that everybody makes."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 from urllib.parse import quote, urlencode
 
 from fuzz.shared.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Face, Verb
-from fuzz.shared.core_events import fields_of_new_user, settings_of, user_fields
+from fuzz.shared.core_events import (
+    fields_of_new_client,
+    fields_of_new_role,
+    fields_of_new_user,
+    overlap_fields,
+    role_fields,
+    settings_of,
+    user_fields,
+)
 from fuzz.shared.http_client import FORM, Fields, Request, basic, form_request, json_request
 from fuzz.shared.seeds import nonsense
 from fuzz.simulation.sheets import import_request
@@ -131,57 +140,56 @@ def text_code_request(call: Call) -> Request:
     return json_request("POST", "/api/auth/sms-code", call.login if own else None, content)
 
 
+Content = Callable[[Call], dict[str, object] | None]
+
+
+def _nothing(call: Call) -> None:
+    """A request without a body."""
+
+
+def _switch(call: Call) -> dict[str, object]:
+    return {"enabled": call.verb in (Verb.ENABLE_USER, Verb.ENABLE_CLIENT)}
+
+
+_ADMINISTERED: Final[Mapping[Verb, tuple[str, str, Content]]] = {
+    Verb.REGISTER_USER: ("POST", "iam/users", lambda it: {**fields_of_new_user(it), "password": it.password}),
+    Verb.CHANGE_USER: ("PUT", "iam/users/{user}", user_fields),
+    Verb.ENABLE_USER: ("PUT", "iam/users/{user}/enabled", _switch),
+    Verb.DISABLE_USER: ("PUT", "iam/users/{user}/enabled", _switch),
+    Verb.DELETE_USER: ("DELETE", "iam/users/{user}", _nothing),
+    Verb.RESET_PASSWORD: ("PUT", "iam/users/{user}/password", lambda it: {"password": it.new_password}),
+    Verb.FORCE_OUT_USER: ("POST", "iam/users/{user}/force-logout", _nothing),
+    Verb.WITHDRAW_FOR: ("DELETE", "iam/users/{user}/grants/{client}", _nothing),
+    Verb.FORCE_OUT_ALL: ("POST", "monitor/force-logout-all", _nothing),
+    Verb.END_SESSION: ("DELETE", "monitor/online-users/{session}", _nothing),
+    Verb.REGISTER_ROLE: ("POST", "iam/roles", fields_of_new_role),
+    Verb.CHANGE_ROLE: ("PUT", "iam/roles/{role}", role_fields),
+    Verb.DELETE_ROLE: ("DELETE", "iam/roles/{role}", _nothing),
+    Verb.REGISTER_CLIENT: ("POST", "oauth/clients", fields_of_new_client),
+    Verb.CHANGE_CLIENT: ("PUT", "oauth/clients/{client}", settings_of),
+    Verb.ENABLE_CLIENT: ("PUT", "oauth/clients/{client}/enabled", _switch),
+    Verb.DISABLE_CLIENT: ("PUT", "oauth/clients/{client}/enabled", _switch),
+    Verb.DELETE_CLIENT: ("DELETE", "oauth/clients/{client}", _nothing),
+    Verb.FORCE_OUT_CLIENT: ("POST", "oauth/clients/{client}/force-logout", _nothing),
+    Verb.RESET_SECRET: ("POST", "oauth/clients/{client}/secret", lambda it: overlap_fields(it) or None),
+    Verb.END_OLD_SECRET: ("DELETE", "oauth/clients/{client}/old-secret", _nothing),
+}
+"""How an administrator asks for what, below `/api`, and with which body."""
+
+
 def _of_an_administrator(call: Call) -> Request:
-    user, client = quote(call.user_id or "nobody"), quote(call.client_id or "nobody")
-    role = quote(call.role_id or "nobody")
-    match call.verb:
-        case Verb.CHANGE_USER:
-            return json_request("PUT", f"/api/iam/users/{user}", call.login, user_fields(call))
-        case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
-            content: dict[str, object] = {"name": call.role_id, "permissions": list(call.permissions or ())}
-            if call.verb is Verb.CHANGE_ROLE:
-                return json_request("PUT", f"/api/iam/roles/{role}", call.login, content)
-            return json_request("POST", "/api/iam/roles", call.login, {"code": call.role_id, **content})
-        case Verb.DELETE_ROLE:
-            return json_request("DELETE", f"/api/iam/roles/{role}", call.login)
-        case Verb.END_OLD_SECRET:
-            return json_request("DELETE", f"/api/oauth/clients/{client}/old-secret", call.login)
-        case Verb.BATCH:
-            path, ids = _deleted_by(call)
-            return json_request("POST", f"{path}/batch-delete", call.login, {"ids": ids})
-        case Verb.REGISTER_USER:
-            content = {**fields_of_new_user(call), "password": call.password}
-            return json_request("POST", "/api/iam/users", call.login, content)
-        case Verb.ENABLE_USER | Verb.DISABLE_USER:
-            content = {"enabled": call.verb is Verb.ENABLE_USER}
-            return json_request("PUT", f"/api/iam/users/{user}/enabled", call.login, content)
-        case Verb.DELETE_USER:
-            return json_request("DELETE", f"/api/iam/users/{user}", call.login)
-        case Verb.RESET_PASSWORD:
-            content = {"password": call.new_password}
-            return json_request("PUT", f"/api/iam/users/{user}/password", call.login, content)
-        case Verb.FORCE_OUT_USER:
-            return json_request("POST", f"/api/iam/users/{user}/force-logout", call.login)
-        case Verb.END_SESSION:
-            session = quote(call.session_id or "nobody")
-            return json_request("DELETE", f"/api/monitor/online-users/{session}", call.login)
-        case Verb.REGISTER_CLIENT:
-            content = {"clientId": call.client_id, "name": call.client_id, **settings_of(call)}
-            return json_request("POST", "/api/oauth/clients", call.login, content)
-        case Verb.CHANGE_CLIENT:
-            return json_request("PUT", f"/api/oauth/clients/{client}", call.login, settings_of(call))
-        case Verb.ENABLE_CLIENT | Verb.DISABLE_CLIENT:
-            content = {"enabled": call.verb is Verb.ENABLE_CLIENT}
-            return json_request("PUT", f"/api/oauth/clients/{client}/enabled", call.login, content)
-        case Verb.DELETE_CLIENT:
-            return json_request("DELETE", f"/api/oauth/clients/{client}", call.login)
-        case Verb.RESET_SECRET:
-            if call.keep_seconds is None:
-                return json_request("POST", f"/api/oauth/clients/{client}/secret", call.login)
-            content = {"keepOldForSeconds": call.keep_seconds}
-            return json_request("POST", f"/api/oauth/clients/{client}/secret", call.login, content)
-        case _:
-            raise ValueError(f"{call.verb} is nothing that is asked over HTTP here")
+    if call.verb is Verb.BATCH:
+        path, ids = _deleted_by(call)
+        return json_request("POST", f"{path}/batch-delete", call.login, {"ids": ids})
+    method, place, content = _ADMINISTERED[call.verb]
+    ids_of = {
+        "user": call.user_id,
+        "client": call.client_id,
+        "role": call.role_id,
+        "session": call.session_id,
+    }
+    path = place.format_map({name: quote(value or "nobody") for name, value in ids_of.items()})
+    return json_request(method, f"/api/{path}", call.login, content(call))
 
 
 _DELETED: Final = {

@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, Call, Said, Verb, refusal
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, AnswerKind, Call, Verb, refusal
 from fuzz.shared.http_client import Response
 
 _CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
@@ -13,7 +13,7 @@ _CODE: Final = re.compile(rb"<dd><code>([A-E][0-9]{4})</code></dd>")
 def answer_of(call: Call, response: Response) -> Answer:
     """What was answered; `FAILED` where that is a failure of the server."""
     if response.status >= 500:
-        return Answer(said=Said.FAILED, error=str(response.json().get("code", "")))
+        return Answer(kind=AnswerKind.FAILED, error=str(response.json().get("code", "")))
     if call.verb is Verb.RECALL:
         return _page_answer(call, response)
     content = response.json()
@@ -26,13 +26,13 @@ def answer_of(call: Call, response: Response) -> Answer:
 
 def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
     if call.verb is Verb.REVOKE:
-        return Answer(said=Said.DONE)
+        return Answer(kind=AnswerKind.DONE)
     scope = tuple(sorted(str(content.get("scope", "")).split()))
     if call.verb is Verb.INTROSPECT:
         if not content.get("active"):
-            return Answer(said=Said.INACTIVE)
+            return Answer(kind=AnswerKind.INACTIVE)
         return Answer(
-            said=Said.ACTIVE,
+            kind=AnswerKind.ACTIVE,
             client_id=content.get("client_id"),
             scope=scope,
             bearer=content.get("token_type") == "Bearer",
@@ -41,7 +41,7 @@ def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
             username=content.get("username"),
         )
     return Answer(
-        said=Said.TOKENS,
+        kind=AnswerKind.TOKENS,
         access=content.get("access_token"),
         refresh=content.get("refresh_token"),
         expires_in=content.get("expires_in"),
@@ -52,10 +52,10 @@ def _service_answer(call: Call, content: dict[str, Any]) -> Answer:
 def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
     match call.verb:
         case Verb.USER_INFO:
-            return Answer(said=Said.PROFILE, sub=data.get("sub"), username=data.get("username"))
+            return Answer(kind=AnswerKind.PROFILE, sub=data.get("sub"), username=data.get("username"))
         case Verb.SIGN_IN | Verb.REFRESH_LOGIN:
             return Answer(
-                said=Said.LOGIN,
+                kind=AnswerKind.LOGIN,
                 access=data.get("accessToken"),
                 refresh=data.get("refreshToken"),
                 expires_in=data.get("expiresIn"),
@@ -65,30 +65,34 @@ def _envelope_answer(call: Call, data: dict[str, Any]) -> Answer:
             scopes = tuple(sorted(each["scope"] for each in data.get("scopes", ())))
             client = data.get("client", {}).get("clientId")
             return Answer(
-                said=Said.OFFERED, client_id=client, scope=scopes, ask=bool(data["consentRequired"])
+                kind=AnswerKind.OFFERED, client_id=client, scope=scopes, ask=bool(data["consentRequired"])
             )
         case Verb.APPROVE | Verb.DENY:
             return consent_of(str(data.get("redirectTo")))
         case Verb.REGISTER_ROLE | Verb.CHANGE_ROLE:
-            return Answer(said=Said.ROLE, permissions=tuple(sorted(data.get("permissions", ()))))
+            return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(data.get("permissions", ()))))
         case Verb.BATCH:
-            return Answer(said=Said.BATCH, parts=(Answer(said=Said.DONE),) * int(data.get("deleted", 0)))
+            return Answer(
+                kind=AnswerKind.BATCH, parts=(Answer(kind=AnswerKind.DONE),) * int(data.get("deleted", 0))
+            )
         case Verb.REGISTER_USER | Verb.ENABLE_USER | Verb.DISABLE_USER | Verb.CHANGE_USER:
-            return Answer(said=Said.USER, sub=data.get("id"), username=data.get("username"))
+            return Answer(kind=AnswerKind.USER, sub=data.get("id"), username=data.get("username"))
         case Verb.REGISTER_CLIENT | Verb.RESET_SECRET:
-            return Answer(said=Said.SECRET, client_id=call.client_id, secret=data.get("secret"))
+            return Answer(kind=AnswerKind.SECRET, client_id=call.client_id, secret=data.get("secret"))
+        case Verb.FORCE_OUT_CLIENT:
+            return Answer(kind=AnswerKind.DONE, client_id=call.client_id)
         case Verb.CHANGE_CLIENT | Verb.ENABLE_CLIENT | Verb.DISABLE_CLIENT | Verb.END_OLD_SECRET:
-            return Answer(said=Said.DONE, client_id=data.get("clientId"))
+            return Answer(kind=AnswerKind.DONE, client_id=data.get("clientId"))
         case _:
-            return Answer(said=Said.DONE)
+            return Answer(kind=AnswerKind.DONE)
 
 
 def consent_of(address: str) -> Answer:
     """What the address that a browser is sent on to says of a consent."""
     code = dict(parse_qsl(urlsplit(address).query)).get("code")
     if code is None:
-        return Answer(said=Said.DENIED, redirect=address)
-    return Answer(said=Said.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
+        return Answer(kind=AnswerKind.DENIED, redirect=address)
+    return Answer(kind=AnswerKind.CODE, code=code, redirect=address.replace(f"code={code}", "code=CODE"))
 
 
 def _page_answer(call: Call, response: Response) -> Answer:
@@ -100,7 +104,11 @@ def _page_answer(call: Call, response: Response) -> Answer:
         return refusal("A1004")
     if response.status == 303:
         return consent_of(location)
-    return refusal(code_of_page(response)) if response.status >= 400 else Answer(said=Said.OFFERED, ask=True)
+    return (
+        refusal(code_of_page(response))
+        if response.status >= 400
+        else Answer(kind=AnswerKind.OFFERED, ask=True)
+    )
 
 
 def code_of_page(response: Response) -> str:

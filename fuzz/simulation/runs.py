@@ -23,12 +23,12 @@ from fuzz.simulation.callers import Callers
 from fuzz.simulation.connections import EXCHANGE_SECONDS, Wire
 from fuzz.simulation.determinism import run_determined
 from fuzz.simulation.exchanges import Exchanges
-from fuzz.simulation.instance import MOST_WRONG_SECONDS, Habits, Instance
+from fuzz.simulation.instance import MOST_WRONG_SECONDS, Instance
 from fuzz.simulation.judge import verdicts, wrong_sources
 from fuzz.simulation.limits import overruns
 from fuzz.simulation.plan import Line, Mishap, Swarm, swarm_of
 from fuzz.simulation.population import populate
-from fuzz.simulation.storage import OnFile, Shared, Together
+from fuzz.simulation.storage import OnFile, Shared, SharedMemory
 from fuzz.simulation.store_checker import StoreChecker
 from fuzz.simulation.story import IN_THE_END, Story
 from fuzz.simulation.witness import Witness
@@ -48,7 +48,7 @@ class Run:
     seed: str
     swarm: Swarm
     lines: tuple[Line, ...]
-    told: tuple[str, ...]
+    story: tuple[str, ...]
     """The story: who did what at which second, and what came of it."""
     violations: tuple[Violation, ...]
     digest: str
@@ -98,7 +98,7 @@ class _World:
         self.history = History(self.initial_state)
         self.witness = Witness()
         self.wire = Wire()
-        self.shared: Shared = OnFile(folder, policy) if self.swarm.on_file else Together(policy)
+        self.shared: Shared = OnFile(folder, policy) if self.swarm.on_file else SharedMemory(policy)
         self.stored = StoreChecker(self.shared)
         self.lines: list[Line] = []
         self.story = Story()
@@ -112,13 +112,7 @@ class _World:
                 shared=self.shared,
                 witness=self.witness,
                 wire=self.wire,
-                habits=Habits(
-                    self.swarm.lanes[number],
-                    self.swarm.sweep_seconds,
-                    self.swarm.offsets_ms[number],
-                    self.swarm.free_guesses,
-                    self.swarm.window_scale,
-                ),
+                swarm=self.swarm,
                 committed=self._committed,
                 secret=lambda: self.story.latest_secret,
                 random=Random(f"{seed} instance {number}"),
@@ -249,13 +243,13 @@ class _World:
         trail = map(repr, self.shared.audit())
         everything = [*map(str, self.lines), *self.log, *trail, self.wire.digest]
         self.story.violations += self.stored.texts_of(self.story.secrets, "\n".join(self.log))
-        told = [f"{at:>12.3f} s  {text}" for at, text in sorted(self.story.told, key=lambda one: one[0])]
-        digest = sha256("\n".join([*everything, *told]).encode())
+        story = [f"{at:>12.3f} s  {text}" for at, text in sorted(self.story.lines, key=lambda one: one[0])]
+        digest = sha256("\n".join([*everything, *story]).encode())
         return Run(
             seed=self.seed,
             swarm=self.swarm,
             lines=tuple(self.lines),
-            told=tuple(told),
+            story=tuple(story),
             violations=tuple(self.story.violations),
             digest=digest.hexdigest(),
             answers=tuple((one.step, str(one.answer or "")) for one in self.story.operations),

@@ -11,8 +11,8 @@ from typing import Final
 
 from xlsxwriter import Workbook
 
-from fuzz.shared.calls import Answer, Call, Said, Verb
-from fuzz.shared.core_events import fields_of_new_user, settings_of
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.core_events import fields_of_new_client, fields_of_new_role, fields_of_new_user
 from fuzz.shared.http_client import Fields, Request, Response, bearer
 
 SHEETS: Final[Mapping[Verb, str]] = {
@@ -32,9 +32,9 @@ def _row_of(call: Call) -> dict[str, object]:
         case Verb.REGISTER_USER:
             return {**fields_of_new_user(call), "password": call.password}
         case Verb.REGISTER_ROLE:
-            return {"code": call.role_id, "name": call.role_id, "permissions": call.permissions or ()}
+            return fields_of_new_role(call)
         case _:
-            return {"clientId": call.client_id, "name": call.client_id, **settings_of(call)}
+            return fields_of_new_client(call)
 
 
 def import_request(call: Call) -> Request:
@@ -86,16 +86,16 @@ def answer_of_import(call: Call, response: Response) -> Answer:
     """What an import of one row says of what it registered: of people it does not say the identifier."""
     data = response.data
     if data.get("created") != 1 or data.get("updated") or data.get("unchanged"):
-        return Answer(said=Said.FAILED, error=json.dumps(data))
+        return Answer(kind=AnswerKind.FAILED, error=json.dumps(data))
     match call.verb:
         case Verb.REGISTER_USER:
-            return Answer(said=Said.USER, username=call.username)
+            return Answer(kind=AnswerKind.USER, username=call.username)
         case Verb.REGISTER_ROLE:
-            return Answer(said=Said.ROLE, permissions=tuple(sorted(call.permissions or ())))
+            return Answer(kind=AnswerKind.ROLE, permissions=tuple(sorted(call.permissions or ())))
         case _:
             secrets = {each["clientId"]: each["secret"] for each in data.get("secrets", ())}
             return Answer(
-                said=Said.SECRET, client_id=call.client_id, secret=secrets.get(call.client_id or "")
+                kind=AnswerKind.SECRET, client_id=call.client_id, secret=secrets.get(call.client_id or "")
             )
 
 

@@ -7,8 +7,8 @@ isolation, first writer wins).
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -88,7 +88,7 @@ Tables = dict[Table, dict[Any, Record]]
 
 
 class SharedMemory(MemoryStore):
-    """The reference store, whose turns can begin before other turns end."""
+    """The reference store, one for all instances, whose turns can begin before other turns end."""
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -97,18 +97,24 @@ class SharedMemory(MemoryStore):
         self.decided_at: int | None = None
         """The moment of which the latest turn read; None where it read what stood when it wrote."""
 
-    def moment(self) -> Tables:
-        """What stands now."""
-        return {table: dict(rows) for table, rows in self._tables.items()}
+    def opened(self) -> AbstractContextManager["SharedMemory"]:
+        return nullcontext(self)
 
-    @contextmanager
-    def as_of(self, moment: Tables, at: int) -> Iterator[None]:
-        """The first turn in the block decides on what stood at `moment`; one taken again does not."""
-        self._began, self._began_at = moment, at
-        try:
-            yield
-        finally:
-            self._began = None
+    def run_sync(self, random: Random, witness: Witness) -> RunSync:
+        async def run(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
+            async with limiter:
+                stood, at = {table: dict(rows) for table, rows in self._tables.items()}, witness.tick()
+                pause = random.choice((0.0, 0.0, 0.001, 0.004))
+                if pause:
+                    await trio.sleep(pause)
+                # The first turn decides on what stood then; one taken again does not.
+                self._began, self._began_at = stood, at
+                try:
+                    return sync_fn()
+                finally:
+                    self._began = None
+
+        return run
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
         rows = (self._began or self._tables)[table]
@@ -140,39 +146,6 @@ class SharedMemory(MemoryStore):
     def texts(self) -> bytes:
         stored = [*(self.records(table) for table in RECORD_TABLES), self.audit()]
         return repr(stored).encode()
-
-
-class Together:
-    """One store in memory for all instances."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.store = SharedMemory(policy)
-
-    def opened(self) -> AbstractContextManager[SharedMemory]:
-        return nullcontext(self.store)
-
-    def run_sync(self, random: Random, witness: Witness) -> RunSync:
-        store = self.store
-
-        async def run(sync_fn: Callable[[], T], /, *, limiter: trio.CapacityLimiter) -> T:
-            async with limiter:
-                moment, at = store.moment(), witness.tick()
-                pause = random.choice((0.0, 0.0, 0.001, 0.004))
-                if pause:
-                    await trio.sleep(pause)
-                with store.as_of(moment, at):
-                    return sync_fn()
-
-        return run
-
-    def records(self, table: Table) -> Iterable[Record]:
-        return self.store.records(table)
-
-    def audit(self) -> Sequence[AuditEntry]:
-        return self.store.audit()
-
-    def texts(self) -> bytes:
-        return self.store.texts()
 
 
 class FaultyStore:

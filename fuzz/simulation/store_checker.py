@@ -17,6 +17,7 @@ from fuzz.shared.invariants import (
 )
 from fuzz.shared.record_checks import faults_of_update
 from fuzz.shared.state_tables import transitions_of
+from fuzz.shared.telling_checks import faults_of_telling
 from fuzz.simulation.storage import Shared
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.identifiers import names_of
@@ -51,7 +52,8 @@ class StoreChecker:
         if not any(decision.changes for decision in decisions):
             return []
         records = {record.key: record for table in RECORD_TABLES for record in self._shared.records(table)}
-        found = [*self._moves(records), *_faults_of(records.values())]
+        told = [fault for decision in decisions for fault in faults_of_telling(decision)]
+        found = [*self._moves(records), *_faults_of(records.values()), *told]
         self._records = records
         return found
 

@@ -23,7 +23,7 @@ class Story:
 
     operations: list[Operation] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
-    told: list[tuple[float, str]] = field(default_factory=list)
+    lines: list[tuple[float, str]] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     sources: list[RightSource] = field(default_factory=list)
     secrets: set[str] = field(default_factory=lambda: {DESK_PASSWORD})
@@ -35,7 +35,7 @@ class Story:
 
     def tell(self, text: str) -> None:
         """One more sentence of the story."""
-        self.told.append((trio.current_time(), text))
+        self.lines.append((trio.current_time(), text))
 
     def tell_operation(self, operation: Operation, came: str) -> None:
         call = operation.call

@@ -1,14 +1,17 @@
 """Throws what administrators do with sessions, accounts, roles and clients, alone and in batches."""
 
 from random import Random
+from typing import Final
 
 from msgspec.structs import replace
 
 from fuzz.shared.calls import Verb
+from fuzz.shared.history import BEGINS_AN_ACCOUNT
 from fuzz.shared.initial_states import (
     ADMINISTRATOR,
     BATCHES,
     CHANGES,
+    GIVEN_SECRETS,
     KEEP_SECONDS,
     PEOPLE,
     PERMISSIONS,
@@ -18,6 +21,9 @@ from fuzz.shared.initial_states import (
 from fuzz.shared.steps import Kind, Ref, Step
 from fuzz.workload.picks import Picks
 from fuzz.workload.weights import ABOUT_ROLES, ABOUT_USERS
+
+MEETING_TWO_SECRETS: Final = (Verb.DISABLE_CLIENT, Verb.FORCE_OUT_CLIENT, Verb.GIVE_SECRET)
+"""What is best tried on a client whose old secret still works."""
 
 
 class Administration:
@@ -36,6 +42,8 @@ class Administration:
             return self._about_a_user(step)
         if step.verb is Verb.BATCH:
             return self._batch(step)
+        if step.verb is Verb.FORCE_OUT_ALL:
+            return replace(step, by=self.picks.administrator())
         if step.verb in ABOUT_ROLES:
             change = None if step.verb is Verb.DELETE_ROLE else self.random.choice(tuple(PERMISSIONS))
             return replace(step, role=self.picks.role(), change=change, by=self.picks.administrator())
@@ -64,7 +72,11 @@ class Administration:
             reachable = [name for name, one in names.items() if one.phone is not None]
             return replace(step, user=random.choice(reachable or [user]))
         step = replace(step, user=user, by=self.picks.administrator())
-        if step.verb is Verb.REGISTER_USER and random.random() < 0.3:
+        if step.verb is Verb.WITHDRAW_FOR:
+            return replace(step, client=self.picks.client())
+        if step.verb is Verb.IMPORT_USER:
+            step = replace(step, change=random.choice((None, "as-it-is", "as-it-is", "another-password")))
+        if step.verb in BEGINS_AN_ACCOUNT and random.random() < 0.3:
             return replace(step, role=self.picks.role())
         if step.verb is not Verb.CHANGE_USER:
             return step
@@ -77,11 +89,13 @@ class Administration:
             change = random.choice(tuple(CHANGES))
         elif verb is Verb.RESET_SECRET:
             change = random.choice((None, *KEEP_SECONDS))
+        elif verb is Verb.GIVE_SECRET:
+            change = random.choice((None, None, *GIVEN_SECRETS))
         client = self.picks.client(spare=verb is Verb.REGISTER_CLIENT)
         issued = self.history.issued
         disabled = [name for name, one in self.history.clients.items() if not one.enabled and not one.deleted]
         with_two = [name for name, one in self.history.clients.items() if one.old_until and one.enabled]
-        if verb is Verb.DISABLE_CLIENT and with_two and random.random() < 0.5:
+        if verb in MEETING_TWO_SECRETS and with_two and random.random() < 0.5:
             client = random.choice(with_two)
         elif verb is Verb.ENABLE_CLIENT and disabled and random.random() < 0.8:
             client = random.choice(disabled)
@@ -134,7 +148,7 @@ class Administration:
         permissions = random.choice(tuple(PERMISSIONS))
         actions = [
             *(
-                replace(step, verb=verb)
+                replace(step, verb=verb, client=self.picks.client() if verb is Verb.WITHDRAW_FOR else None)
                 for verb in sorted(ABOUT_USERS - {Verb.CHANGE_USER, Verb.RECOVER_PASSWORD})
             ),
             *(replace(step, change=change) for change in ("renamed", "new-phone", "must-change")),
@@ -146,5 +160,6 @@ class Administration:
             replace(step, verb=Verb.BATCH, change="delete-people", other=self.picks.person()),
             replace(step, change="no-role", user=name),
             replace(step, verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),
+            Step(number=0, at=0, verb=Verb.FORCE_OUT_ALL, by=by),
         ]
         return random.sample(actions, 5)

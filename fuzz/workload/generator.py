@@ -9,14 +9,14 @@ from random import Random
 
 from msgspec.structs import replace
 
-from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Verb
+from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, BY_LOGIN, Verb
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import (
     ADMINISTRATOR,
     BEGINNING_OF_TIME_MS,
     KEEP_SECONDS,
 )
-from fuzz.shared.seen import SeenCode, SeenSession
+from fuzz.shared.knowledge import KnownCode, KnownSession
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 from fuzz.workload.administration import Administration
 from fuzz.workload.clock import advance
@@ -24,7 +24,6 @@ from fuzz.workload.picks import Picks
 from fuzz.workload.weights import (
     AGENTS,
     ALONE,
-    BY_PERSON,
     CONSENT_TWISTS,
     ENDINGS,
     EXCHANGE_TWISTS,
@@ -109,6 +108,8 @@ class Workload:
         with_old = replace(step, verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
         if step.change in ("keep-shortly", "keep") and random.random() < 0.3:
             return [(1, with_old), (KEEP_SECONDS[step.change] * 1_000 - 1, with_old)]
+        if step.verb in (Verb.GIVE_SECRET, Verb.FORCE_OUT_CLIENT) and random.random() < 0.5:
+            return [(0, with_old)]
         if step.verb is Verb.RESET_SECRET and random.random() < 0.5:
             asked = replace(step, verb=Verb.INTROSPECT, by=None, change=None)
             tokens = [Ref(Kind.REFRESH, one.number) for one in self._going(step.client)]
@@ -157,7 +158,7 @@ class Workload:
             return []
         return self.administration.actions_of_deputy(name, Ref(Kind.ACCESS, signed_in[-1]))
 
-    def _going(self, client: str | None) -> list[SeenSession]:
+    def _going(self, client: str | None) -> list[KnownSession]:
         """The latest sessions of a client that seem to go on."""
         return [one for one in self.history.grants[-8:] if one.client_id == client and not one.seems_over]
 
@@ -197,7 +198,7 @@ class Workload:
             return self._refreshed(step, self.picks.session(self.history.logins))
         if verb is Verb.SIGN_IN:
             return self._sign_in(step)
-        if verb in BY_PERSON:
+        if verb in BY_LOGIN:
             return self._by_person(step)
         return self.administration.step(step)
 
@@ -220,7 +221,7 @@ class Workload:
         client = client or self.picks.client()
         return self._credentials(replace(step, client=client, token=self.picks.held(session, kind)))
 
-    def _redemption(self, step: Step, code: SeenCode | None) -> Step:
+    def _redemption(self, step: Step, code: KnownCode | None) -> Step:
         client = self.picks.client() if code is None else code.client_id
         token = None if code is None else Ref(Kind.CODE, code.number)
         step = self._credentials(replace(step, client=client, token=token))
@@ -228,7 +229,7 @@ class Workload:
             step = replace(step, twist=self.random.choice(EXCHANGE_TWISTS))
         return self._misplaced(step)
 
-    def _refreshed(self, step: Step, session: SeenSession | None) -> Step:
+    def _refreshed(self, step: Step, session: KnownSession | None) -> Step:
         """A refresh: with the current token, as a retry, or in one of the ways in which it is a replay."""
         random = self.random
         if session is None:
@@ -312,10 +313,10 @@ class Workload:
         wrong = Twist.WRONG_PASSWORD if self.random.random() < self.trouble else None
         return replace(step, user=user, agent=self.random.choice(AGENTS), twist=wrong)
 
-    def _is_stale(self, login: SeenSession) -> bool:
+    def _is_stale(self, login: KnownSession) -> bool:
         return BEGINNING_OF_TIME_MS + self.at >= login.pairs[-1].at + LOGIN_MS
 
-    def _subject(self, step: Step) -> SeenSession | SeenCode | None:
+    def _subject(self, step: Step) -> KnownSession | KnownCode | None:
         ref = step.token or step.by
         if ref is None:
             return None
@@ -326,9 +327,9 @@ class Workload:
         )
 
 
-def limits_of(subject: SeenSession | SeenCode) -> list[int]:
+def limits_of(subject: KnownSession | KnownCode) -> list[int]:
     """The instants that matter to a session or code, in milliseconds since the world began."""
-    if isinstance(subject, SeenCode):
+    if isinstance(subject, KnownCode):
         return [subject.at + 300_000 - BEGINNING_OF_TIME_MS]
     limits = [subject.until, subject.pairs[-1].at + subject.pairs[-1].expires_in * 1_000]
     if subject.spent_at:

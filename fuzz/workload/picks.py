@@ -8,7 +8,7 @@ from random import Random
 
 from fuzz.shared.history import History
 from fuzz.shared.initial_states import ROLES, SCOPES
-from fuzz.shared.seen import SeenCode, SeenSession
+from fuzz.shared.knowledge import KnownCode, KnownSession
 from fuzz.shared.steps import Kind, Ref
 
 
@@ -23,7 +23,7 @@ class Picks:
         self.clients = tuple(history.initial_state.clients)
         self.people = history.initial_state.people
 
-    def held(self, session: SeenSession | None, kind: Kind) -> Ref | None:
+    def held(self, session: KnownSession | None, kind: Kind) -> Ref | None:
         """One of a session's tokens: mostly of the pair it has now."""
         if session is None or self.random.random() < self.trouble * 0.1:
             return None
@@ -62,7 +62,7 @@ class Picks:
             names = ("console", "mobile", "nobody", "spare")
         return self.random.choice(names)
 
-    def session(self, pool: Sequence[SeenSession], *, refreshable: bool = False) -> SeenSession | None:
+    def session(self, pool: Sequence[KnownSession], *, refreshable: bool = False) -> KnownSession | None:
         """One of the latest sessions, and mostly one that goes on."""
         recent = pool[-8:]
         if self.random.random() < 0.88:
@@ -74,7 +74,7 @@ class Picks:
             recent = going or recent
         return self.random.choice(recent) if recent else None
 
-    def code(self) -> SeenCode | None:
+    def code(self) -> KnownCode | None:
         """One of the latest codes, and mostly one that was not used yet."""
         recent = self.history.issued[-6:]
         if self.random.random() < 0.8:

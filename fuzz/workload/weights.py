@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fuzz.shared.calls import ADMINISTRATION, AT_THE_CONSENT_PAGE, Verb
+from fuzz.shared.calls import ADMINISTRATION, Verb
 from fuzz.shared.steps import Twist
 
 WEIGHTS: Final[dict[Verb, float]] = {
@@ -29,6 +29,10 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.DELETE_USER: 0.2,
     Verb.RESET_PASSWORD: 0.3,
     Verb.FORCE_OUT_USER: 0.5,
+    Verb.FORCE_OUT_CLIENT: 0.3,
+    Verb.FORCE_OUT_ALL: 0.15,
+    Verb.WITHDRAW_FOR: 0.4,
+    Verb.IMPORT_USER: 0.4,
     Verb.CHANGE_USER: 1.0,
     Verb.REGISTER_ROLE: 0.4,
     Verb.CHANGE_ROLE: 0.3,
@@ -40,6 +44,7 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.DISABLE_CLIENT: 0.5,
     Verb.DELETE_CLIENT: 0.15,
     Verb.RESET_SECRET: 0.8,
+    Verb.GIVE_SECRET: 0.3,
     Verb.END_OLD_SECRET: 0.3,
     Verb.BATCH: 0.5,
     Verb.SWEEP: 2.5,
@@ -56,12 +61,6 @@ ENDINGS: Final = ADMINISTRATION | {
 ALONE: Final = frozenset({Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
 """A runtime asks something ahead of these, so they are not part of a turn of several."""
 
-BY_PERSON: Final = AT_THE_CONSENT_PAGE | {
-    Verb.WITHDRAW,
-    Verb.SIGN_OUT,
-    Verb.CHANGE_PASSWORD,
-    Verb.CHANGE_PHONE,
-}
 ABOUT_USERS: Final = frozenset(
     {
         Verb.ENABLE_USER,
@@ -69,6 +68,8 @@ ABOUT_USERS: Final = frozenset(
         Verb.DELETE_USER,
         Verb.RESET_PASSWORD,
         Verb.FORCE_OUT_USER,
+        Verb.WITHDRAW_FOR,
+        Verb.IMPORT_USER,
         Verb.RECOVER_PASSWORD,
         Verb.REGISTER_USER,
         Verb.CHANGE_USER,

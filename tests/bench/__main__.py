@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.bench.cells import LANE, PLAIN, ROOT, TWO_WORKERS, WORKERS_ASKED_BY, Cell, floors, peers
+from docs.performance_page import REPORT, bars_table, beside_table, write_into_page, write_report
+from tests.bench import postgres
+from tests.bench.cells import FLOORS, LANE, PLAIN, ROOT, TWO_WORKERS, WORKERS_ASKED_BY, Cell, peers
 from tests.bench.findings import Findings, Stored, read_findings, this_machine
 from tests.bench.idle import measure_idle
 from tests.bench.measure import measure
-from tests.bench.report import REPORT, bars_table, beside_table, write_into_page, write_report
+from tests.bench.peers.installing import Unavailable
 from tests.bench.running import Running, running
 from tests.bench.workloads import OPERATIONS
 
@@ -86,14 +88,18 @@ def main() -> None:
 
 def _measured(asked: _Asked) -> Findings:
     findings = Findings(this_machine(), asked.rounds, asked.seconds)
-    server_cores = _apart()
-    _say("looking for the others, which are installed once")
-    (bare, no_floors), (field, no_peers) = floors(), peers()
-    findings.left_out = no_floors | no_peers
-    for name, reason in findings.left_out.items():
-        _say(f"{name} is left out: {reason}")
     with TemporaryDirectory(prefix="ostiary-bench-") as name, ExitStack() as stack:
         folder = Path(name)
+        _say("looking for the others, which are installed once")
+        field, findings.left_out = peers()
+        on_database: list[Cell] = []
+        try:
+            on_database = [] if asked.only else postgres.on_postgres(stack)
+        except Unavailable as reason:
+            findings.left_out["PostgreSQL"] = str(reason)
+        for missing, why in findings.left_out.items():
+            _say(f"{missing} is left out: {why}")
+        server_cores = _apart()  # after the database has begun, which may use all of them
 
         def start(cell: Cell, sessions: int) -> Running:
             _say(f"filling and starting {cell.name} with {sessions:,} sessions")
@@ -104,7 +110,7 @@ def _measured(asked: _Asked) -> Findings:
                 findings.stored.append(Stored(cell.name, sessions, server.disk_bytes, memory))
             return server
 
-        beside = [start(cell, asked.sessions) for cell in (LANE, PLAIN, *bare, *field) if asked.wants(cell)]
+        beside = [start(cell, asked.sessions) for cell in (LANE, PLAIN, *FLOORS, *field) if asked.wants(cell)]
         _side_by_side(findings, asked, beside)
         if not asked.only:
             lane = beside[0]
@@ -114,6 +120,17 @@ def _measured(asked: _Asked) -> Findings:
                 findings.workers += measure(
                     pair, _WORKERS_DO, connections, rounds=asked.rounds, seconds=asked.seconds
                 )
+            if on_database:
+                _say("on PostgreSQL")
+                one, two = (start(cell, asked.sessions) for cell in on_database)
+                for servers, instances in (([lane, one], 1), ([two], 2)):
+                    findings.postgres += measure(
+                        servers,
+                        postgres.OPERATIONS,
+                        instances * postgres.CONNECTIONS,
+                        rounds=asked.rounds,
+                        seconds=asked.seconds,
+                    )
             _say("fewer and more sessions")
             stores = [lane, *(start(LANE, sessions) for sessions in asked.sizes)]
             findings.sizes = measure(

@@ -90,17 +90,7 @@ PLAIN: Final = _own("plain", *_HYPERCORN, "ostiary_web.asgi:app")
 # --- floors: they answer everything with the same bytes
 
 BARE_ASGI: Final = Cell("bare ASGI", (sys.executable, "-m", *_HYPERCORN, "tests.bench.servers.bare_asgi:app"))
-
-
-def floors() -> tuple[list[Cell], dict[str, str]]:
-    """Those that can be had, and why the others cannot."""
-    cells = [BARE_ASGI, Cell("bare Trio", (sys.executable, str(_SERVERS / "bare_trio.py"), "{port}"))]
-    name = "Trio and httptools"
-    try:
-        python = python_of_peers()
-    except Unavailable as reason:
-        return cells, {name: str(reason)}
-    return [*cells, Cell(name, (str(python), str(_SERVERS / "bare_httptools.py"), "{port}"))], {}
+FLOORS: Final = [BARE_ASGI, Cell("bare Trio", (sys.executable, str(_SERVERS / "bare_trio.py"), "{port}"))]
 
 
 # --- the field

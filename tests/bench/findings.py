@@ -100,6 +100,8 @@ class Findings:
     """This server with more and fewer sessions in its store."""
     workers: list[Measured] = field(default_factory=list)
     """This server as one process and as two."""
+    postgres: list[Measured] = field(default_factory=list)
+    """This server on SQLite, on PostgreSQL, and as two instances on one PostgreSQL."""
     stored: list[Stored] = field(default_factory=list)
     idle: Idle | None = None
     left_out: dict[str, str] = field(default_factory=dict)

@@ -1,18 +1,14 @@
 """What ten thousand idle kept-alive connections cost a process, and whether the others still are answered.
 
-    python -m tests.bench.idle --connections 10000
-
 Every connection is answered once through the token lane and then left alone. The slowest of a hundred
 introspections beside them is told, with and without a client that stops in the middle of its request.
 """
 
-import argparse
 import resource
 import socket
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tests.bench.cells import LANE
 from tests.bench.driver import Address, WrongAnswer, ask_once
@@ -65,22 +61,3 @@ def _slowest(address: Address, request: bytes) -> float:
         _ask(address, request)
         slowest = max(slowest, time.perf_counter() - begun)
     return slowest * 1e3
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--connections", type=int, default=10_000)
-    connections: int = parser.parse_args().connections
-    with TemporaryDirectory(prefix="ostiary-bench-") as name:
-        idle = measure_idle(Path(name) / "lane", connections)
-    if idle is None:
-        raise SystemExit(f"the machine does not allow a process {connections} open files")
-    each = (idle.resident_mib - idle.empty_mib) / idle.connections * 1024
-    print(f"{idle.connections:,} idle connections: {idle.resident_mib:.0f} MiB, {each:.1f} KiB each")
-    print(f"slowest of 100 beside them: {idle.slowest_ms:.0f} ms")
-    print(f"and beside a torn request: {idle.slowest_beside_torn_ms:.0f} ms")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,13 +5,15 @@ indexes; the server then opens the file as any other.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 import apsw
 
+from ostiary_core.clients.client_fields import NEW_CLIENT
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import (
@@ -31,16 +33,7 @@ from ostiary_core.model.secret import Entropy, digest_of, draw_session_id
 from ostiary_net.sql.columns import SQLValue
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.access import LAYOUTS
-from tests.bench.names import (
-    CHALLENGE,
-    CLIENTS,
-    REDIRECT_URI,
-    USERS,
-    client_id,
-    machine_id,
-    secret_of,
-    token,
-)
+from tests.bench.names import CHALLENGE, CLIENTS, REDIRECT_URI, USERS, client_id, machine_id, secret_of, token
 
 _AT_A_TIME: Final = 250_000
 _LIFETIME_SECONDS: Final = 2_592_000
@@ -51,7 +44,7 @@ def fill(path: Path, sessions: int) -> int:
     """Make a store with so many running sessions, each with a pair of live tokens; the bytes these take."""
     now = Instant(time.time_ns() // 1_000_000)
     with SQLiteStore(path) as store:
-        store.write([Insert(record) for record in clients_and_users(now)])
+        store.write([Insert(record) for record in _clients_and_users(now)])
     before = path.stat().st_size
     connection = apsw.Connection(str(path))
     try:
@@ -114,41 +107,39 @@ class _Starts:
         return Instant(self._first + _WEEK_MS * number // self._sessions)
 
 
-def clients_and_users(now: Instant, user_id: Callable[[int], str] = _user_id) -> Iterator[Record]:
+def _clients_and_users(now: Instant) -> Iterator[Record]:
     """Who sessions are of, and whose consent they have."""
     for number in range(CLIENTS):
-        yield client_called(client_id(number), now)
-        yield client_called(machine_id(number), now)
+        yield _client_called(client_id(number), now)
+        yield _client_called(machine_id(number), now)
     for number in range(USERS):
-        yield user_of(number, user_id(number), now)
+        yield _user_of(number, now)
         yield Consent(
-            user_id=user_id(number), client_id=client_id(number), scopes=("user.read",), granted_at=now
+            user_id=_user_id(number), client_id=client_id(number), scopes=("user.read",), granted_at=now
         )
 
 
-def client_called(identifier: str, now: Instant) -> Client:
+def _client_called(identifier: str, now: Instant) -> Client:
     """A client that may do everything."""
-    return Client(
+    return replace(
+        NEW_CLIENT,
         client_id=identifier,
         name=identifier,
         secret_digest=digest_of(secret_of(identifier)),
         redirect_uris=(REDIRECT_URI,),
         grant_types=tuple(GrantType),
         scopes=("user.read",),
-        auto_approve_scopes=(),
         access_token_seconds=86_400,
         refresh_token_seconds=_LIFETIME_SECONDS,
-        enabled=True,
-        built_in=False,
         created_at=now,
         updated_at=now,
     )
 
 
-def user_of(number: int, user_id: str, now: Instant) -> User:
+def _user_of(number: int, now: Instant) -> User:
     """A user who signs in nowhere."""
     return User(
-        user_id=user_id,
+        user_id=_user_id(number),
         username=f"user{number}",
         name=f"User {number}",
         password_hash=None,
@@ -158,7 +149,7 @@ def user_of(number: int, user_id: str, now: Instant) -> User:
     )
 
 
-def session_started(now: Instant) -> Session:
+def _session_started(now: Instant) -> Session:
     """A session of nobody in particular."""
     return Session(
         session_id="",
@@ -180,7 +171,7 @@ def session_started(now: Instant) -> Session:
 def _session_rows(numbers: range, starts: _Starts, now: Instant) -> Iterator[Sequence[SQLValue]]:
     """One record is translated; of the others only what differs is put in its place."""
     codec = LAYOUTS[Table.SESSION].codec
-    row = codec.to_row(session_started(now))
+    row = codec.to_row(_session_started(now))
     at_session, at_client, at_user, at_start, at_access = map(
         codec.columns.index, ("session_id", "client_id", "user_id", "started_at", "access_digest")
     )

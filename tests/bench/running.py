@@ -23,6 +23,7 @@ from tests.bench.workloads import (
     UserInfo,
     post,
 )
+from tests.localhost import free_port
 
 _START_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 20.0
@@ -124,7 +125,7 @@ def running(cell: Cell, folder: Path, sessions: int, cores: Collection[int] = ()
     """The cell with so many sessions in `folder`, which it makes, on these cores alone if any are named."""
     folder.mkdir()
     disk_bytes = cell.fill(folder, sessions)
-    address = ("127.0.0.1", _free_port())
+    address = ("127.0.0.1", free_port())
     store = folder / STORE
     environment = {
         **os.environ,
@@ -168,13 +169,6 @@ def _cpu_seconds(process: int) -> float:
     except OSError:
         return 0.0
     return (int(numbers[11]) + int(numbers[12])) / _TICKS_A_SECOND
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _wait_until_it_serves(process: subprocess.Popen[bytes], address: Address, log: Path) -> None:

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+from tests.clients.parties import PATIENCE_SECONDS, House, opened
 from tests.web.served import REDIRECT_URI, in_query
-from tests.web.test_real_client import PATIENCE_SECONDS, Server, approved, registered, started
 
 HERE = Path(__file__).parent / "node"
 INSTALLED = Path(__file__).parents[2] / "build" / "node-clients"
@@ -62,8 +62,8 @@ def programs() -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with started("serve", tmp_path_factory.mktemp("serve")) as running:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with opened(tmp_path_factory.mktemp("serve")) as running:
         yield running
 
 
@@ -80,12 +80,12 @@ def program(folder: Path, name: str) -> Iterator[Any]:
         process.communicate()
 
 
-def conversation(server: Server, folder: Path, name: str, client_id: str, method: str = "basic") -> Any:
+def conversation(house: House, folder: Path, name: str, client_id: str, method: str = "basic") -> Any:
     """What a program has to tell at the end, its user having signed in and said yes."""
-    client = registered(server, client_id)
+    client = house.register(client_id)
     with program(folder, name) as process:
         told = {
-            "server": server.base,
+            "server": house.base,
             "clientId": client.client_id,
             "secret": client.secret,
             "redirectUri": REDIRECT_URI,
@@ -95,7 +95,7 @@ def conversation(server: Server, folder: Path, name: str, client_id: str, method
         process.stdin.flush()
         address = json.loads(process.stdout.readline())["authorize"]
         assert in_query(address, "code_challenge_method") == "S256"
-        landed = approved(server, address.removeprefix(server.base))
+        landed = house.approve(address)
         process.stdin.write(json.dumps({"landed": landed}) + "\n")
         process.stdin.flush()
         line = process.stdout.readline()
@@ -116,8 +116,8 @@ def went_all_the_way(told: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["basic", "post"])
-def test_oauth4webapi(server: Server, programs: Path, method: str) -> None:
-    told = conversation(server, programs, "oauth4webapi", f"web{method}", method)
+def test_oauth4webapi(house: House, programs: Path, method: str) -> None:
+    told = conversation(house, programs, "oauth4webapi", f"web{method}", method)
     went_all_the_way(told)
     assert told["known"]["active"] is True
     assert told["known"]["client_id"] == f"web{method}"
@@ -125,19 +125,19 @@ def test_oauth4webapi(server: Server, programs: Path, method: str) -> None:
 
 
 def test_oauth4webapi_posts_the_secret_where_the_identifier_has_a_hyphen(
-    server: Server, programs: Path
+    house: House, programs: Path
 ) -> None:
     """By Basic it would send `the%2Dapp`; docs/integrators.md says so."""
-    went_all_the_way(conversation(server, programs, "oauth4webapi", "the-app_1.0", "post"))
+    went_all_the_way(conversation(house, programs, "oauth4webapi", "the-app_1.0", "post"))
 
 
 @pytest.mark.parametrize("method", ["basic", "post"])
-def test_simple_oauth2(server: Server, programs: Path, method: str) -> None:
-    went_all_the_way(conversation(server, programs, "simple-oauth2", f"simple-{method}", method))
+def test_simple_oauth2(house: House, programs: Path, method: str) -> None:
+    went_all_the_way(conversation(house, programs, "simple-oauth2", f"simple-{method}", method))
 
 
-def test_passport_oauth2(server: Server, programs: Path) -> None:
-    told = conversation(server, programs, "passport-oauth2", "passport")
+def test_passport_oauth2(house: House, programs: Path) -> None:
+    told = conversation(house, programs, "passport-oauth2", "passport")
     assert told["profile"]["username"] == "admin"
     assert told["first"]["scope"] == "user.read"
     assert told["again"] in {"fail", "error"}, "a state is good for one callback"

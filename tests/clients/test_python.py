@@ -1,81 +1,138 @@
-"""The clients that Python programs sign users in with, beside Authlib's on requests (tests/web)."""
+"""The clients that Python programs sign users in with, over real HTTP, against every way of serving.
+
+ostiary serve
+hypercorn --worker-class trio ostiary_web.asgi:app
+ostiary serve, two workers of it, on PostgreSQL
+"""
 
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
+from authlib.integrations.base_client import OAuthError
+from authlib.integrations.requests_client import OAuth2Session
 from oauthlib.oauth2 import BackendApplicationClient
 from oauthlib.oauth2.rfc6749.errors import InvalidGrantError
 from requests.auth import HTTPBasicAuth
-from requests_oauthlib import OAuth2Session
+from requests_oauthlib import OAuth2Session as RequestsSession
 
-from tests.web.served import REDIRECT_URI, VERIFIER, in_query
-from tests.web.test_real_client import Server, approved, registered, started
+from ostiary_net.sql.columns import TABLES
+from tests.clients.parties import House, opened
+from tests.net.store.stores import POSTGRESQL
+from tests.web.served import ADMIN_PASSWORD, REDIRECT_URI, VERIFIER, Registered, in_query
 
 with warnings.catch_warnings():
     # It prefers a successor of httpx and says so on import.
     warnings.simplefilter("ignore")
-    from authlib.integrations.base_client import OAuthError
     from authlib.integrations.httpx_client import OAuth2Client
 
+WITH_POSTGRESQL = pytest.mark.skipif(
+    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
+)
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with started("serve", tmp_path_factory.mktemp("serve")) as running:
+
+@pytest.fixture(
+    scope="module", params=["serve", "hypercorn", pytest.param("postgresql", marks=WITH_POSTGRESQL)]
+)
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with opened(tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running
 
 
-@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
-def test_authlib_on_httpx(server: Server, method: str) -> None:
-    client = registered(server, method)
-    token_url = f"{server.base}/api/oauth2/token"
-    with OAuth2Client(
-        client_id=client.client_id,
-        client_secret=client.secret,
+def authlib(client: Registered, method: str = "client_secret_basic", kind: Any = OAuth2Session) -> Any:
+    """Authlib's client, on requests or on httpx."""
+    alone = {"trust_env": False} if kind is OAuth2Client else {}
+    session = kind(
+        client.client_id,
+        client.secret,
         scope="user.read",
         redirect_uri=REDIRECT_URI,
         code_challenge_method="S256",
         token_endpoint_auth_method=method,
         revocation_endpoint_auth_method=method,
-        trust_env=False,
-    ) as session:
-        address, state = session.create_authorization_url(f"{server.base}/sso", code_verifier=VERIFIER)
-        landed = approved(server, address.removeprefix(server.base))
+        **alone,
+    )
+    if not alone:
+        session.trust_env = False
+    return session
+
+
+@pytest.mark.parametrize("kind", [OAuth2Session, OAuth2Client])
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+def test_authlib_goes_the_whole_way(house: House, method: str, kind: Any) -> None:
+    client = house.register(f"{method}-{kind.__name__}")
+    token_url = f"{house.base}/api/oauth2/token"
+    with authlib(client, method, kind) as session:
+        address, state = session.create_authorization_url(f"{house.base}/sso", code_verifier=VERIFIER)
+        landed = house.approve(address)
         assert in_query(landed, "state") == state
         first = session.fetch_token(token_url, authorization_response=landed, code_verifier=VERIFIER)
-        profile = session.get(f"{server.base}/api/oauth2/userinfo").json()["data"]
-        assert profile["username"] == "admin"
-        second = session.refresh_token(token_url, refresh_token=first["refresh_token"])
-        retried = session.refresh_token(token_url, refresh_token=first["refresh_token"])
-        assert retried["access_token"] == second["access_token"] != first["access_token"]
-        revoked = session.revoke_token(f"{server.base}/api/oauth2/revoke", token=second["refresh_token"])
-        assert revoked.status_code == 200
+        assert (first["token_type"], first["expires_in"], first["scope"]) == ("Bearer", 1800, "user.read")
+
+        profile = session.get(f"{house.base}/api/oauth2/userinfo").json()["data"]
+        assert (profile["username"], profile["name"]) == ("admin", "admin")
+
+        old = first["refresh_token"]
+        second = session.refresh_token(token_url, refresh_token=old)
+        assert second["access_token"] != first["access_token"]
+        retried = session.refresh_token(token_url, refresh_token=old)
+        assert [retried[name] for name in ("access_token", "refresh_token")] == [
+            second[name] for name in ("access_token", "refresh_token")
+        ]
+
+        known = introspected(house, session, second["access_token"])
+        assert (known["active"], known["sub"], known["client_id"]) == (True, profile["sub"], client.client_id)
+        assert introspected(house, session, first["access_token"]) == {"active": False}
+
+        revoked = session.revoke_token(f"{house.base}/api/oauth2/revoke", token=second["refresh_token"])
+        assert (revoked.status_code, revoked.content) == (200, b"")
+        assert introspected(house, session, second["access_token"]) == {"active": False}
         with pytest.raises(OAuthError, match="invalid_grant"):
             session.refresh_token(token_url, refresh_token=second["refresh_token"])
+    house.secrets |= {in_query(landed, "code")}
+    house.secrets |= {pair[name] for pair in (first, second) for name in ("access_token", "refresh_token")}
 
 
-def test_requests_oauthlib(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def introspected(house: House, session: Any, token: str) -> Any:
+    return session.introspect_token(f"{house.base}/api/oauth2/introspect", token=token).json()
+
+
+def test_authlib_is_told_what_is_wrong(house: House) -> None:
+    client = house.register("careless")
+    token_url = f"{house.base}/api/oauth2/token"
+    with pytest.raises(OAuthError, match="invalid_client"):
+        authlib(Registered("careless", "wrong")).fetch_token(token_url, grant_type="client_credentials")
+    with pytest.raises(OAuthError, match="invalid_grant"):
+        authlib(client).fetch_token(token_url, code="x" * 43, code_verifier=VERIFIER)
+    with pytest.raises(OAuthError, match="unsupported_grant_type"):
+        authlib(client).fetch_token(token_url, username="admin", password=ADMIN_PASSWORD)
+
+
+def test_requests_oauthlib(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")  # there is no TLS here
-    client = registered(server, "requests-oauthlib")
-    token_url = f"{server.base}/api/oauth2/token"
+    client = house.register("requests-oauthlib")
+    token_url = f"{house.base}/api/oauth2/token"
     # PKCE is off by default.
-    session: Any = OAuth2Session(client.client_id, redirect_uri=REDIRECT_URI, scope="user.read", pkce="S256")
+    session: Any = RequestsSession(
+        client.client_id, redirect_uri=REDIRECT_URI, scope="user.read", pkce="S256"
+    )
     session.trust_env = False
-    address, state = session.authorization_url(f"{server.base}/sso")
-    landed = approved(server, address.removeprefix(server.base))
+    address, state = session.authorization_url(f"{house.base}/sso")
+    landed = house.approve(address)
     assert in_query(landed, "state") == state
     # Given alone, the secret goes by Basic; `include_client_id` would send the identifier beside it.
     first = session.fetch_token(token_url, authorization_response=landed, client_secret=client.secret)
     assert first["scope"] == ["user.read"]
-    assert session.get(f"{server.base}/api/oauth2/userinfo").json()["data"]["username"] == "admin"
+    assert session.get(f"{house.base}/api/oauth2/userinfo").json()["data"]["username"] == "admin"
     # A refresh is not authenticated unless it is told how.
     by_basic = HTTPBasicAuth(client.client_id, client.secret)
     second = session.refresh_token(token_url, refresh_token=first["refresh_token"], auth=by_basic)
     retried = session.refresh_token(token_url, refresh_token=first["refresh_token"], auth=by_basic)
     assert retried["access_token"] == second["access_token"] != first["access_token"]
     revoked = session.post(
-        f"{server.base}/api/oauth2/revoke",
+        f"{house.base}/api/oauth2/revoke",
         data={"token": second["refresh_token"]},
         auth=by_basic,
         withhold_token=True,
@@ -83,15 +140,29 @@ def test_requests_oauthlib(server: Server, monkeypatch: pytest.MonkeyPatch) -> N
     assert (revoked.status_code, revoked.content) == (200, b"")
     with pytest.raises(InvalidGrantError):
         session.refresh_token(token_url, refresh_token=second["refresh_token"], auth=by_basic)
-
-
-def test_requests_oauthlib_as_a_machine(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
-    client = registered(server, "machine")
-    session: Any = OAuth2Session(client=BackendApplicationClient(client.client_id))
-    session.trust_env = False
-    issued = session.fetch_token(
-        f"{server.base}/api/oauth2/token", auth=HTTPBasicAuth(client.client_id, client.secret)
-    )
+    machine: Any = RequestsSession(client=BackendApplicationClient(client.client_id))
+    machine.trust_env = False
+    issued = machine.fetch_token(token_url, auth=by_basic)
     assert "refresh_token" not in issued
     assert issued["scope"] == ["user.read"]
+
+
+def stored(house: House) -> bytes:
+    """All that is in its database, as it lies there."""
+    if house.database is None:
+        return b"".join(path.read_bytes() for path in house.server.folder.glob("ostiary.db*"))
+    with psycopg.connect(house.database) as connection:
+        names = [*(table.name for table in TABLES.values()), "audit"]
+        rows = [connection.execute(f"SELECT * FROM {name}".encode()).fetchall() for name in names]
+    return repr(rows).encode()
+
+
+def test_no_secret_is_in_the_log_or_on_the_disk(house: House) -> None:
+    """Last in this module: it looks at what the others left behind."""
+    said, on_disk = house.server.log.read_text(), stored(house)
+    assert "session-started" in said, "there is a log to look at"
+    assert b"https://app.example" in on_disk, "there is a store to look at"
+    assert len(house.secrets) > 15
+    for secret in house.secrets:
+        assert secret not in said
+        assert secret.encode() not in on_disk

@@ -122,11 +122,7 @@ def machine(
     credentials: e.ClientCredentials, *, scopes: tuple[str, ...] | None = None
 ) -> e.ClientCredentialsRequested:
     return e.ClientCredentialsRequested(
-        credentials=credentials,
-        scopes=scopes,
-        user_agent=APP,
-        source="198.51.100.5",
-        entropy=fresh_entropy(),
+        credentials=credentials, scopes=scopes, user_agent=APP, source="198.51.100.5", entropy=fresh_entropy()
     )
 
 
@@ -190,6 +186,21 @@ def deny(login: LoginIssued, client_id: str | None = "app", **asked: str | None)
 
 
 # --- the account
+
+
+def sign_in(
+    username: str = "alice", against: str | None = hash_of("right"), **changed: Any
+) -> e.SignInAttempted:
+    """The right password, verified against this hash; `changed` in place of some of it."""
+    right = e.SignInAttempted(
+        username=username,
+        verified_against=against,
+        password_matches=True,
+        user_agent=BROWSER,
+        source="203.0.113.7",
+        entropy=fresh_entropy(),
+    )
+    return replace(right, **changed)
 
 
 def login_refresh(

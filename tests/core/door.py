@@ -9,9 +9,10 @@ from urllib.parse import quote_plus
 
 from ostiary_core import Secret
 from ostiary_core.events import AuthorizationChecked, SignedIn
-from ostiary_core.http import Answer, Language, authorization, token_service, userinfo
+from ostiary_core.http import Answer, authorization, token_service, userinfo
 from ostiary_core.http.form import header_values
 from ostiary_core.http.sender import sender_of
+from ostiary_core.texts import ENGLISH
 from tests.core import asks
 from tests.core.story import World
 
@@ -103,11 +104,11 @@ def get_userinfo(world: World, *headers: tuple[bytes, bytes], bearer: Secret | N
     sent = list(headers)
     if bearer is not None:
         sent.append((b"authorization", b"Bearer " + bearer.reveal().encode()))
-    event = userinfo.read(sent, language=Language.EN, trace_id="trace")
+    event = userinfo.read(sent, language=ENGLISH, trace_id="trace")
     if isinstance(event, Answer):
         return Response(event)
     decision = world.when(event).decision
-    return Response(userinfo.answer(decision, language=Language.EN, trace_id="trace"))
+    return Response(userinfo.answer(decision, language=ENGLISH, trace_id="trace"))
 
 
 def get_authorize(world: World, query: bytes, login_token: Secret) -> Response:
@@ -116,4 +117,4 @@ def get_authorize(world: World, query: bytes, login_token: Secret) -> Response:
     decision = world.when(
         AuthorizationChecked(caller=SignedIn(access_token=login_token), parameters=parameters)
     ).decision
-    return Response(authorization.answer(decision, language=Language.EN, trace_id="trace"))
+    return Response(authorization.answer(decision, language=ENGLISH, trace_id="trace"))

@@ -7,7 +7,7 @@ import dataclasses
 import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -201,21 +201,6 @@ def records_of(kind: type) -> st.SearchStrategy[Any]:
 
 def copy_of(store: MemoryStore) -> MemoryStore:
     """A store of its own with the same records."""
-    return _filled(store, (record for table in RECORD_TABLES for record in store.records(table)))
-
-
-def _filled(like: MemoryStore, records: Iterable[Record]) -> MemoryStore:
-    made = MemoryStore(like.policy)
-    made.write([Insert(record) for record in {record.key: record for record in records}.values()])
+    made = MemoryStore(store.policy)
+    made.write([Insert(record) for table in RECORD_TABLES for record in store.records(table)])
     return made
-
-
-@cache
-def any_store(pool: Pool) -> st.SearchStrategy[MemoryStore]:
-    """Stores that no history could lead to: records with any contents, though with few identifiers."""
-    lists = st.lists(st.one_of([events(kind, pool) for kind in RECORDS]), max_size=12)
-
-    def filled(records: Sequence[Record]) -> MemoryStore:
-        return _filled(MemoryStore(), records)
-
-    return lists.map(filled)

@@ -73,11 +73,7 @@ class Outcome:
         return [fact.kind for fact in self.decision.facts]
 
     def then(
-        self,
-        reply: type[R],
-        *,
-        changes: Sequence[str] | None = None,
-        facts: Sequence[FactKind] | None = None,
+        self, reply: type[R], *, changes: Sequence[str] | None = None, facts: Sequence[FactKind] | None = None
     ) -> R:
         """The reply, which is of this kind; changes and facts are looked at where they are named."""
         assert isinstance(self.reply, reply), f"expected {reply.__name__}, got {self.reply!r}"
@@ -119,6 +115,11 @@ class Outcome:
 def _in_words(change: Change) -> str:
     record = change.record if isinstance(change, Insert) else change.before
     return f"{type(change).__name__} {record.table.name}".lower().replace("_", " ")
+
+
+def tokens_of(pairs: Sequence[TokensIssued]) -> list[Secret]:
+    both = [token for pair in pairs for token in (pair.access_token, pair.refresh_token)]
+    return [token for token in both if token is not None]
 
 
 @dataclass
@@ -181,21 +182,11 @@ class World:
 
     def any_active(self, *pairs: TokensIssued, client_id: str = "app") -> bool:
         """Whether any token of these pairs is still good."""
-        return any(
-            self.is_active(token, client_id)
-            for pair in pairs
-            for token in (pair.access_token, pair.refresh_token)
-            if token is not None
-        )
+        return any(self.is_active(token, client_id) for token in tokens_of(pairs))
 
     def all_active(self, *pairs: TokensIssued, client_id: str = "app") -> bool:
         """Whether every token of these pairs is still good."""
-        return all(
-            self.is_active(token, client_id)
-            for pair in pairs
-            for token in (pair.access_token, pair.refresh_token)
-            if token is not None
-        )
+        return all(self.is_active(token, client_id) for token in tokens_of(pairs))
 
     # --- what is stored, for what cannot be seen from outside
 
@@ -240,16 +231,8 @@ class World:
     def sign_in(self, username: str = "alice", password: str = "right") -> Outcome:
         """Ask for the hash, verify as a runtime would, and try to sign in."""
         on_file = self.when(e.PasswordHashRequested(of=username)).then(PasswordOnFile)
-        return self.when(
-            e.SignInAttempted(
-                username=username,
-                verified_against=on_file.password_hash,
-                password_matches=on_file.password_hash == asks.hash_of(password),
-                user_agent=asks.BROWSER,
-                source="203.0.113.7",
-                entropy=asks.fresh_entropy(),
-            )
-        )
+        matches = on_file.password_hash == asks.hash_of(password)
+        return self.when(asks.sign_in(username, on_file.password_hash, password_matches=matches))
 
     def code(self, username: str = "alice", client_id: str = "app", **asked: str | None) -> Secret:
         """A fresh code: the user signs in and approves."""

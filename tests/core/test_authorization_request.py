@@ -8,16 +8,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import example, settings
-from hypothesis import given as for_all
-from hypothesis import strategies as st
 
 from ostiary_core import Secret, Why
-from ostiary_core.events import ClientDeleted, ClientDisabled, ConsentDenied, ConsentGiven, Operator
-from ostiary_core.http import authorization
-from ostiary_core.model.reply import Refused
+from ostiary_core.events import ClientDeleted, ClientDisabled, Operator
 from tests.core import asks
-from tests.core.asks import signed_in
 from tests.core.door import Response, get_authorize
 from tests.core.story import World, client, given, user
 from tests.rows import row
@@ -47,28 +41,6 @@ def refusal(response: Response) -> tuple[int, str]:
     assert set(response.json) == {"code", "msg", "data", "errors", "traceId"}
     assert response.json["data"] is None
     return response.status, response.json["code"]
-
-
-def test_a_right_request_is_shown_with_what_the_user_is_asked() -> None:
-    response = ask(given())
-    assert response.status == 200
-    assert response.json == {
-        "code": 0,
-        "msg": "ok",
-        "data": {
-            "client": {"clientId": "app", "name": "The client app"},
-            "scopes": [
-                {
-                    "scope": "user.read",
-                    "description": authorization.SCOPE_TEXTS["user.read"][0],
-                    "autoApproved": False,
-                }
-            ],
-            "user": {"username": "alice", "name": "Alice"},
-            "consentRequired": True,
-            "redirectTo": None,
-        },
-    }
 
 
 # --- the parameters
@@ -147,16 +119,6 @@ def test_a_client_without_scopes_cannot_ask() -> None:
     assert refusal(ask(world, scope="user.read")) == (400, "B4002")
 
 
-@row(TABLE, "state")
-@pytest.mark.parametrize("value", ["x", "a&b=c#d", "100%", "ä€😀", " ", "\x00", "a+b", "x" * 50_000])
-def test_any_state_is_in_order(value: str) -> None:
-    """That it is returned unchanged: test_consent.py."""
-    assert ask(given(), state=value).status == 200
-
-
-# --- the client
-
-
 @row(ERRORS, "B4001: client disabled")
 @row(ERRORS, "B4001: without the authorization_code grant")
 def test_a_client_that_is_disabled_deleted_or_without_the_grant_cannot_ask() -> None:
@@ -202,13 +164,6 @@ def test_only_a_login_session_may_ask() -> None:
         assert refusal(response) == (401, "A1001")
 
 
-def test_a_login_session_that_is_over_may_not_ask() -> None:
-    world = given()
-    login = world.login()
-    world.wait(30 * 60)
-    world.when(asks.check(login)).then_refused(Why.NOT_SIGNED_IN)
-
-
 # --- what wins, and what cannot be read
 
 
@@ -245,51 +200,3 @@ def test_the_first_fault_in_the_documented_order_wins(instead: dict[str, str], c
 def test_a_query_that_cannot_be_read_is_malformed(query: bytes) -> None:
     world = given()
     assert refusal(get_authorize(world, query, world.login().tokens.access_token)) == (400, "A0401")
-
-
-@settings(max_examples=50)
-@for_all(st.binary(max_size=300))
-def test_any_query_is_read(query: bytes) -> None:
-    authorization.read_query(query)
-
-
-@settings(max_examples=50)
-@for_all(
-    st.dictionaries(
-        st.one_of(st.sampled_from([*RIGHT, "approve"]), st.text()),
-        st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.lists(st.text(), max_size=2)),
-    )
-)
-@example({"approve": True})
-def test_any_json_body_is_read(body: dict[str, object]) -> None:
-    read = authorization.read_body(body)
-    if isinstance(read, list):
-        assert read, "a body is either in order or something is said of it"
-        assert {fault.path for fault in read} <= {*RIGHT, "approve"}
-    else:
-        assert read.approve is body["approve"]
-
-
-WRONG = {
-    "response_type": "token",
-    "client_id": "nobody",
-    "redirect_uri": "https://evil.example/",
-    "code_challenge": "short",
-    "code_challenge_method": "plain",
-    "scope": "openid",
-}
-
-
-@for_all(wrong=st.sets(st.sampled_from(sorted(WRONG)), min_size=1))
-def test_no_invalid_request_is_ever_redirected(wrong: set[str]) -> None:
-    """ "Browser behaviour", 5 and 7: whatever the user says to it, and nothing is stored."""
-    world = given()
-    login = world.login()
-    asked = asks.parameters(**{name: WRONG[name] for name in wrong})
-    before = world.everything()
-    for event in (
-        ConsentGiven(caller=signed_in(login), parameters=asked, entropy=asks.fresh_entropy()),
-        ConsentDenied(caller=signed_in(login), parameters=asked),
-    ):
-        assert isinstance(world.when(event).reply, Refused)
-    assert world.everything() == before

@@ -7,14 +7,12 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from ostiary_core import Why
-from ostiary_core.events import ConsentWithdrawn, SignedIn
-from ostiary_core.model.decision import Insert, Update
+from ostiary_core.model.decision import Update
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.records import Consent, revised
-from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Done
+from ostiary_core.model.records import revised
+from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused
 from tests.core import asks
-from tests.core.asks import approve, check, client_change, deny, password_change, recall, signed_in
+from tests.core.asks import approve, check, deny, recall
 from tests.core.story import World, client, code_in, given, user
 from tests.rows import row
 
@@ -145,30 +143,12 @@ def test_auto_approved_scopes_ask_no_question() -> None:
 def test_a_remembered_consent_asks_no_question() -> None:
     world = given()
     assert is_asked(world)
+    outcome = world.when(recall(world.login()))
+    assert outcome.then(AuthorizationOffered, changes=[]).consent_required, "no code without the question"
     approved(world)
     assert not is_asked(world)
     world.when(recall(world.login())).then(CodeIssued, changes=["insert code"])
     assert "error=access_denied" in denied(world), "it can still be denied"
-
-
-def test_a_yes_that_nobody_needed_is_not_remembered_again() -> None:
-    world = given(client(), client("trusted", autoApproveScopes=["user.read"]), user())
-    approved(world)
-    world.when(approve(world.login())).then(CodeIssued, changes=["insert code"], facts=[FactKind.CODE_ISSUED])
-    world.when(approve(world.login(), client_id="trusted")).then(CodeIssued, changes=["insert code"])
-
-
-def test_where_a_question_is_due_no_code_comes_without_one() -> None:
-    world = given()
-    outcome = world.when(recall(world.login()))
-    assert outcome.then(AuthorizationOffered, changes=[]).consent_required
-
-
-def test_a_consent_is_remembered_per_user_and_client() -> None:
-    world = given(client(), client("other"), user(), user("bob"))
-    approved(world)
-    assert is_asked(world, client_id="other")
-    assert world.when(check(world.login("bob"))).then(AuthorizationOffered).consent_required
 
 
 def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
@@ -181,55 +161,3 @@ def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
     assert is_asked(world)
     world.when(approve(world.login())).then(CodeIssued, changes=["update consent", "insert code"])
     assert world.consents()[0].scopes == ("user.read",)
-
-
-def test_remembered_and_auto_approved_scopes_add_up() -> None:
-    world = given(client(autoApproveScopes=["user.read"]), user())
-    alice = world.user_ids["alice"]
-    remembered = Consent(user_id=alice, client_id="app", scopes=("more",), granted_at=world.now)
-    world.store.write([Insert(remembered)])
-    assert not is_asked(world)
-
-
-def test_a_remembered_consent_survives_a_password_change() -> None:
-    world = given()
-    approved(world)
-    world.given(password_change(world.login(), new="right"))
-    assert not is_asked(world)
-
-
-def test_turning_automatic_approval_off_asks_again() -> None:
-    world = given(client(autoApproveScopes=["user.read"]), user())
-    world.given(client_change(autoApproveScopes=[]))
-    assert is_asked(world)
-
-
-# --- withdrawn
-
-
-def test_a_withdrawn_consent_asks_again() -> None:
-    """That its sessions and codes end: test_session_endings.py, test_code.py."""
-    world = given()
-    approved(world)
-    withdrawal = ConsentWithdrawn(caller=signed_in(world.login()), client_id="app")
-    world.when(withdrawal).then(Done, changes=["update consent"], facts=[FactKind.CONSENT_WITHDRAWN])
-    assert is_asked(world)
-
-
-def test_sessions_of_an_auto_approved_client_can_be_withdrawn_too() -> None:
-    world = given(client(autoApproveScopes=["user.read"]), user(), user("bob"))
-    pair, bobs = world.tokens(), world.tokens("bob")
-    world.given(ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"))
-    assert not world.any_active(pair)
-    assert world.all_active(bobs)
-    assert world.all_active(world.tokens()), "what is auto-approved stays so"
-
-
-def test_nothing_is_withdrawn_from_what_is_no_client_or_without_a_login_session() -> None:
-    world = given()
-    pair, caller = world.tokens(), signed_in(world.login())
-    for client_id in ("nobody", "console", "mobile", ""):
-        world.when(ConsentWithdrawn(caller=caller, client_id=client_id)).then_refused(Why.NOT_FOUND)
-    stranger = SignedIn(access_token=pair.access_token)
-    world.when(ConsentWithdrawn(caller=stranger, client_id="app")).then_refused(Why.NOT_SIGNED_IN)
-    assert world.all_active(pair)

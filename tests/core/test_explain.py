@@ -14,13 +14,14 @@ from ostiary_core import Policy, Secret, Why
 from ostiary_core import events as e
 from ostiary_core.history.explain import Explanation, explain
 from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
-from ostiary_core.http.language import Language
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES, Session, SessionKind, TextCodePurpose
 from ostiary_core.model.reply import LoginIssued, TextCodeDrawn, TokensIssued
+from ostiary_core.texts import LANGUAGES
 from tests.core import asks
 from tests.core.asks import APP, BROWSER, redeem, refresh, signed_in
+from tests.core.made_up import MADE_UP
 from tests.core.story import World, client, given, user
 
 TOLD = Path(__file__).with_name("explanations.txt")
@@ -209,6 +210,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "revoked": revoke,
     "forced out": lambda tale: tale.by_root(e.SessionForcedOut, session_id=tale.session.session_id),
     "consent withdrawn": lambda tale: tale.by_alice(e.ConsentWithdrawn, client_id="app"),
+    "consent withdrawn by an administrator": of_user(e.ConsentWithdrawnByAdministrator, client_id="app"),
     "password changed": lambda tale: tale.ask(asks.password_change(tale.world.login()), BROWSER),
     "password changed in this login session": change_password_here,
     "telephone changed": change_phone,
@@ -221,6 +223,8 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "user forced out": of_user(e.UserForcedOut),
     "client disabled": of_client(e.ClientDisabled),
     "client deleted": of_client(e.ClientDeleted),
+    "client forced out": of_client(e.ClientForcedOut),
+    "everybody forced out": lambda tale: tale.by_root(e.EverybodyForcedOut, client_ids=("console", "app")),
     "client disabled on the command line": lambda tale: tale.world.when(
         e.ClientDisabled(caller=e.Operator(), client_id="app")
     ),
@@ -231,7 +235,7 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "client disabled, and no audit trail": without_the_trail(of_client(e.ClientDisabled)),
 }
 STRICT: dict[str, Callable[[Tale], object]] = {
-    "a code presented again": lambda tale: tale.ask(redeem(tale.world.basic(), tale.code)),
+    "a code presented again": lambda tale: tale.ask(redeem(tale.world.basic(), tale.code))
 }
 """What only ends a session where the policy says so."""
 
@@ -245,11 +249,11 @@ def lived(name: str) -> Tale:
 def told(tale: Tale) -> list[str]:
     """All that is said of its session, part by part."""
     explanation = tale.explained()
-    misses = [near_misses_text(explanation, language) for language in Language]
+    misses = [near_misses_text(explanation, language) for language in LANGUAGES]
     parts = [f"{explanation.state.value}, {explanation.why and explanation.why.value}", "\n".join(misses)]
     for step in explanation.steps:
         since = None if step.at is None else (step.at - tale.session.started_at) / 1_000
-        texts = [step_text(step, explanation, language, tale.names) for language in Language]
+        texts = [step_text(step, explanation, language, tale.names) for language in LANGUAGES]
         parts.append("\n    ".join([f"{step.kind.value} at {since} s, trace {step.trace_id}", *texts]))
     for name, user_id in tale.world.user_ids.items():
         parts = [part.replace(user_id, f"<the id of {name}>") for part in parts]
@@ -284,6 +288,10 @@ def test_a_life_is_told_as_it_is_written_down(name: str) -> None:
         assert secret is not None
         assert secret.reveal() not in shown
         assert secret.digest.hex() not in shown
+    made_up = [step_text(step, explanation, MADE_UP, tale.names) for step in explanation.steps]
+    for text in (*made_up, near_misses_text(explanation, MADE_UP)):
+        assert re.fullmatch("«.*»", text), "a text that is in no catalogue"
+        assert not re.search("[\u4e00-\u9fff]", text)
 
 
 def test_every_ending_there_is_has_its_story_and_no_other_is_written_down() -> None:

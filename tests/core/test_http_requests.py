@@ -303,13 +303,3 @@ def test_parameters_are_checked_before_the_code() -> None:
     world = given()
     fields = {"grant_type": "authorization_code", "code": "unknown"}
     assert post(world, TOKEN, fields, basic="app").error == (400, "invalid_request")
-
-
-def test_no_refusal_tells_more_of_a_client_than_another() -> None:
-    """An unknown client, a wrong secret, a disabled and a built-in client look the same."""
-    world = given()
-    answers = {
-        post(world, TOKEN, MACHINE, basic=credentials).answer
-        for credentials in (("app", "wrong"), ("nobody", "wrong"), ("console", "wrong"), ("mobile", "x"))
-    }
-    assert len(answers) == 1

@@ -1,39 +1,40 @@
-"""What every reason means to a client: there is one meaning for each, such as HTTP and the envelope know."""
+"""What every reason means to a client: one meaning for each, that HTTP and the envelope know how to tell."""
 
 import re
 
-import pytest
-
 from ostiary_core import Why
-from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
+from ostiary_core.http.envelope import failure, service_failure, text_of
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.http.token_service import refusal
 from ostiary_core.model.fields import FieldRule
+from ostiary_core.texts import ENGLISH, LANGUAGES
+from ostiary_core.throttling.rate_windows import Operation
+from tests.core.door import Response
+
+ERRORS = {
+    *("invalid_request", "invalid_client", "invalid_grant", "invalid_scope"),
+    *("unauthorized_client", "unsupported_grant_type"),
+}
+"""RFC 6749 §5.2."""
 
 
-def test_every_reason_has_a_meaning_and_no_other_has() -> None:
+def test_every_reason_has_one_meaning_that_can_be_told_in_each_form() -> None:
     assert set(MEANINGS) == set(Why)
-
-
-def test_every_rule_of_a_field_has_its_texts() -> None:
-    assert set(FIELD_RULES) == set(FieldRule)
-    assert all(english and chinese for english, chinese in FIELD_RULES.values())
-
-
-@pytest.mark.parametrize("why", Why)
-def test_a_meaning_is_one_that_http_and_the_envelope_know(why: Why) -> None:
-    meaning = MEANINGS[why]
-    assert 400 <= meaning.status <= 500 or meaning.status == 503
-    assert re.fullmatch(r"[ABC][0-9]{4}", meaning.code)
-    assert meaning.error is None or meaning.error in {
-        "invalid_request",
-        "invalid_client",
-        "invalid_grant",
-        "unauthorized_client",
-        "unsupported_grant_type",
-        "invalid_scope",
-    }
-    assert meaning.en
-    assert meaning.zh
-    assert meaning.en.endswith(".")
+    for why, meaning in MEANINGS.items():
+        assert 400 <= meaning.status <= 500 or meaning.status == 503, why
+        assert re.fullmatch(r"[ABC][0-9]{4}", meaning.code), why
+        assert meaning.error is None or meaning.error in ERRORS, why
+        assert text_of(why, ENGLISH).endswith("."), why
+        assert meaning.description is None or meaning.error is not None, why
+        for language in LANGUAGES:
+            for answer in (failure(why, language, "trace"), service_failure(why, language, "trace")):
+                assert 400 <= answer.status < 600, why
+                assert answer.body, why
+        told = Response(refusal(Operation.TOKEN, why))
+        # RFC 6749 §5.2: no character outside %x20-21 / %x23-5B / %x5D-7E.
+        assert re.fullmatch(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+", told.json["error_description"]), why
+        assert re.fullmatch(r"[a-z_]+", told.json["error"]), why
+        assert 400 <= told.status < 600, why
 
 
 def test_no_enumeration_has_two_names_for_one_value() -> None:

@@ -76,19 +76,6 @@ def test_what_is_written_at_once_is_what_is_written_one_by_one(
             assert (after == before) is (not net)
 
 
-def test_what_was_made_again_as_it_was_is_not_written() -> None:
-    standing = revised(role("one"))
-    unmade_and_made = changes_from(standing, [None, "other", None, "other", "one"])
-    assert net_changes(decisions_of(list(unmade_and_made), 1)) == []
-
-
-def test_what_was_made_again_otherwise_is_the_next_revision() -> None:
-    standing = revised(revised(role("one")))
-    unmade_and_made = changes_from(standing, [None, "other"])
-    after = replace(role("other"), revision=standing.revision + 1)
-    assert net_changes(decisions_of(list(unmade_and_made), 1)) == [Update(standing, after)]
-
-
 def test_a_name_that_passes_on_stays_at_the_revision_by_which_it_is_freed() -> None:
     of_anna, of_ben = (
         Identifier(kind=IdentifierKind.USERNAME, value="a", user_id=user_id) for user_id in ("anna", "ben")

@@ -27,6 +27,7 @@ SECRET_TEXT_FIELDS = frozenset(
         "code_challenge",
         "password_hash",
         "new_password_hash",
+        "foreign_hash",
         "verified_against",
         "state",
         "redirect_to",

@@ -1,15 +1,17 @@
 """How sessions end, and who cannot end them ("Session and tokens", READINGS 4, 6-8, 11)."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
 from ostiary_core import Secret, Why
 from ostiary_core import events as e
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.records import revised
 from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
-from tests.core.asks import credentials, machine, profile, redeem, refresh, revoke, signed_in
+from tests.core.asks import machine, profile, redeem, refresh, revoke, signed_in
 from tests.core.story import client, given, user
 from tests.rows import row
 
@@ -58,22 +60,6 @@ def test_the_maximum_duration_counts_from_the_redemption() -> None:
     assert not world.any_active(pair)
     world.when(refresh(world.basic(), pair)).then_refused(Why.MAXIMUM_REACHED, error="invalid_grant")
     assert world.the_session().ended_at is None, "time ends a session without touching it"
-
-
-def test_at_the_maximum_a_remembered_consent_passes_without_a_question() -> None:
-    world = given()
-    world.tokens()
-    world.wait(604_800)
-    login = world.login()
-    assert world.when(asks.recall(login)).facts == [FactKind.CODE_ISSUED]
-
-
-def test_a_spent_token_after_the_maximum_is_refused_like_any_other() -> None:
-    world = given()
-    first = world.tokens()
-    world.when(refresh(world.basic(), first))
-    world.wait(604_800)
-    world.when(refresh(world.basic(), first)).then_refused(Why.MAXIMUM_REACHED)
 
 
 def test_a_longer_lifetime_given_later_does_not_extend_a_session() -> None:
@@ -211,6 +197,34 @@ def test_disabling_or_deleting_a_client_ends_its_sessions_for_good(
         assert world.all_active(world.tokens())
 
 
+def test_everybody_is_forced_out_by_one_epoch_of_each_client() -> None:
+    """READINGS 9. Login sessions are of `console`; it is no matter that a client is gone, or named twice."""
+    world = given(client(), client("off"), client("gone"), user())
+    held, code, machine_token = world.tokens(), world.code(), world.machine_token()
+    alice, root = signed_in(world.login()), signed_in(world.login("root"))
+    world.given(e.ClientDisabled(caller=e.Operator(), client_id="off"))
+    world.given(e.ClientDeleted(caller=e.Operator(), client_id="gone"))
+    names = ("app", "off", "console", "mobile", "gone")
+    before = [world.client(name) for name in names]
+    everybody = partial(e.EverybodyForcedOut, client_ids=(*names, "app", "nosuch"))
+
+    world.when(everybody(caller=alice)).then_refused(Why.PERMISSION_MISSING)
+    told = world.when(everybody(caller=root)).decision.facts
+
+    why, kind, actor = Why.EVERYBODY_FORCED_OUT, FactKind.CLIENT_SESSIONS_ENDED, world.user_ids["root"]
+    assert told == tuple(Fact(kind=kind, client_id=name, actor_id=actor, why=why) for name in names[:4])
+    moved = [
+        revised(each, epoch=each.epoch + 1, epoch_why=why, epoch_at=world.now, updated_at=world.now)
+        for each in before[:4]
+    ]
+    assert [world.client(name) for name in names] == [*moved, before[4]]
+    assert not world.any_active(held)
+    assert not world.is_active(machine_token)
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
+    for caller in (alice, root):
+        world.when(e.AccountRequested(caller=caller)).then_refused(Why.NOT_SIGNED_IN)
+
+
 @row("Session and tokens", "client secret reset")
 @row("Authentication rules", "4 a leaked secret is replaced by a reset")
 def test_resetting_the_secret_leaves_issued_tokens_alone() -> None:
@@ -224,22 +238,6 @@ def test_resetting_the_secret_leaves_issued_tokens_alone() -> None:
     assert world.all_active(pair)
     world.when(redeem(world.basic(), code)).then(TokensIssued)
     world.when(refresh(world.basic(), pair)).then(TokensIssued)
-
-
-def test_withdrawing_the_consent_ends_the_clients_sessions_of_this_user() -> None:
-    """READINGS 26."""
-    world = given(client(), client("other"), user(), user("bob"))
-    pair = world.tokens()
-    others = world.tokens(client_id="other")
-    bobs = world.tokens("bob")
-
-    world.given(e.ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"))
-
-    assert not world.any_active(pair)
-    assert world.all_active(others, client_id="other")
-    assert world.all_active(bobs)
-    world.when(refresh(world.basic(), pair)).then_refused(Why.SESSION_ENDED)
-    assert world.all_active(world.tokens()), "consenting again starts afresh"
 
 
 # --- client credentials
@@ -273,23 +271,3 @@ def test_a_machine_token_lives_the_smaller_of_both_lifetimes(
     assert world.is_active(issued.access_token)
     world.wait(0.001)
     assert not world.is_active(issued.access_token)
-
-
-def test_a_stranger_learns_and_changes_nothing() -> None:
-    world = given()
-    pair, code = world.tokens(), world.code()
-    before = world.everything()
-    for stranger in (
-        credentials("app", "guess"),
-        credentials("nobody", "guess"),
-        credentials("console", ""),
-        credentials("", ""),
-    ):
-        for event in (
-            refresh(stranger, pair),
-            revoke(stranger, pair.access_token),
-            redeem(stranger, code),
-            machine(stranger),
-        ):
-            world.when(event)
-    assert world.everything() == before

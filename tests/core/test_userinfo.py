@@ -8,9 +8,9 @@ from ostiary_core import Secret, Why
 from ostiary_core import events as e
 from ostiary_core.model.decision import Update
 from ostiary_core.model.records import revised
-from ostiary_core.model.reply import Profile, TokensIssued
+from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
-from tests.core.asks import machine, profile, refresh, revoke, signed_in
+from tests.core.asks import profile, refresh, revoke
 from tests.core.door import Response, get_userinfo
 from tests.core.story import World, client, given, user
 from tests.rows import row
@@ -69,11 +69,7 @@ def test_sub_stays_when_an_administrator_changes_the_names() -> None:
         )
     )
     data = get_userinfo(world, bearer=pair.access_token).json["data"]
-    assert (data["sub"], data["username"], data["name"]) == (
-        world.user_ids["alice"],
-        "alicia",
-        "Alicia A.",
-    )
+    assert (data["sub"], data["username"], data["name"]) == (world.user_ids["alice"], "alicia", "Alicia A.")
 
 
 @row(TABLE, "avatarUrl")
@@ -98,16 +94,6 @@ def test_a_login_session_sees_its_own_profile() -> None:
 
 
 # --- the cases without
-
-
-def test_a_cookie_carries_a_login_session_and_no_token_of_a_third_party() -> None:
-    world = given()
-    for token, is_read in ((world.login().tokens.access_token, True), (world.tokens().access_token, False)):
-        outcome = world.when(e.ProfileRequested(access_token=token, by_cookie=True))
-        if is_read:
-            outcome.then(Profile)
-        else:
-            outcome.then_refused(Why.NOT_SIGNED_IN)
 
 
 @row(CASES, "token lacks user.read")
@@ -202,20 +188,3 @@ def test_a_token_that_is_over(end: Callable[[World, TokensIssued], object]) -> N
     pair = world.tokens()
     end(world, pair)
     assert refusal(get_userinfo(world, bearer=pair.access_token)) == UNAUTHORIZED
-
-
-def test_a_machine_token_that_is_over_is_invalid_and_not_forbidden() -> None:
-    world = given()
-    issued = world.when(machine(world.basic())).then(TokensIssued)
-    world.when(revoke(world.basic(), issued.access_token))
-    assert refusal(get_userinfo(world, bearer=issued.access_token)) == UNAUTHORIZED
-
-
-def test_a_login_session_that_ended() -> None:
-    world = given()
-    one, other = world.login(), world.login()
-    world.given(e.SignedOut(caller=signed_in(one)))
-    assert refusal(get_userinfo(world, bearer=one.tokens.access_token)) == UNAUTHORIZED
-    assert get_userinfo(world, bearer=other.tokens.access_token).status == 200
-    world.given(e.UserDisabled(caller=e.Operator(), user_id=world.user_ids["alice"]))
-    assert refusal(get_userinfo(world, bearer=other.tokens.access_token)) == UNAUTHORIZED

@@ -122,12 +122,6 @@ def a_failed_exchange_voids_the_code(door: Door) -> None:
     assert door.redeem(code).error == (400, "invalid_grant")
 
 
-def a_code_expires(door: Door) -> None:
-    code = door.code()
-    door.wait(300)
-    assert door.redeem(code).error == (400, "invalid_grant")
-
-
 def a_refresh_replaces_the_pair_and_a_safe_retry_repeats_it(door: Door) -> None:
     first = door.pair()
     second = door.refresh(first["refresh_token"]).content
@@ -149,20 +143,6 @@ def a_replay_ends_the_session(door: Door) -> None:
     assert door.refresh(first["refresh_token"]).error == (400, "invalid_grant")
     assert not door.is_active(second["access_token"])
     assert door.refresh(second["refresh_token"]).error == (400, "invalid_grant")
-
-
-def a_retry_by_another_user_agent_is_a_replay(door: Door) -> None:
-    first = door.pair()
-    second = door.refresh(first["refresh_token"]).content
-    assert door.refresh(first["refresh_token"], agent="another").error == (400, "invalid_grant")
-    assert not door.is_active(second["access_token"])
-
-
-def a_scope_too_wide_is_refused_and_the_pair_rotated(door: Door) -> None:
-    first = door.pair()
-    assert door.refresh(first["refresh_token"], scope="user.read more").error == (400, "invalid_scope")
-    assert not door.is_active(first["access_token"])
-    assert door.is_active(door.refresh(first["refresh_token"]).content["access_token"])
 
 
 def nothing_of_one_client_is_seen_or_changed_by_another(door: Door) -> None:
@@ -281,11 +261,8 @@ _CASES: Final[tuple[Case, ...]] = (
     client_credentials_give_a_token_that_represents_nobody,
     a_code_is_redeemed_once,
     a_failed_exchange_voids_the_code,
-    a_code_expires,
     a_refresh_replaces_the_pair_and_a_safe_retry_repeats_it,
     a_replay_ends_the_session,
-    a_retry_by_another_user_agent_is_a_replay,
-    a_scope_too_wide_is_refused_and_the_pair_rotated,
     nothing_of_one_client_is_seen_or_changed_by_another,
     introspection_tells_what_the_specification_lists,
     a_revocation_ends_the_session_with_an_empty_answer,

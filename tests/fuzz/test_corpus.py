@@ -1,13 +1,15 @@
-"""The committed traces: each holds, and each would show the mistakes that it names."""
+"""Kept stories: each trace and plan holds, and each trace would show the mistakes that it names."""
 
 from pathlib import Path
 
 import pytest
 
+from fuzz.command_line import main
 from fuzz.faults import FAULTS, Fault
 from fuzz.rules.trace import CORPUS, faults_shown_by, violations_of
 
 TRACES = sorted(CORPUS.glob("*.trace"))
+PLANS = sorted((Path(__file__).parent / "plans").glob("*.plan"))
 BY_NAME = {fault.name: fault for fault in FAULTS}
 SHOWN = [(path, BY_NAME[name]) for path in TRACES for name in faults_shown_by(path)]
 
@@ -21,3 +23,8 @@ def test_a_committed_story_holds(path: Path) -> None:
 def test_a_committed_story_shows_the_mistake_that_it_names(path: Path, fault: Fault) -> None:
     with fault.plant():
         assert violations_of(path)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.stem)
+def test_a_kept_plan_of_the_simulation_holds(plan: Path) -> None:
+    assert main(["simulate", "--replay", str(plan)]) == 0

@@ -1,42 +1,69 @@
-"""Planted faults: the fuzzers must be able to fail. The whole list runs as `python -m fuzz --selftest`."""
+"""Each campaign is able to fail, by some of its faults; the whole lists run under `--selftest`."""
 
+import re
 from contextlib import nullcontext
 
 import pytest
 
+from fuzz.command_line import main
 from fuzz.faults import FAULTS, Fault
+from fuzz.parsers import faults as of_readers
+from fuzz.parsers.running import TARGETS
+from fuzz.parsers.target import CORPUS
+from fuzz.processes.faults import FAULTS_OF_CRASHES, FAULTS_OF_RACES
 from fuzz.rules.sequences import planted_world
+from fuzz.shared.campaign import Report
 from fuzz.shared.core_events import with_more_scopes
-from fuzz.shared.selftest import catch
+from fuzz.shared.invariants import PROGRESS, Violation
+from fuzz.shared.selftest import catch, run_selftest
+from fuzz.simulation.faults import FAULTS as OF_THE_SERVER
 
-QUICKLY_CAUGHT = (
-    "spent-access-lives",
-    "maximum-extended",
-    "retry-mints",
-    "code-redeemable-twice",
-    "code-of-any-client",
-    "machine-refreshes",
-    "secret-unchecked",
-    "deletes-lost",
-    "references-forgotten",
-    "token-written",
-    "enables-above",
-    "role-changed-above",
-)
+HARMLESS = Fault("nothing", "nothing is planted", nullcontext)
 
 
 @pytest.mark.parametrize(
-    "fault", [fault for fault in FAULTS if fault.name in QUICKLY_CAUGHT], ids=lambda fault: fault.name
+    "command, name",
+    [
+        *(("", name) for name in ("retry-mints", "code-of-any-client", "deletes-lost", "token-written")),
+        *(
+            ("simulate", name)
+            for name in ("retry-mints", "answered-before-commit", "token-logged", "no-challenge")
+        ),
+        ("crash", "endings-undone"),
+        ("races", "turns-beside"),
+        ("parsers", "form-lenient"),
+        ("parsers", "pieces-differ"),
+    ],
 )
-def test_a_planted_fault_is_caught_and_gone_afterwards(fault: Fault) -> None:
-    harmless = Fault("nothing", "nothing is planted", nullcontext)
+def test_a_planted_fault_is_caught(command: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), "--selftest", "--only", name]) == 0
+    told = capsys.readouterr().out
+    assert re.match(rf"caught +{name} +in run \d+ +by ", told)
+    assert "1 of 1 faults caught" in told
+
+
+def test_a_fault_is_gone_afterwards_and_one_that_nothing_shows_survives(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with with_more_scopes():
-        found = catch(fault, planted_world, 100)
-        assert found.violations
-        assert catch(harmless, planted_world, found.runs).violations == ()
+        caught = catch(FAULTS[0], planted_world, 100)
+        assert caught.violations
+        assert not catch(HARMLESS, planted_world, caught.runs).violations
+    blind, alarmed = Report(), Report(violations=(Violation(PROGRESS, "this run shows it"),))
+    runs = iter([blind, alarmed, blind, blind])
+    assert run_selftest("", [HARMLESS, HARMLESS], lambda number: next(runs), 2) == 1
+    told = capsys.readouterr().out
+    assert "in run 2" in told
+    assert "SURVIVED  nothing" in told
+    assert "1 of 2 faults caught" in told
 
 
-def test_faults_have_names_of_their_own_and_there_are_enough_of_them() -> None:
-    names = [fault.name for fault in FAULTS]
-    assert len(set(names)) == len(names) >= 30
-    assert set(QUICKLY_CAUGHT) <= set(names)
+@pytest.mark.parametrize(
+    "faults", [FAULTS, OF_THE_SERVER, FAULTS_OF_CRASHES, FAULTS_OF_RACES, of_readers.FAULTS]
+)
+def test_faults_have_names_of_their_own(faults: tuple[Fault, ...]) -> None:
+    assert len({fault.name for fault in faults}) == len(faults) >= 6
+
+
+def test_every_corpus_has_a_target() -> None:
+    assert {path.name for path in CORPUS.iterdir()} == {target.name for target in TARGETS}

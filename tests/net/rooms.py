@@ -12,8 +12,9 @@ from ostiary_core.decide import READ_ONLY
 from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.instant import SECOND_MS
-from ostiary_core.model.records import Session, Table
+from ostiary_core.model.records import Session, Table, User
 from ostiary_net.runtime.system import SystemClock
+from ostiary_net.sqlite import SQLiteStore
 
 T = TypeVar("T")
 
@@ -46,10 +47,6 @@ class HandClock(SystemClock):
     def set_back(self, seconds: float) -> None:
         """Set what the machine's clock on the wall shows; no time passes by it."""
         self._wall_ms -= round(seconds * SECOND_MS)
-
-    def start_again(self) -> None:
-        """As a process does, which knows nothing of what the clock showed before."""
-        self._latest = Instant(0)
 
 
 class SeededEntropy:
@@ -93,9 +90,18 @@ class PlainStore(MemoryStore):
     def check_ready(self) -> None:
         """It is always ready."""
 
+    def present(self, now: Instant) -> Instant:
+        """It has no clock of its own."""
+        return now
+
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
         """One process has nobody to share with."""
         return True
+
+
+def usernames(store: PlainStore | SQLiteStore) -> set[str]:
+    """Of everybody that a store has kept."""
+    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
 
 
 class BreakingStore(PlainStore):

@@ -1,7 +1,9 @@
 """What has lapsed is cleared away: a store under a constant load stays as large, and nobody notices."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trio
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from ostiary_core import Decision, Instant, MemoryStore, Secret
+from ostiary_core import Instant, MemoryStore, Secret
 from ostiary_core import events as e
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.policy import Policy
@@ -24,7 +26,7 @@ from ostiary_core.model.records import (
     TextCode,
     TextCodePurpose,
 )
-from ostiary_core.model.reply import LoginIssued, Refused
+from ostiary_core.model.reply import LoginIssued, Refused, Reply
 from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable
 from ostiary_net.observability.metrics import Metrics
@@ -33,6 +35,7 @@ from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.turns import open_turns
 from ostiary_net.upkeep.sweeping import Purge
+from tests.core import asks, story
 from tests.net.rooms import HandClock, PlainStore, SeededEntropy
 from tests.net.store.stores import DURABLE, KINDS, opened
 
@@ -50,42 +53,25 @@ class House:
         self.store = store
         self.clock = clock
         self.entropy = SeededEntropy()
-        self.decide(
-            e.FirstAdministratorCreated(
-                username="admin",
-                password_hash="hash",
-                must_change_password=False,
-                entropy=self.entropy.draw(),
-            )
-        )
+        story.given(asks.user(), store=cast(MemoryStore, store))
 
-    def decide(self, event: e.Event) -> Decision:
-        [decision] = self.store.turn([event], self.clock.now())
-        return decision
+    def decide(self, event: e.SignInAttempted | e.LoginRefreshed) -> Reply:
+        [decision] = self.store.turn([replace(event, entropy=self.entropy.draw())], self.clock.now())
+        return decision.reply
 
     def sign_in(self) -> LoginIssued:
-        reply = self.decide(
-            e.SignInAttempted(
-                username="admin",
-                verified_against="hash",
-                password_matches=True,
-                user_agent="browser",
-                source="203.0.113.7",
-                entropy=self.entropy.draw(),
-            )
-        ).reply
+        reply = self.decide(asks.sign_in())
         assert isinstance(reply, LoginIssued)
         return reply
 
     def refresh(self, token: Secret | None) -> LoginIssued | Refused:
         assert token is not None
-        event = e.LoginRefreshed(refresh_token=token, user_agent="browser", entropy=self.entropy.draw())
-        reply = self.decide(event).reply
+        reply = self.decide(asks.login_refresh(token))
         assert isinstance(reply, LoginIssued | Refused)
         return reply
 
     def sign_out(self, token: Secret) -> None:
-        self.decide(e.SignedOut(caller=e.SignedIn(access_token=token)))
+        self.store.turn([e.SignedOut(caller=e.SignedIn(access_token=token))], self.clock.now())
 
     def code(self, name: str, session_id: str | None = None) -> None:
         code = AuthorizationCode(
@@ -176,15 +162,6 @@ async def test_a_session_stays_for_the_retention_after_its_maximum_and_goes_righ
     }
 
 
-async def test_more_than_one_batch_is_cleared_in_one_go(store: AnyStore) -> None:
-    clock = HandClock()
-    house = House(store, clock)
-    for number in range(250):
-        house.code(f"code {number}")
-    clock.wait(300)
-    assert (await cleared(store, clock))["codes"] == 250
-
-
 def test_a_used_code_stays_where_its_second_use_must_end_its_session() -> None:
     store, clock = MemoryStore(Policy(revoke_on_code_replay=True)), HandClock()
     house = House(store, clock)
@@ -193,9 +170,6 @@ def test_a_used_code_stays_where_its_second_use_must_end_its_session() -> None:
     assert clear_by_hand(store, clock.now()) == 0
     clock.wait(300)
     assert clear_by_hand(store, clock.now()) == 1
-
-
-# --- nobody sees a difference
 
 
 def clear_by_hand(store: MemoryStore, now: Instant) -> int:
@@ -246,15 +220,6 @@ def test_a_store_that_is_cleared_at_every_step_answers_as_one_that_never_is(step
                 house.sign_out(seen[number % len(seen)][1])
         assert isinstance(swept.store, MemoryStore)
         clear_by_hand(swept.store, clock.now())
-
-
-@given(st.sampled_from([each for each in RECORD_TABLES if each not in {kind.table for kind in Expirable}]))
-def test_no_record_of_another_kind_ever_lapses(table: Table) -> None:
-    clock = HandClock()
-    house = House(MemoryStore(), clock)
-    clock.wait(10_000 * DAY)
-    for record in house.store.records(table):
-        assert house.decide(e.RecordLapsed(key=record.key)).changes == ()
 
 
 # --- in the background

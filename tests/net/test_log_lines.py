@@ -43,14 +43,6 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Counting:
     return file
 
 
-def test_a_line_goes_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = watched(monkeypatch)
-    lines = LogLines()
-    lines.info("one")
-    lines.error("two")
-    assert written.writes == ["one\n", "two\n"]
-
-
 @pytest.fixture
 def processors() -> Iterator[list[Any]]:
     """Those of structlog, until the test is over."""
@@ -67,6 +59,7 @@ def test_entries_that_belong_together_go_out_in_one_write_and_in_order(
     written = watched(monkeypatch)
     lines = LogLines()
     lines.tell("info", [{"event": "one"}, {"event": "two"}])
+    lines.tell("info", [])
     lines.info("three")
     assert written.writes == ["info one\ninfo two\n", "three\n"]
 
@@ -122,12 +115,6 @@ def test_a_refusal_has_one_line_with_its_reason_also_of_a_batch(
         f"info refused {origin('two').trace_id} not_found",
         f"info session-ended {origin('four').trace_id} None",
     ]
-
-
-def test_nothing_is_written_where_nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = watched(monkeypatch)
-    LogLines().tell("info", [])
-    assert written.writes == []
 
 
 def test_a_log_that_cannot_be_written_fails_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fuzz.processes.connection import Connection
 from fuzz.shared.http_client import Request, Response
 from ostiary_core import Instant
-from ostiary_core.events import ClientRegistered, GrantUnrecognised, Operator
+from ostiary_core.events import GrantUnrecognised
 from ostiary_core.http import token_service
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
@@ -23,7 +23,7 @@ from ostiary_net.front_door.scraping import metrics_listeners, serve_metrics
 from ostiary_net.observability.metrics import Histogram, Metrics
 from ostiary_net.turns.turn_queue import TurnFailed
 from tests.core import asks
-from tests.net.rooms import BreakingStore, PlainStore, SeededEntropy, origin, registered
+from tests.net.rooms import BreakingStore, PlainStore, origin, registered
 from tests.net.test_service import posting, serving
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -108,23 +108,6 @@ async def test_nothing_that_a_client_sent_is_in_the_metrics() -> None:
     assert token_service.PATHS, "the operations have paths"
     assert SECRET not in metrics.exposition()
     assert sum(n for name, n in samples(metrics).items() if name.startswith("ostiary_requests_total")) == 2
-
-
-async def test_wrong_secrets_are_counted_by_their_reason() -> None:
-    metrics = Metrics()
-    async with serving(PlainStore(), metrics) as service:
-        fields = {"clientId": "app", "name": "App", "grantTypes": ["client_credentials"]}
-        await service.decide(
-            ClientRegistered(caller=Operator(), fields=fields, entropy=SeededEntropy("a client").draw()),
-            origin(),
-        )
-        headers = [(b"content-type", b"application/x-www-form-urlencoded")]
-        for client_id in ("app", "app", "nobody"):
-            body = f"token=t&client_id={client_id}&client_secret=wrong".encode()
-            await service.answer(posting(Operation.INTROSPECT, headers, body), "a trace")
-    of = 'ostiary_requests_total{operation="introspection_requested",outcome='
-    found = samples(metrics)
-    assert (found[f'{of}"client_secret_wrong"}}'], found[f'{of}"client_unknown"}}']) == (2, 1)
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=50))

@@ -8,11 +8,15 @@ import trio
 from argon2 import PasswordHasher, Type, extract_parameters
 from hypothesis import given
 from hypothesis import strategies as st
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
+from ostiary_net.runtime.foreign_hashes import hash_to_keep
 from ostiary_net.runtime.passwords import OWASP, Passwords
 from ostiary_net.runtime.system import run_inline
 from tests.net.rooms import CHEAP, Gate, SeededEntropy
+
+DJANGO = "pbkdf2_sha256$1000000$0JA1CsaizUBxyZ2WWQzVkp$F3/1cbv7JFUA3A/JIRwluRzUycB1Uxzo33jLvMETXuA="
+SALT, DIGEST = "TknpPcdYa23NmTPG2Pvf+w", "A+KM3sYNqYl/OlAm2CCV5iR77M+UpcCwljuy30n3PZY"
 
 
 def cheap(hasher: PasswordHasher = CHEAP) -> Passwords:
@@ -85,6 +89,56 @@ async def test_a_name_without_a_hash_costs_the_same_work() -> None:
     assert not await passwords.verify(None, "wrong")
     assert hasher.work == known
     assert len(known) == 1
+
+
+async def test_a_hash_with_other_parameters_is_made_anew_once_the_password_is_right() -> None:
+    stronger = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1, type=Type.ID)
+    old = await cheap().hash("correct horse")
+    for passwords, renews in ((cheap(stronger), True), (cheap(), False)):
+        assert (await passwords.verify_and_renew(old, "wrong")).new_hash is None
+        verified = await passwords.verify_and_renew(old, "correct horse")
+        assert verified.matches
+        assert (verified.new_hash is not None) is renews
+        assert verified.new_hash is None or extract_parameters(verified.new_hash).memory_cost == 16
+        assert old not in repr(verified)
+
+
+async def test_no_name_is_answered_sooner_than_those_with_hashes_of_other_systems(
+    autojump_clock: MockClock,
+) -> None:
+    """Verifying these takes a second here, and one of our own a quarter."""
+    seconds = iter((0, 0.25, 1, 1.25, 2, 3, 4, 4.25, 5, 5.25, 6, 6.25, 7, 7.75))
+    passwords = Passwords(
+        CHEAP, entropy_source=SeededEntropy(), run_sync=run_inline, read_seconds=lambda: next(seconds)
+    )
+    ours = await passwords.hash("correct horse")
+    foreign = DJANGO.replace("1000000", "1")
+
+    async def waited(password_hash: str | None, password: str) -> float:
+        began = trio.current_time()
+        await passwords.verify(password_hash, password)
+        return trio.current_time() - began
+
+    assert [await waited(ours, "wrong"), await waited(None, "wrong")] == [0, 0]
+    assert await waited(foreign, "wrong") == 0
+    assert [await waited(ours, "wrong"), await waited(None, "wrong")] == [0.75, 0.75]
+    assert await waited(ours, "correct horse") == 0.75
+    assert await waited(foreign, "wrong") == 0.25
+
+
+@pytest.mark.parametrize(
+    "usual",
+    [
+        pytest.param(DJANGO, id="Django"),
+        pytest.param(f"$argon2id$v=19$m=102400,t=2,p=8${SALT}${DIGEST}", id="Django's argon2"),
+        pytest.param(f"$argon2id$v=19$m=65536,t=3,p=4${SALT}${DIGEST}", id="RFC 9106 and argon2-cffi"),
+        pytest.param(f"$scrypt$ln=16,r=8,p=1${SALT}${DIGEST}", id="passlib's scrypt"),
+        pytest.param(f"$scrypt$ln=17,r=8,p=1${SALT}${DIGEST}", id="OWASP's scrypt"),
+        pytest.param("$2b$12$srNaFv5MXcNQ/zbdOTksGebnCjFM.6.ZRQA0qptkSoeaT5uqtCeuW", id="bcrypt"),
+    ],
+)
+def test_what_others_usually_make_is_not_too_costly(usual: str) -> None:
+    assert hash_to_keep(usual) == usual
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ostiary_core import Decision, Instant, LostRace
 from ostiary_core.events import Event, PasswordHashRequested, UserRegistered
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.records import Table, User
 from ostiary_core.model.reply import PasswordOnFile, UserKnown
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
@@ -32,6 +31,7 @@ from tests.net.rooms import (
     SeededEntropy,
     origin,
     registered,
+    usernames,
 )
 
 T = TypeVar("T")
@@ -68,10 +68,6 @@ def names(events: Sequence[Event]) -> list[str]:
     return [str(event.fields["username"]) for event in events if isinstance(event, UserRegistered)]
 
 
-def kept(store: PlainStore | SQLiteStore) -> set[str]:
-    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
-
-
 # --- who shares a turn
 
 
@@ -100,7 +96,7 @@ async def test_callers_of_the_same_moment_share_one_commit_on_disk(tmp_path: Pat
     assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.exposition()
 
     with SQLiteStore(tmp_path / "ostiary.db") as reopened:
-        assert kept(reopened) == {asked.name for asked in everybody}
+        assert usernames(reopened) == {asked.name for asked in everybody}
 
 
 async def test_a_turn_takes_no_more_events_than_its_bound() -> None:
@@ -113,18 +109,6 @@ async def test_a_turn_takes_no_more_events_than_its_bound() -> None:
         gate.open()
 
     assert [len(turn) for turn in store.turns] == [1, MOST_EVENTS_A_TURN, 3]
-
-
-async def test_every_event_of_a_turn_keeps_its_own_origin() -> None:
-    store, gate = PlainStore(), Gate()
-    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
-        await waiting(nursery, turns, "anna", "ben", "cleo")
-        gate.open()
-
-    told = {entry.trace_id: entry.user_id for entry in store.audit()}
-    assert told == {
-        record.username: record.user_id for record in store.records(Table.USER) if isinstance(record, User)
-    }
 
 
 # --- callers that leave
@@ -141,30 +125,8 @@ async def test_a_caller_who_leaves_before_the_turn_is_left_out() -> None:
         gate.open()
 
     assert [names(turn) for turn in store.turns] == [["anna"], ["stayer"]]
-    assert kept(store) == {"anna", "stayer"}
+    assert usernames(store) == {"anna", "stayer"}
     assert stayer.decision is not None
-
-
-async def test_no_turn_is_taken_for_callers_who_have_all_left() -> None:
-    store, gate = PlainStore(), Gate()
-    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
-        await waiting(nursery, turns, "anna")
-        for leaver in await waiting(nursery, turns, "ben", "cleo"):
-            leaver.scope.cancel()
-        await wait_all_tasks_blocked()
-        gate.open()
-    assert [names(turn) for turn in store.turns] == [["anna"]]
-
-
-async def test_what_nobody_waits_for_any_more_when_the_store_answers_again_is_not_decided() -> None:
-    """READINGS 46: the database stood still, and the client has long asked somewhere else."""
-    store, gate = PlainStore(), Gate()
-    async with open_turns(store, HandClock(), gate) as turns, trio.open_nursery() as nursery:
-        leaver, _ = await waiting(nursery, turns, "leaver", "stayer")
-        leaver.scope.cancel()
-        await wait_all_tasks_blocked()
-        gate.open()
-    assert kept(store) == {"stayer"}
 
 
 async def test_what_nobody_waits_for_any_more_is_not_tried_again_after_a_lost_race() -> None:
@@ -207,7 +169,7 @@ async def test_a_turn_that_everybody_has_left_takes_nobody_else_down_with_it() -
         leaver = QueuedEvent(registered("leaver"), None, answers.append)
         turns.submit(leaver)
         await wait_all_tasks_blocked()
-    assert kept(store) == {"comer"}
+    assert usernames(store) == {"comer"}
     assert [isinstance(answer, Decision) for answer in answers] == [True]
 
 
@@ -226,7 +188,7 @@ async def test_an_event_whose_turn_began_is_kept_though_its_caller_leaves() -> N
         await wait_all_tasks_blocked()
         assert leaver.scope.cancelled_caught
         gate.open()
-    assert kept(store) == {"leaver"}
+    assert usernames(store) == {"leaver"}
 
 
 @pytest.mark.parametrize("seconds, is_decided", [(0.5, True), (2.0, False)])
@@ -240,7 +202,7 @@ async def test_a_sender_who_has_closed_its_side_is_taken_to_have_gone_after_a_se
         turns.submit(QueuedEvent(registered("anna"), None, answers.append, lambda: True))
         await trio.sleep(seconds)
         gate.open()
-    assert kept(store) == ({"anna"} if is_decided else set())
+    assert usernames(store) == ({"anna"} if is_decided else set())
     assert [isinstance(answer, Decision) for answer in answers] == [is_decided]
 
 
@@ -249,7 +211,7 @@ async def test_a_sender_who_has_gone_while_the_server_stood_still_is_believed_at
     async with open_turns(store, HandClock(), run_inline) as turns:
         turns.submit(QueuedEvent(registered("anna"), None, answers.append, lambda: True, may_be_stale=True))
         turns.submit(QueuedEvent(registered("ben"), None, answers.append, lambda: False, may_be_stale=True))
-    assert kept(store) == {"ben"}
+    assert usernames(store) == {"ben"}
     assert sorted(isinstance(answer, Decision) for answer in answers) == [False, True]
 
 
@@ -268,7 +230,7 @@ async def test_nobody_waits_for_a_store_that_stands_still_for_as_long_as_ten_sec
         gate.open()
     assert len(answered_at) == 2
     assert max(answered_at) < 10
-    assert kept(store) == set(), "nobody waited for it any more"
+    assert usernames(store) == set(), "nobody waited for it any more"
 
 
 # --- failures
@@ -292,7 +254,7 @@ async def test_of_a_turn_that_fails_only_the_event_at_fault_is_told_so() -> None
         await wait_all_tasks_blocked()
         (after,) = await waiting(nursery, turns, "after")
 
-    assert kept(store) == {"before", "anna", "ben", "after"}
+    assert usernames(store) == {"before", "anna", "ben", "after"}
     assert before.decision is not None
     assert after.decision is not None
     anna, bad, ben = together
@@ -432,10 +394,7 @@ async def test_a_race_that_is_always_lost_is_a_failure_in_the_end() -> None:
             await turns.decide(registered("anna"))
     assert isinstance(failed.value.__cause__, LostRace)
     assert 1 < len(store.attempts) < 1_000
-    assert kept(store) == set()
-
-
-# --- reading beside a writer
+    assert usernames(store) == set()
 
 
 async def test_a_read_never_waits_behind_a_writer() -> None:
@@ -477,7 +436,7 @@ async def test_closing_decides_what_waits_and_takes_no_more() -> None:
             turns.close()
             (late,) = await waiting(nursery, turns, "late")
             gate.open()
-        assert kept(store) == {"running", "waiting"}, "left before everything was decided"
+        assert usernames(store) == {"running", "waiting"}, "left before everything was decided"
 
     assert all(asked.decision is not None for asked in decided)
     assert late.decision is None

@@ -190,10 +190,7 @@ TABLES: Final[Mapping[str, tuple[Row, ...]]] = MappingProxyType(
                 "3 client_credentials token: accepted by no business endpoint",
                 "4 a leaked secret is replaced by a reset",
             ),
-            *_web(
-                "2 any other backend endpoint answers 401",
-                "5 no cross-origin permission",
-            ),
+            *_web("2 any other backend endpoint answers 401", "5 no cross-origin permission"),
         ),
         # --- Errors
         "Token-service errors": _core(

@@ -4,30 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any, Final
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 import httpx
 
 from tests.core.asks import VERIFIER, challenge_of
 from tests.web.described import hold_to_document
-
-__all__ = [
-    "ADMIN_PASSWORD",
-    "BASE",
-    "REDIRECT_URI",
-    "SOURCE",
-    "VERIFIER",
-    "Api",
-    "Browser",
-    "Form",
-    "Registered",
-    "authorization",
-    "exchange_of",
-    "form_token_in",
-    "forms_in",
-    "in_query",
-    "sso",
-]
 
 BASE: Final = "http://id.example"
 SOURCE: Final = "203.0.113.7"
@@ -151,7 +133,9 @@ class Browser(httpx.AsyncClient):
         (form,) = [form for form in forms_in(page) if to is None or urlsplit(form.action).path == to]
         assert form.method == "post"
         sent = {"Origin": "null", "Sec-Fetch-Site": "same-origin", **(headers or {})}
-        return await self.post(form.action, data={**form.fields, **(values or {})}, headers=sent)
+        return await self.post(
+            urljoin(str(page.url), form.action), data={**form.fields, **(values or {})}, headers=sent
+        )
 
     async def log_in(
         self, page: httpx.Response, username: str = "admin", password: str = ADMIN_PASSWORD
@@ -163,7 +147,7 @@ class Browser(httpx.AsyncClient):
         """Go where a redirect within the site leads."""
         assert response.status_code == 303, response.text
         assert response.headers["location"].startswith("/")
-        return await self.get(response.headers["location"])
+        return await self.get(urljoin(str(response.url), response.headers["location"]))
 
     async def sign_in(
         self, username: str = "admin", password: str = ADMIN_PASSWORD, *, return_to: str = "/"
@@ -185,6 +169,19 @@ def authorization(client_id: str | None = "app", **asked: str | None) -> dict[st
         **asked,
     }
     return {name: value for name, value in right.items() if value is not None}
+
+
+def registration(client_id: str, **fields: object) -> dict[str, object]:
+    """The body that registers a client which may do everything, `fields` in place of some of it."""
+    return {
+        "clientId": client_id,
+        "name": "The App",
+        "redirectUris": [REDIRECT_URI],
+        "grantTypes": ["authorization_code", "refresh_token", "client_credentials"],
+        "scopes": ["user.read"],
+        "autoApproveScopes": [],
+        **fields,
+    }
 
 
 def in_query(address: str, name: str) -> str:

@@ -14,6 +14,7 @@ import jsonschema_rs
 from ostiary_web.api_document.document import api_document
 from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
+from ostiary_web.texts import LANGUAGES
 
 __all__ = ["APP", "DOCUMENT", "hold_to_document"]
 
@@ -22,7 +23,7 @@ _OF_EVERY_ADDRESS: Final = {405, 413}
 _NO_INTERFACE: Final = {"Pages", "This document"}
 
 APP: Final = create_app(Settings.from_environment({"API_DOCS_ENABLED": "true"}))
-DOCUMENT: Final = api_document(APP, version("ostiary"))
+DOCUMENT: Final = api_document(APP, version("ostiary"), LANGUAGES)
 
 
 def hold_to_document(response: httpx.Response) -> None:

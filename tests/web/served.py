@@ -9,7 +9,6 @@ Time stands still until `served.clock` is set on, and passwords cost next to not
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.records import RECORD_TABLES, Record, Table
 from ostiary_core.model.reply import UserKnown
+from ostiary_core.texts import Languages
 from ostiary_net.front_door import Guard
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.sqlite import SQLiteStore
@@ -30,13 +30,14 @@ from ostiary_web.server.settings import Settings
 from ostiary_web.server.storage import policy_of
 from ostiary_web.server.wiring import NO_UPKEEP, Surroundings
 from ostiary_web.sheets.reader import ReadSheet, read_sheet_in_place
+from ostiary_web.texts import LANGUAGES
+from tests.core.asks import VERIFIER
 from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
 from tests.web.callers import (
     ADMIN_PASSWORD,
     BASE,
     REDIRECT_URI,
     SOURCE,
-    VERIFIER,
     Api,
     Browser,
     Form,
@@ -46,10 +47,10 @@ from tests.web.callers import (
     form_token_in,
     forms_in,
     in_query,
+    registration,
     sso,
 )
 from tests.web.doors import Door, OpenTransport, opened_door
-from tests.web.twins import beside_a_twin
 
 __all__ = [
     "ADMIN_PASSWORD",
@@ -69,6 +70,7 @@ __all__ = [
     "in_memory",
     "in_query",
     "on_disk",
+    "registration",
     "serving",
     "sso",
 ]
@@ -93,18 +95,19 @@ class Served:
     clock: HandClock
     entropy_source: SeededEntropy
     open_transport: OpenTransport
+    base: str = BASE
 
     @property
     def service(self) -> Service:
         return self.backing.service
 
-    def api(self, source: str = SOURCE, *, base: str = BASE, **headers: str) -> Api:
-        return Api(transport=self.open_transport(source), base_url=base, headers=headers)
+    def api(self, source: str = SOURCE, *, base: str | None = None, **headers: str) -> Api:
+        return Api(transport=self.open_transport(source), base_url=base or self.base, headers=headers)
 
-    def browser(self, source: str = SOURCE, *, base: str = BASE, **headers: str) -> Browser:
+    def browser(self, source: str = SOURCE, *, base: str | None = None, **headers: str) -> Browser:
         return Browser(
             transport=self.open_transport(source),
-            base_url=base,
+            base_url=base or self.base,
             headers={"Accept": "text/html,*/*;q=0.8", "Accept-Language": "en-US", **headers},
         )
 
@@ -135,16 +138,7 @@ class Served:
     async def client(self, client_id: str = "app", **fields: object) -> Registered:
         """A client that may do everything, registered over the interface."""
         api = await self.administrator()
-        body = {
-            "clientId": client_id,
-            "name": "The App",
-            "redirectUris": [REDIRECT_URI],
-            "grantTypes": ["authorization_code", "refresh_token", "client_credentials"],
-            "scopes": ["user.read"],
-            "autoApproveScopes": [],
-            **fields,
-        }
-        response = await api.call("POST", "/api/oauth/clients", body)
+        response = await api.call("POST", "/api/oauth/clients", registration(client_id, **fields))
         assert response.status_code == 201, response.text
         return Registered(client_id, response.json()["data"]["secret"])
 
@@ -196,7 +190,6 @@ class _Applications:
 
 
 _application = _Applications()
-_application_of_a_twin = _Applications()
 
 
 @asynccontextmanager
@@ -207,17 +200,17 @@ async def serving(
     clock: HandClock | None = None,
     door: Door = "guard",
     read_sheet: ReadSheet = read_sheet_in_place,
+    languages: Languages = LANGUAGES,
     **environment: str,
 ) -> AsyncIterator[Served]:
     """The application with these settings, and an administrator whose password is known."""
-    settings = Settings.from_environment(
-        {
-            "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
-            "DATA_DIR": str(folder),
-            "ADMIN_PASSWORD": ADMIN_PASSWORD,
-            **environment,
-        }
-    )
+    given = {
+        "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
+        "DATA_DIR": str(folder),
+        "ADMIN_PASSWORD": ADMIN_PASSWORD,
+        **environment,
+    }
+    settings = replace(Settings.from_environment(given), languages=languages)
     set_by_hand, entropy_source = clock or HandClock(), SeededEntropy()
     opened: list[ReadingStore] = []
 
@@ -240,18 +233,7 @@ async def serving(
     application = _application(settings, environment, around)
     # No time is lost with the rest of a body that is refused.
     guarded = Guard(application, replace(door_rules(settings), linger_seconds=0.0))
-    async with (
-        application.open() as backing,
-        opened_door(door, guarded, backing.service) as open_transport,
-        beside_a_twin(
-            open_transport,
-            door=door,
-            backing=backing,
-            store=opened[0],
-            rules=guarded.rules,
-            application=partial(_application_of_a_twin, settings, environment, around),
-        ) as open_transport,
-    ):
+    async with application.open() as backing, opened_door(door, guarded, backing.service) as open_transport:
         guarded.draw_trace_id = backing.service.trace_id
         yield Served(
             app=guarded,
@@ -261,6 +243,7 @@ async def serving(
             clock=set_by_hand,
             entropy_source=entropy_source,
             open_transport=open_transport,
+            base=settings.public_url if settings.public_url and settings.public_path else BASE,
         )
 
 

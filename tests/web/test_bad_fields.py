@@ -75,6 +75,9 @@ BAD: Final[dict[str, list[tuple[Any, list[str]]]]] = {
         ({"phone": 1, "code": 123456, "newPassword": None}, ["code", "newPassword", "phone"]),
         ({"phone": PHONE, "code": "0" * 65, "newPassword": "x" * 257}, ["code", "newPassword"]),
     ],
+    "GET /api/oauth2/authorize?redirect_uri=&code_challenge_method=plain&response_type=code&client_id=app": [
+        (None, ["code_challenge", "code_challenge_method", "redirect_uri"])
+    ],
     "POST /api/oauth2/authorize": [
         ({}, ["approve"]),
         ({**DECISION, "approve": None}, ["approve"]),

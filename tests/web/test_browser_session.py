@@ -11,22 +11,10 @@ from tests.web.envelopes import refused, succeeded
 from tests.web.served import ADMIN_PASSWORD, Browser, Served, form_token_in, serving, sso
 
 FOREIGN = [
-    "https://evil.example",
-    "//evil.example",
-    "/\\evil.example",
-    "\\\\evil.example",
-    "///evil.example",
-    "https:evil.example",
-    "javascript:alert(1)",
-    "data:text/html,x",
-    "evil.example",
-    " //evil.example",
-    "\t//evil.example",
-    "/\t/evil.example",
-    "/%0d%0aSet-Cookie: a=b\r\nSet-Cookie: c=d",
-    "/x\x00y",
-    "/\u2028",
-    "",
+    *("https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "///evil.example"),
+    *("https:evil.example", "javascript:alert(1)", "data:text/html,x", "evil.example", " //evil.example"),
+    *("\t//evil.example", "/\t/evil.example", "/%0d%0aSet-Cookie: a=b\r\nSet-Cookie: c=d"),
+    *("/x\x00y", "/\u2028", ""),
 ]
 
 
@@ -49,20 +37,14 @@ async def test_the_pair_is_in_cookies_that_no_script_reads(served: Served, way: 
         response = await browser.post("/api/auth/login", json=body)
     cookies = cookies_of(response)
     assert set(cookies) == {"ostiary_access", "ostiary_refresh"}
-    for cookie in cookies.values():
+    of_a_form = cookies_of(await served.browser().get("/login"))
+    for cookie in (*cookies.values(), of_a_form["ostiary_form"]):
         assert cookie["httponly"]
         assert (cookie["samesite"], cookie["path"]) == ("Lax", "/")
         assert "domain" not in cookie
         assert "secure" not in cookie
     assert cookies["ostiary_access"]["max-age"] == "1800"
     assert cookies["ostiary_refresh"]["max-age"] == "604800"
-
-
-async def test_the_cookie_of_the_form_token_is_kept_from_scripts_too(served: Served) -> None:
-    cookies = cookies_of(await served.browser().get("/login"))
-    assert set(cookies) == {"ostiary_form"}
-    assert cookies["ostiary_form"]["httponly"]
-    assert cookies["ostiary_form"]["samesite"] == "Lax"
 
 
 @pytest.mark.parametrize(
@@ -88,26 +70,9 @@ async def test_over_https_cookies_go_over_nothing_else(
         assert not any("domain" in cookie for cookie in cookies.values())
 
 
-async def test_a_stranger_cannot_say_that_it_is_https(served: Served) -> None:
-    page = await served.browser(**{"X-Forwarded-Proto": "https"}).get("/login")
-    assert "secure" not in cookies_of(page)["ostiary_form"]
-
-
-@pytest.mark.parametrize(
-    "public_url, origin",
-    [
-        ("https://id.example", "https://id.example"),
-        ("https://id.example/", "https://id.example"),
-        ("https://ID.Example", "https://id.example"),
-        ("HTTPS://id.example:443", "https://id.example"),
-        ("https://id.example:8443", "https://id.example:8443"),
-        ("http://id.example:80", "http://id.example"),
-    ],
-)
-async def test_a_form_from_the_public_address_is_one_of_ours(
-    tmp_path: Path, public_url: str, origin: str
-) -> None:
-    async with serving(tmp_path, PUBLIC_URL=public_url) as served:
+async def test_a_form_from_the_public_address_is_one_of_ours(tmp_path: Path) -> None:
+    origin = "https://id.example"
+    async with serving(tmp_path, PUBLIC_URL="HTTPS://ID.Example:443/") as served:
         browser = served.browser(base=origin)
         page = await browser.get("/login")
         values = {"username": "admin", "password": ADMIN_PASSWORD}
@@ -134,17 +99,11 @@ async def test_a_sign_in_leads_only_to_a_path_of_this_server(served: Served) -> 
         assert (await browser.submit(page, values, to="/login")).headers["location"] == "/", return_to
 
 
-@pytest.mark.parametrize(
-    "values", [{}, {"username": "admin"}, {"password": "x"}, {"username": "x" * 257, "password": "x"}]
-)
-async def test_half_a_sign_in_is_a_wrong_one(served: Served, values: dict[str, str]) -> None:
+async def test_half_a_sign_in_is_a_wrong_one(served: Served) -> None:
     browser = served.browser()
-    response = await browser.submit(await browser.get("/login"), values, to="/login")
-    assert response.status_code == 401
-    assert "ostiary_access" not in browser.cookies
-
-
-# --- the interface by cookie
+    for values in ({}, {"username": "admin"}, {"password": "x"}, {"username": "x" * 257, "password": "x"}):
+        response = await browser.submit(await browser.get("/login"), values, to="/login")
+        assert (response.status_code, "ostiary_access" in browser.cookies) == (401, False), values
 
 
 async def test_a_browser_refreshes_by_its_cookie_if_it_proves_where_it_is(browser: Browser) -> None:
@@ -154,9 +113,6 @@ async def test_a_browser_refreshes_by_its_cookie_if_it_proves_where_it_is(browse
     succeeded(await browser.post("/api/auth/refresh", headers={"X-Form-Token": form_token}))
     assert browser.cookies["ostiary_refresh"] != before
     succeeded(await browser.get("/api/auth/me"))
-
-
-# --- signing out
 
 
 async def test_signing_out_ends_the_session_and_forgets_the_cookies(served: Served, browser: Browser) -> None:

@@ -6,15 +6,7 @@ import httpx
 
 from ostiary_core.model.records import Table
 from tests.rows import row
-from tests.web.served import (
-    REDIRECT_URI,
-    Browser,
-    Served,
-    authorization,
-    exchange_of,
-    in_query,
-    sso,
-)
+from tests.web.served import REDIRECT_URI, Browser, Served, authorization, exchange_of, in_query, sso
 from tests.web.test_authorization import WRONG
 
 
@@ -164,15 +156,3 @@ async def test_two_tabs_that_renew_at_once_both_stay_signed_in(served: Served, b
     for each in (browser, tab):
         assert "Sign out" in (await each.get("/")).text
     assert browser.cookies["ostiary_access"] == tab.cookies["ostiary_access"]
-
-
-async def test_the_page_is_in_the_language_the_browser_asks_for(served: Served) -> None:
-    await served.client()
-    for language, button in (("zh-CN,zh;q=0.9", "同意"), ("en-GB", "Agree"), ("fr", "Agree")):
-        browser = served.browser(**{"Accept-Language": language})
-        await browser.sign_in()
-        page = await browser.get(sso())
-        tag = "zh-CN" if language.startswith("zh") else "en-US"
-        assert f'lang="{tag}"' in page.text
-        assert page.headers["content-language"] == tag
-        assert button in page.text

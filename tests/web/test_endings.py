@@ -1,6 +1,6 @@
-"""What ends everything of a user or of a client ends it at once, for good, and nothing else.
+"""What ends everything of a user ends it at once, for good, and nothing else.
 
-"Session and tokens", the rows of user-level endings and of clients, through the endpoints themselves.
+"Session and tokens", the rows of user-level endings, through the endpoints themselves.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,10 +20,9 @@ from tests.web.account.people import (
 )
 from tests.web.envelopes import refused, succeeded
 from tests.web.resources.sheets import sheet_of
-from tests.web.served import Api, Served, exchange_of
+from tests.web.served import Api, Served
 
 USERS = "/api/iam/users"
-CLIENTS = "/api/oauth/clients"
 NEW = "another password"
 
 Ending = Callable[[Served, Api, str, Open], Awaitable[Any]]
@@ -87,8 +86,7 @@ async def change_phone_by_a_sheet(served: Served, admin: Api, user_id: str, anna
         ending(by_administrator("DELETE", "/ID"), proves="user deleted"),
         ending(by_administrator("POST", "/batch-delete"), proves="user deleted", case="deleted in a batch"),
         ending(
-            by_administrator("POST", "/ID/force-logout"),
-            proves="user force-logged-out by an administrator",
+            by_administrator("POST", "/ID/force-logout"), proves="user force-logged-out by an administrator"
         ),
         ending(
             by_administrator("PUT", "/ID", {"phone": "+8613900000000"}),
@@ -139,53 +137,3 @@ async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served
     succeeded(await anna.here.call("PUT", "/api/auth/locale", {"locale": "zh-CN"}))
     succeeded(await anna.here.call("PUT", "/api/auth/timezone", {"timezone": "Asia/Tokyo"}))
     await anna.assert_all_alive()
-
-
-async def test_a_reset_password_must_be_changed_at_the_next_sign_in(served: Served, api: Api) -> None:
-    anna_id = await with_phone(served, "anna")
-    succeeded(await api.call("PUT", f"{USERS}/{anna_id}/password", {"password": NEW}))
-    anna = served.api()
-    assert (await anna.sign_in("anna", NEW))["mustChangePassword"] is True
-    refused(await anna.call("GET", "/api/auth/grants"), 403, "A1004")
-    body = {"oldPassword": NEW, "newPassword": "chosen by anna"}
-    succeeded(await anna.call("PUT", "/api/auth/password", body))
-    succeeded(await anna.call("GET", "/api/auth/grants"))
-
-
-# --- clients
-
-
-@pytest.mark.parametrize(
-    "method, path, body",
-    [
-        pytest.param(
-            "PUT", "/enabled", {"enabled": False}, marks=row("Session and tokens", "client disabled")
-        ),
-        pytest.param("DELETE", "", None, marks=row("Session and tokens", "client deleted")),
-    ],
-)
-async def test_all_sessions_of_the_client_end_and_it_cannot_authenticate(
-    served: Served, api: Api, method: str, path: str, body: object
-) -> None:
-    await with_phone(served, "anna")
-    client, other_client = await served.client(), await served.client("other")
-    anna = await everything_open(served, client)
-    elsewhere = await everything_open(served, other_client)
-    succeeded(await api.call(method, f"{CLIENTS}/app{path}", body))
-
-    before = served.records()
-    for operation, form in (
-        ("introspect", {"token": anna.fresh["access_token"]}),
-        ("revoke", {"token": anna.fresh["access_token"]}),
-        ("token", {"grant_type": "refresh_token", "refresh_token": anna.fresh["refresh_token"]}),
-        ("token", exchange_of(anna.code)),
-        ("token", {"grant_type": "client_credentials"}),
-    ):
-        answer = await served.api().service(operation, client, **form)
-        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
-    for pair in (anna.rotated, anna.fresh):
-        refused(await api.call("GET", "/api/oauth2/userinfo", token=pair["access_token"]), 401, "A1001")
-    assert served.records() == before
-    # The user's own login sessions, and what they have open elsewhere, are none of the client's.
-    succeeded(await anna.here.call("GET", "/api/auth/me"))
-    await elsewhere.assert_all_alive()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.web.routes import routes
 from tests.web.served import Browser, Served, form_token_in
-from tests.web.test_every_route import routes
 from tests.web.test_malformed import standing
 
 WITHOUT_COOKIES = {
@@ -14,7 +14,7 @@ WITHOUT_COOKIES = {
 CHANGING = sorted(
     {
         (method, path)
-        for method, path in routes("/")
+        for method, path in routes()
         if method in ("POST", "PUT", "DELETE") and path not in WITHOUT_COOKIES
     }
 )

@@ -83,13 +83,6 @@ def test_a_line_break_in_a_value_does_not_make_a_second_line(capsys: pytest.Capt
     assert entry["user_agent"] == 'a\r\n{"event":"forged"}\n\x1b[2J'
 
 
-def test_the_other_form_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    said = logged(capsys, "console", why=None, number=3, client_id="app")
-    timestamp, line = said.split(" ", 1)
-    assert line == "[info     ] pair-rotated client_id=app number=3\n"
-    assert datetime.fromisoformat(timestamp).tzinfo is not None
-
-
 @pytest.mark.parametrize(
     "value", ["two words", "a=b", 'a"b', "a\r\nb", "\x1b[2J", "", "\u2028", "\ud800"], ids=repr
 )

@@ -1,6 +1,8 @@
 """Settings: a wrong value stops the start with one line that names it, its fault, and what is allowed."""
 
 import ipaddress
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,79 +20,53 @@ from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.wiring import open_delivery
 from tests.web.served import serving
 
+_PLAIN = """
+    DATABASE_URL data/ostiary.db sqlite:// sqlite:/// sqlite:///a.db?mode=ro mysql://root:hunter22@db/x
+    DATABASE_URL postgresql:// postgresql://db postgresql://root:hunter22@db:port/x
+    DATABASE_URL postgresql://root:hunter22@db:65536/x postgresql://root:hunter22@db:5432,db2:0/x
+    DATABASE_URL postgresql://root:hunter2/2@db/x postgresql://root:hunter22@db/x?hunter23=1
+    BIND 8000 127.0.0.1 127.0.0.1:65536 127.0.0.1:-1 fd://three unix:
+    METRICS_BIND fd://3 unix:/run/ostiary/metrics 9464
+    WORKERS 0 65 two 1.5 ٢
+    ADMIN_USERNAME a:b
+    BRAND_LINKS https://e.com privacy=http://e.com help=javascript:alert(1) terms=https://e.com help=https://a@e.com
+    BRAND_LINKS help=https://e.com,help=https://e.com
+    BRAND_LOGO /nowhere/logo.svg /dev/null README.md
+    BRAND_COLOR blue #0a5 #ffcc00 #0a5bd3,#0a5bd3 #0a5bd3,#6ea8ff,#000000 ＃0a5bd3
+    ADMIN_PASSWORD hunter2
+    PUBLIC_URL id.example ftp://id.example https:// https://id.example/a//b https://id.example?x
+    PUBLIC_URL https://id.example#x https://user:hunter2@id.example https://id.example:99999
+    PUBLIC_URL https://id..example https://例子.example https://id.example/%61 https://id.example/a/../b
+    TRUST_PROXY proxy 10.0.0.0/33 10.0.0.1/8 10.0.0.1;10.0.0.2
+    RATE_LIMIT_SCALE 0 -1 nan inf much
+    REVOKE_ON_CODE_REPLAY maybe
+    RETENTION_SESSIONS_DAYS -1 1.5
+    RETENTION_AUDIT_DAYS 36501
+    OTEL_EXPORTER_OTLP_ENDPOINT 127.0.0.1:4318 https://user:hunter2@collector.example
+    SMS_GATEWAY_URL sms.example.com/hunter2 ftp://sms.example.com/hunter2 https:///hunter2
+    SMS_GATEWAY_URL https://sms.example.com:port/hunter2 https://短信.example/hunter2
+    SMS_GATEWAY_URL https://me:hunter2@sms.example.com/
+    SMS_GATEWAY_TOKEN hunter2é
+    LOG_LEVEL loud
+    LOG_FORMAT xml
+"""
+"""A setting in a line, and values that it may not have."""
+
 WRONG = [
-    ("DATABASE_URL", "data/ostiary.db"),
-    ("DATABASE_URL", "sqlite://"),
-    ("DATABASE_URL", "sqlite:///"),
-    ("DATABASE_URL", "sqlite:///a.db?mode=ro"),
-    ("DATABASE_URL", "mysql://root:hunter22@db/x"),
-    ("DATABASE_URL", "postgresql://"),
-    ("DATABASE_URL", "postgresql://db"),
-    ("DATABASE_URL", "postgresql://root:hunter22@db:port/x"),
-    ("DATABASE_URL", "postgresql://root:hunter22@db:65536/x"),
-    ("DATABASE_URL", "postgresql://root:hunter22@db:5432,db2:0/x"),
-    ("DATABASE_URL", "postgresql://root:hunter2/2@db/x"),
+    *((name, value) for name, *values in map(str.split, _PLAIN.strip().splitlines()) for value in values),
     ("DATABASE_URL", "postgresql://root:hunter22@db/x y"),
-    ("DATABASE_URL", "postgresql://root:hunter22@db/x?hunter23=1"),
-    ("BIND", "8000"),
-    ("BIND", "127.0.0.1"),
-    ("BIND", "127.0.0.1:65536"),
-    ("BIND", "127.0.0.1:-1"),
     ("BIND", "two words:80"),
-    ("BIND", "fd://three"),
-    ("BIND", "unix:"),
     ("BIND", "unix:/run/\x07"),
     ("BIND", "unix:/" + "x" * 107),
-    ("METRICS_BIND", "fd://3"),
-    ("METRICS_BIND", "unix:/run/ostiary/metrics"),
-    ("WORKERS", "0"),
-    ("WORKERS", "65"),
-    ("WORKERS", "two"),
-    ("WORKERS", "1.5"),
-    ("WORKERS", "٢"),
     ("ADMIN_USERNAME", "two words"),
-    ("ADMIN_USERNAME", "a:b"),
     ("ADMIN_USERNAME", "x" * 65),
-    ("ADMIN_PASSWORD", "hunter2"),
     ("ADMIN_PASSWORD", "hunter2" * 37),
-    ("PUBLIC_URL", "id.example"),
-    ("PUBLIC_URL", "ftp://id.example"),
-    ("PUBLIC_URL", "https://"),
-    ("PUBLIC_URL", "https://id.example/app"),
-    ("PUBLIC_URL", "https://id.example?x"),
-    ("PUBLIC_URL", "https://id.example#x"),
-    ("PUBLIC_URL", "https://user:hunter2@id.example"),
-    ("PUBLIC_URL", "https://id.example:99999"),
-    ("PUBLIC_URL", "https://id..example"),
     ("PUBLIC_URL", "https://two words"),
-    ("PUBLIC_URL", "https://例子.example"),
-    ("TRUST_PROXY", "proxy"),
-    ("TRUST_PROXY", "10.0.0.0/33"),
-    ("TRUST_PROXY", "10.0.0.1/8"),
-    ("TRUST_PROXY", "10.0.0.1;10.0.0.2"),
-    ("RATE_LIMIT_SCALE", "0"),
-    ("RATE_LIMIT_SCALE", "-1"),
-    ("RATE_LIMIT_SCALE", "nan"),
-    ("RATE_LIMIT_SCALE", "inf"),
-    ("RATE_LIMIT_SCALE", "much"),
-    ("REVOKE_ON_CODE_REPLAY", "maybe"),
-    ("RETENTION_SESSIONS_DAYS", "-1"),
-    ("RETENTION_SESSIONS_DAYS", "1.5"),
-    ("RETENTION_AUDIT_DAYS", "36501"),
-    ("METRICS_BIND", "9464"),
-    ("OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"),
-    ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://user:hunter2@collector.example"),
-    ("SMS_GATEWAY_URL", "sms.example.com/hunter2"),
-    ("SMS_GATEWAY_URL", "ftp://sms.example.com/hunter2"),
-    ("SMS_GATEWAY_URL", "https:///hunter2"),
-    ("SMS_GATEWAY_URL", "https://sms.example.com:port/hunter2"),
-    ("SMS_GATEWAY_URL", "https://短信.example/hunter2"),
-    ("SMS_GATEWAY_URL", "https://me:hunter2@sms.example.com/"),
+    ("BRAND_NAME", "x" * 41),
+    ("BRAND_NAME", "Bank\u202eknaB"),
+    ("BRAND_LINKS", "help=https://e.com/two words"),
     ("SMS_GATEWAY_URL", "https://sms.example.com/ hunter2"),
-    ("SMS_GATEWAY_TOKEN", "hunter2\u00e9"),
     ("SMS_GATEWAY_TOKEN", "hunter2 one"),
-    ("LOG_LEVEL", "loud"),
-    ("LOG_FORMAT", "xml"),
 ]
 
 
@@ -144,60 +120,113 @@ def test_any_value_is_taken_or_refused_in_one_line(name: str, value: str) -> Non
     assert len(fault.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", sorted({name for name, _ in WRONG}))
-def test_an_empty_value_counts_as_not_set(name: str) -> None:
-    assert Settings.from_environment({name: ""}) == Settings.from_environment({})
+def test_an_empty_value_counts_as_not_set() -> None:
+    for name, _ in WRONG:
+        assert Settings.from_environment({name: ""}) == Settings.from_environment({}), name
 
 
-def test_the_defaults_are_the_documented_ones() -> None:
-    settings = Settings.from_environment({})
-    assert settings.database == SQLiteFile(Path("data/ostiary.db"))
-    assert settings.data_dir == Path("data")
-    assert settings.bind == "127.0.0.1:8000"
-    assert (settings.workers, settings.rate_limit_scale) == (1, 1)
-    assert (settings.admin_username, settings.admin_password) == ("admin", None)
-    assert (settings.public_url, settings.trust_proxy) == (None, ())
-    assert settings.revoke_on_code_replay is False
-    assert (settings.log_level, settings.log_format) == ("info", "console")
+RIGHT: dict[str, Any] = {
+    "database": SQLiteFile(Path("data/ostiary.db")),
+    "data_dir": Path("data"),
+    "bind": "127.0.0.1:8000",
+    **dict.fromkeys(("workers", "rate_limit_scale"), 1),
+    "admin_username": "admin",
+    **dict.fromkeys(("admin_password", "public_url", "database_prepared_statements")),
+    "trust_proxy": (),
+    "revoke_on_code_replay": False,
+    "log_level": "info",
+    "log_format": "console",
+    "DATABASE_URL=sqlite:////var/lib/o.db": SQLiteFile(Path("/var/lib/o.db")),
+    "DATABASE_PREPARED_STATEMENTS=off": False,
+    "BIND=[::1]:0": "[::1]:0",
+    "BIND=fd://3": "fd://3",
+    "BIND=unix:/run/ostiary/door": "unix:/run/ostiary/door",
+    "WORKERS=64": 64,
+    "ADMIN_PASSWORD= with spaces ": " with spaces ",
+    "PUBLIC_URL=https://id.example/": "https://id.example",
+    "PUBLIC_URL=https://[2001:DB8::1]:8443": "https://[2001:db8::1]:8443",
+    "PUBLIC_URL=https://[::1]:443": "https://[::1]",
+    "RATE_LIMIT_SCALE=0.5": 0.5,
+    "REVOKE_ON_CODE_REPLAY=Yes": True,
+    "LOG_LEVEL=DEBUG": "debug",
+    "OTEL_EXPORTER_OTLP_ENDPOINT=http://[::1]:4318": "http://[::1]:4318",
+    "TRUST_PROXY= 10.0.0.5, 192.168.0.0/16,,fd00::/8": tuple(
+        map(ipaddress.ip_network, ("10.0.0.5", "192.168.0.0/16", "fd00::/8"))
+    ),
+}
+"""What a setting is read as; without a value, what it is by default."""
 
 
-@pytest.mark.parametrize(
-    "name, value, field, expected",
-    [
-        ("DATABASE_URL", "sqlite:////var/lib/o.db", "database", SQLiteFile(Path("/var/lib/o.db"))),
-        ("BIND", "[::1]:0", "bind", "[::1]:0"),
-        ("BIND", "fd://3", "bind", "fd://3"),
-        ("BIND", "unix:/run/ostiary/door", "bind", "unix:/run/ostiary/door"),
-        ("WORKERS", "64", "workers", 64),
-        ("ADMIN_PASSWORD", " with spaces ", "admin_password", " with spaces "),
-        ("PUBLIC_URL", "https://id.example/", "public_url", "https://id.example"),
-        ("PUBLIC_URL", "https://[2001:DB8::1]:8443", "public_url", "https://[2001:db8::1]:8443"),
-        ("PUBLIC_URL", "https://[::1]:443", "public_url", "https://[::1]"),
-        ("RATE_LIMIT_SCALE", "0.5", "rate_limit_scale", 0.5),
-        ("REVOKE_ON_CODE_REPLAY", "Yes", "revoke_on_code_replay", True),
-        ("LOG_LEVEL", "DEBUG", "log_level", "debug"),
-        (
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "http://[::1]:4318",
-            "otel_exporter_otlp_endpoint",
-            "http://[::1]:4318",
-        ),
-        (
-            "TRUST_PROXY",
-            " 10.0.0.5, 192.168.0.0/16,,fd00::/8",
-            "trust_proxy",
-            tuple(map(ipaddress.ip_network, ("10.0.0.5", "192.168.0.0/16", "fd00::/8"))),
-        ),
-    ],
-)
-def test_a_right_value_is_read(name: str, value: str, field: str, expected: Any) -> None:
-    assert getattr(Settings.from_environment({name: value}), field) == expected
+def test_a_right_value_is_read_and_the_defaults_are_the_documented_ones() -> None:
+    for said, expected in RIGHT.items():
+        name, equals, value = said.partition("=")
+        settings = Settings.from_environment({name: value} if equals else {})
+        field = "database" if name == "DATABASE_URL" else name.lower()
+        assert getattr(settings, field) == expected, said
 
 
 def test_settings_do_not_print_what_is_secret() -> None:
     settings = Settings.from_environment({"ADMIN_PASSWORD": "correct horse"})
-    assert "correct horse" not in repr(settings)
-    assert "correct horse" not in str(settings)
+    assert "correct horse" not in f"{settings!r} {settings}"
+
+
+# --- secrets from files
+
+
+@pytest.mark.parametrize("given_by", ["NAME_FILE", "CREDENTIALS_DIRECTORY"])
+def test_a_secret_is_the_line_in_its_file(tmp_path: Path, given_by: str) -> None:
+    secrets = {
+        "ADMIN_PASSWORD": " correct horse ",
+        "DATABASE_URL": "sqlite:////var/lib/o.db",
+        "SMS_GATEWAY_TOKEN": "abc.DEF",
+    }
+    environment = {**GATEWAY, "CREDENTIALS_DIRECTORY": str(tmp_path / "none")}
+    for (name, secret), end in zip(secrets.items(), ("\n", "", "\r\n"), strict=True):
+        (tmp_path / name).write_bytes(f"{secret}{end}".encode())
+        environment |= {f"{name}_FILE": str(tmp_path / name)}
+    if given_by == "CREDENTIALS_DIRECTORY":
+        environment = {**GATEWAY, given_by: str(tmp_path)}
+    settings = Settings.from_environment(environment)
+    assert settings == replace(
+        Settings.from_environment({**GATEWAY, **secrets}), secret_files=settings.secret_files
+    )
+    assert set(settings.secret_files) == {tmp_path / name for name in secrets}
+
+
+@pytest.mark.parametrize("name", ["ADMIN_PASSWORD", "DATABASE_URL", "SMS_GATEWAY_TOKEN"])
+def test_a_secret_that_is_set_twice_or_cannot_be_read_ends_the_start(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    by_file, credential = {f"{name}_FILE": str(path)}, {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    at_credential = f"CREDENTIALS_DIRECTORY/{name}"
+
+    def line(environment: dict[str, str]) -> str:
+        with pytest.raises(SystemExit) as ended:
+            settings_or_exit({**GATEWAY, **environment})
+        said = str(ended.value.code)
+        assert len(said.splitlines()) == 1
+        assert "hunter" not in said
+        return said
+
+    assert line(by_file).startswith(f"ostiary: {name}_FILE: '{path}' cannot be read: No such file")
+    for content, fault in (
+        (b"", "is empty"),
+        (b"\n", "is empty"),
+        (b"hunter22\n\n", "has more than one line"),
+        (b"hunter\xff22", "is no text in UTF-8"),
+        (b"hunter22" * 1025, "is too large"),
+    ):
+        path.write_bytes(content)
+        assert line(by_file).startswith(f"ostiary: {name}_FILE: '{path}' {fault}; allowed: ")
+        assert line(credential).startswith(f"ostiary: {at_credential}: '{path}' {fault}; allowed: ")
+    path.write_text("hunter2" if name == "ADMIN_PASSWORD" else "hunter2 ü")
+    assert line(by_file).startswith(f"ostiary: {name}_FILE: "), "where a wrong value was given"
+    for together in ({name: "hunter22", **by_file}, {name: "hunter22", **credential}, by_file | credential):
+        named = [name] * (name in together) + [f"{name}_FILE"] * (f"{name}_FILE" in together)
+        named += [at_credential] * ("CREDENTIALS_DIRECTORY" in together)
+        assert line(together) == f"ostiary: {' and '.join(named)}: are set together; allowed: one of them"
+    path.unlink()
+    os.mkfifo(path)
+    assert line(by_file).startswith(f"ostiary: {name}_FILE: '{path}' is no file; allowed: ")
 
 
 # --- the first administrator

@@ -19,7 +19,6 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
 from tests.net.lane.wires import connected
 from tests.net.rooms import START
-from tests.web.conftest import Serve
 from tests.web.doors import DOORS
 from tests.web.served import Api, Served
 
@@ -53,42 +52,26 @@ def failed(served: Served, response: httpx.Response, log: Log, *kinds: str) -> N
     assert [entry.kind.value for entry in served.audit() if entry.trace_id == trace_id] == list(kinds)
 
 
-@pytest.mark.parametrize("query", ["", "?by=the-application"])
-async def test_a_token_request_that_fails_after_its_decision(
-    served: Served, monkeypatch: pytest.MonkeyPatch, query: str
+async def test_a_token_request_that_fails_before_or_after_its_decision(
+    served: Served, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = await served.client()
-    monkeypatch.setattr(Service, "finish", broken)
-    with capture_logs() as log:
-        response = await served.api().service(f"token{query}", client, grant_type="client_credentials")
-    failed(served, response, log, "session-started")
+    for owner, name, path, kinds in (
+        (Service, "finish", "token", ["session-started"]),
+        (Service, "finish", "token?by=the-application", ["session-started"]),
+        (Service, "finish", "userinfo", []),
+        (RateWindows, "admit", "token", []),
+    ):
+        with monkeypatch.context() as patch, capture_logs() as log:
+            patch.setattr(owner, name, broken)
+            if path == "userinfo":
+                response = await api.call("GET", "/api/oauth2/userinfo")
+            else:
+                response = await api.service(path, client, grant_type="client_credentials")
+        failed(served, response, log, *kinds)
 
 
-async def test_user_info_that_fails(served: Served, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Service, "finish", broken)
-    with capture_logs() as log:
-        response = await api.call("GET", "/api/oauth2/userinfo")
-    failed(served, response, log)
-
-
-async def test_a_token_request_that_fails_before_its_decision(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = await served.client()
-    monkeypatch.setattr(RateWindows, "admit", broken)
-    with capture_logs() as log:
-        response = await served.api().service("token", client, grant_type="client_credentials")
-    failed(served, response, log)
-
-
-async def test_a_handler_that_fails_after_its_decision(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(RequestContext, "failure", broken)
-    body = {"username": "admin", "password": "not the password"}
-    with capture_logs() as log:
-        response = await served.api().post("/api/auth/login", json=body)
-    failed(served, response, log, "sign-in-failed")
+WRONG = {"username": "admin", "password": "not the password"}
 
 
 async def test_a_page_that_cannot_be_made_nor_the_one_that_says_so(
@@ -98,37 +81,37 @@ async def test_a_page_that_cannot_be_made_nor_the_one_that_says_so(
     form = await browser.get("/login")
     monkeypatch.setattr(context, "render_template", broken)
     with capture_logs() as log:
-        response = await browser.submit(form, {"username": "admin", "password": "not the password"})
-    failed(served, response, log, "sign-in-failed")
-
-
-async def test_an_answer_that_fails_on_its_way_out(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(security_headers, "_FIELDS", None)
-    with capture_logs() as log:
-        response = await served.api().post("/api/auth/login", json={"username": "admin", "password": "x"})
+        response = await browser.submit(form, WRONG)
     failed(served, response, log, "sign-in-failed")
 
 
 @pytest.mark.parametrize(
-    "method, path, options, status",
-    [
-        ("GET", "/api/nothing", {}, 404),
-        ("DELETE", "/api/auth/login", {}, 405),
-        ("POST", "/api/auth/login", {"content": bytes(1024 * 1024)}, 413),
-        ("GET", "/api/auth/me", {"headers": {"Host": "two words"}}, 400),
-        ("GET", "/api/auth/me", {}, 401),
-        ("GET", "/api/oauth2/userinfo", {}, 401),
-    ],
+    "owner, name, value", [(RequestContext, "failure", broken), (security_headers, "_FIELDS", None)]
 )
-async def test_a_refusal_is_in_the_log_under_what_it_quotes(
-    serve: Serve, method: str, path: str, options: dict[str, Any], status: int
+async def test_an_answer_that_fails_after_its_decision_or_on_its_way_out(
+    served: Served, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, value: Any
 ) -> None:
-    async with serve() as served:
+    monkeypatch.setattr(owner, name, value)
+    with capture_logs() as log:
+        response = await served.api().post("/api/auth/login", json=WRONG)
+    failed(served, response, log, "sign-in-failed")
+
+
+async def test_a_refusal_is_in_the_log_under_what_it_quotes(served: Served) -> None:
+    asked: list[tuple[int, str, dict[str, Any]]] = [
+        (404, "GET /api/nothing", {}),
+        (405, "DELETE /api/auth/login", {}),
+        (413, "POST /api/auth/login", {"content": bytes(1024 * 1024)}),
+        (400, "GET /api/auth/me", {"headers": {"Host": "two words"}}),
+        (401, "GET /api/auth/me", {}),
+        (401, "GET /api/oauth2/userinfo", {}),
+    ]
+    for status, endpoint, options in asked:
         with capture_logs() as log:
-            response = await served.api().request(method, path, **options)
-    assert response.status_code == status
-    [told] = [entry for entry in log if "trace_id" in entry]
-    assert told["trace_id"] == quoted(response.text) == response.json()["traceId"]
+            response = await served.api().request(*endpoint.split(), **options)
+        assert response.status_code == status, endpoint
+        [told] = [entry for entry in log if "trace_id" in entry]
+        assert told["trace_id"] == quoted(response.text) == response.json()["traceId"], endpoint
 
 
 async def test_what_is_no_http_is_in_the_log_under_what_its_refusal_quotes(served: Served) -> None:

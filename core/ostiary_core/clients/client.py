@@ -4,16 +4,22 @@ Rules, all in this file ("Client", READINGS 9, 33, 37):
 
 - `console` and `mobile` are the backend's own and protected.
 - A client identifier is never given out twice, not even after its client was deleted.
-- Disabling and deleting end every session and code of the client; enabling brings none back.
+- Disabling and deleting end every session and code of the client, and the old secret that a reset keeps
+  working; enabling brings none back.
+- Forcing out ends every session and code of a client, which stays as it is and keeps both secrets. Of all
+  clients at once, the backend's own included, a super administrator does it: then nobody is signed in, who
+  asked for it neither.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from ostiary_core import events as e
-from ostiary_core.clients.client_fields import NEW_CLIENT, read_client_fields
+from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT, read_client_fields
 from ostiary_core.events.event import ClientEvent
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.changes import changes_between
 from ostiary_core.model.decision import Decision, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, merge_edits
@@ -23,7 +29,13 @@ from ostiary_core.model.records import Client, GrantType, revised
 from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
 from ostiary_core.model.secret import draw_client_secret
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.authentication import Actor, actor_id_of, check_permission, require_permission
+from ostiary_core.oauth.authentication import (
+    Actor,
+    actor_id_of,
+    check_permission,
+    check_super_administrator,
+    require_permission,
+)
 from ostiary_core.oauth.inherited_endings import end_all_of_client
 
 
@@ -52,7 +64,7 @@ def find_changeable(event: ClientEvent, who: Actor, snapshot: Snapshot) -> Clien
 
 
 def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Decision:
-    """Register a new client; only this answer shows its secret in plain text."""
+    """Register a new client; only this answer shows its secret in plain text, where one was drawn."""
     who = check_permission(event.caller, Permission.CLIENT_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
@@ -61,10 +73,13 @@ def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Dec
         return Decision(Refused(Why.FIELDS_INVALID, read))
     if read.client_id in BUILT_IN_CLIENTS or snapshot.client(read.client_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("clientId", Why.ALREADY_TAKEN),)))
-    secret = draw_client_secret(event.entropy)
-    client = replace(read, secret_digest=secret.digest, created_at=now, updated_at=now)
+    secret = draw_client_secret(event.entropy) if event.secret_digest is None else None
+    digest = event.secret_digest if secret is None else secret.digest
+    client = replace(read, secret_digest=digest, created_at=now, updated_at=now)
     return Decision(
-        SecretIssued(client, secret), (Insert(client),), (fact_of(FactKind.CLIENT_REGISTERED, client, who),)
+        ClientKnown(client) if secret is None else SecretIssued(client, secret),
+        (Insert(client),),
+        (fact_of(FactKind.CLIENT_REGISTERED, who, None, client),),
     )
 
 
@@ -103,7 +118,9 @@ def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapsho
         return Decision(ClientKnown(client))
     changed = revised(read, updated_at=now)
     return Decision(
-        ClientKnown(changed), (Update(client, changed),), (fact_of(FactKind.CLIENT_CHANGED, client, who),)
+        ClientKnown(changed),
+        (Update(client, changed),),
+        (fact_of(FactKind.CLIENT_CHANGED, who, client, changed),),
     )
 
 
@@ -114,7 +131,9 @@ def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapsho
         return Decision(ClientKnown(client))
     enabled = revised(client, enabled=True, updated_at=now)
     return Decision(
-        ClientKnown(enabled), (Update(client, enabled),), (fact_of(FactKind.CLIENT_ENABLED, client, who),)
+        ClientKnown(enabled),
+        (Update(client, enabled),),
+        (fact_of(FactKind.CLIENT_ENABLED, who, client, enabled),),
     )
 
 
@@ -125,25 +144,74 @@ def disable(
     """Disable a client: all its sessions end at once, and it can no longer authenticate."""
     if not client.enabled:
         return Decision(ClientKnown(client))
-    disabled = end_all_of_client(client, Why.CLIENT_DISABLED, now, enabled=False)
+    disabled = _close(client, Why.CLIENT_DISABLED, now)
     return Decision(
         ClientKnown(disabled),
         (Update(client, disabled),),
-        (fact_of(FactKind.CLIENT_DISABLED, client, who, Why.CLIENT_DISABLED),),
+        (fact_of(FactKind.CLIENT_DISABLED, who, client, disabled, Why.CLIENT_DISABLED),),
     )
 
 
 @require_permission(Permission.CLIENT_DELETE, find_changeable)
 def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
-    deleted = end_all_of_client(client, Why.CLIENT_DELETED, now, enabled=False, deleted_at=now)
+    deleted = _close(client, Why.CLIENT_DELETED, now, deleted_at=now)
     return Decision(
         Done(),
         (Update(client, deleted),),
-        (fact_of(FactKind.CLIENT_DELETED, client, who, Why.CLIENT_DELETED),),
+        (fact_of(FactKind.CLIENT_DELETED, who, client, None, Why.CLIENT_DELETED),),
     )
 
 
-def fact_of(kind: FactKind, client: Client, who: Actor, why: Why | None = None) -> Fact:
+@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+def force_out(
+    event: e.ClientForcedOut, who: Actor, client: Client, snapshot: Snapshot, now: Instant
+) -> Decision:
+    """End all sessions and unredeemed codes of a client."""
+    ended = end_all_of_client(client, Why.CLIENT_FORCED_OUT, now)
+    fact = fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, client, Why.CLIENT_FORCED_OUT)
+    return Decision(ClientKnown(ended), (Update(client, ended),), (fact,))
+
+
+def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
+    """End all sessions and unredeemed codes of these clients; one that is gone has none."""
+    who = check_super_administrator(event.caller, snapshot, now)
+    if isinstance(who, Why):
+        return refused(who)
+    found = (snapshot.client(client_id) for client_id in dict.fromkeys(event.client_ids))
+    clients = [client for client in found if client is not None and client.deleted_at is None]
+    why = Why.EVERYBODY_FORCED_OUT
+    return Decision(
+        Done(),
+        tuple(Update(client, end_all_of_client(client, why, now)) for client in clients),
+        tuple(fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, client, why) for client in clients),
+    )
+
+
+def _close(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
+    """Return `client` with `changes`, disabled: its sessions, unredeemed codes and old secret are over."""
+    return end_all_of_client(
+        client,
+        why,
+        now,
+        enabled=False,
+        old_secret_digest=None,
+        old_secret_until=None,
+        old_secret_used_at=None,
+        **changes,
+    )
+
+
+def fact_of(
+    kind: FactKind, who: Actor, before: Client | None, after: Client | None, why: Why | None = None
+) -> Fact:
     """Make the fact of what an administrator did with a client, for the audit trail."""
-    return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why)
+    client = after or before
+    assert client is not None
+    return Fact(
+        kind=kind,
+        client_id=client.client_id,
+        actor_id=actor_id_of(who),
+        why=why,
+        changes=changes_between(CLIENT_FIELDS, before, after),
+    )

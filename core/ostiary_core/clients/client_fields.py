@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlsplit
 
+from ostiary_core.model.changes import RecordField
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.identifiers import RESERVED
 from ostiary_core.model.instant import Instant
@@ -37,28 +38,28 @@ _MOST_URIS: Final = 50
 _FORBIDDEN_IN_URI: Final = re.compile(r"[#*\\\s\x00-\x1f\x7f]")
 _LITERAL: Final = re.compile(r"\[[^\[\]]+\](?::[0-9]*)?", re.ASCII)
 _LOCAL_HOSTS: Final = ("localhost", "127.0.0.1")
+SECRET_USE_FIELDS: Final = (
+    *("secretLastUsedAt", "oldSecretUntil", "oldSecretLastUsedAt"),
+    *("wrongSecrets", "wrongSecretLastAt"),
+)
+"""What became of a client's secrets."""
 _SHOWN_ONLY: Final = frozenset(
-    {
-        *("id", "builtIn", "createdAt", "updatedAt", "lastUsedAt"),
-        *("secretLastUsedAt", "oldSecretLastUsedAt", "oldSecretUntil"),
-        *("wrongSecrets", "wrongSecretLastAt"),
-    }
+    {"id", "builtIn", "createdAt", "updatedAt", "lastUsedAt", *SECRET_USE_FIELDS},
 )
 """Fields of a client's record that say what is; a record may be sent back with them, to no effect."""
-_KNOWN: Final = _SHOWN_ONLY | frozenset(
-    {
-        "clientId",
-        "enabled",
-        "name",
-        "redirectUris",
-        "grantTypes",
-        "scopes",
-        "autoApproveScopes",
-        "accessTokenTtl",
-        "refreshTokenTtl",
-    }
+CLIENT_FIELDS: Final[tuple[RecordField[Client], ...]] = (
+    RecordField("name", lambda client: client.name),
+    RecordField("redirectUris", lambda client: client.redirect_uris),
+    RecordField("grantTypes", lambda client: tuple(grant.value for grant in client.grant_types)),
+    RecordField("scopes", lambda client: client.scopes),
+    RecordField("autoApproveScopes", lambda client: client.auto_approve_scopes),
+    RecordField("accessTokenTtl", lambda client: client.access_token_seconds),
+    RecordField("refreshTokenTtl", lambda client: client.refresh_token_seconds),
+    RecordField("enabled", lambda client: client.enabled),
 )
-
+"""What an administrator says of a client beside its identifier and its secret, in the order in which people
+read it; it is told when it changes."""
+_KNOWN: Final = _SHOWN_ONLY | {"clientId"} | {field.name for field in CLIENT_FIELDS}
 
 NEW_CLIENT: Final = Client(
     client_id="",
@@ -117,7 +118,7 @@ def read_client_fields(
     client_id = reader.text("clientId", stored.client_id, 64)
     if not is_new and reader.has_field("clientId") and client_id != stored.client_id:
         reader.fault("clientId", FieldRule.IMMUTABLE)
-    elif client_id and _CLIENT_ID.fullmatch(client_id) is None:
+    elif _CLIENT_ID.fullmatch(client_id) is None:
         reader.fault("clientId", FieldRule.CLIENT_ID)
     elif client_id in RESERVED:
         reader.fault("clientId", FieldRule.RESERVED)

@@ -4,9 +4,11 @@ Rules, all in this file ("Client", client secret; "Session and tokens", client s
 
 - A reset draws a new secret and ends nothing. The old one stops working at once, and so does one that an
   earlier reset had let live on: at most two secrets of a client work.
+- A client that moves in from another server keeps its secret, which is given by its digest in place of a
+  drawn one. Whoever gives it answers for its being as hard to guess: nothing here can tell.
 - With `keepOldForSeconds` the old one works until that time is over, so that a client on many machines can
   change to the new one without a failed request. It can be ended before.
-- Disabling or deleting the client ends the old secret for good (`inherited_endings.end_all_of_client`).
+- Disabling or deleting the client ends the old secret for good (`client.disable`, `client.delete`).
 - When each was last used is noted so that an administrator sees whether the old one is still needed. It is
   kept to the minute: whoever authenticates a thousand times a second must not write a thousand times.
 - A wrong secret is `invalid_client`, however often it comes (READINGS 38): nobody guesses 256 random bits.
@@ -20,7 +22,13 @@ from typing import Final
 
 from ostiary_core.clients.client import fact_of, find_changeable
 from ostiary_core.clients.client_fields import Range
-from ostiary_core.events import ClientSecretReset, ClientSecretUsed, OldSecretEnded, WrongSecretsCounted
+from ostiary_core.events import (
+    ClientSecretGiven,
+    ClientSecretReset,
+    ClientSecretUsed,
+    OldSecretEnded,
+    WrongSecretsCounted,
+)
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Decision, Update
 from ostiary_core.model.fact import FactKind
@@ -29,7 +37,7 @@ from ostiary_core.model.instant import MINUTE_MS, Instant, later
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, revised
 from ostiary_core.model.reply import ClientKnown, Done, Refused, SecretIssued
-from ostiary_core.model.secret import draw_client_secret
+from ostiary_core.model.secret import Digest, draw_client_secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import Actor, require_permission
 
@@ -45,10 +53,28 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
     if isinstance(overlap_seconds, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, overlap_seconds))
     secret = draw_client_secret(event.entropy)
-    keeps = overlap_seconds > 0
-    changed = revised(
+    changed = _with_secret(client, secret.digest, overlap_seconds, now)
+    kind = FactKind.CLIENT_SECRET_ADDED if overlap_seconds else FactKind.CLIENT_SECRET_RESET
+    return Decision(
+        SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, who, client, changed),)
+    )
+
+
+@require_permission(Permission.CLIENT_UPDATE, find_changeable)
+def give(event: ClientSecretGiven, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
+    """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
+    if client.secret_digest is not None and hmac.compare_digest(client.secret_digest, event.digest):
+        return Decision(ClientKnown(client))
+    changed = _with_secret(client, event.digest, 0, now)
+    fact = fact_of(FactKind.CLIENT_SECRET_RESET, who, client, changed)
+    return Decision(ClientKnown(changed), (Update(client, changed),), (fact,))
+
+
+def _with_secret(client: Client, digest: Digest, overlap_seconds: int, now: Instant) -> Client:
+    keeps = bool(overlap_seconds)
+    return revised(
         client,
-        secret_digest=secret.digest,
+        secret_digest=digest,
         secret_used_at=None,
         old_secret_digest=client.secret_digest if keeps else None,
         old_secret_until=later(now, overlap_seconds) if keeps else None,
@@ -57,8 +83,6 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
         wrong_secret_at=None,
         updated_at=now,
     )
-    kind = FactKind.CLIENT_SECRET_ADDED if keeps else FactKind.CLIENT_SECRET_RESET
-    return Decision(SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, client, who),))
 
 
 @require_permission(Permission.CLIENT_UPDATE, find_changeable)
@@ -72,7 +96,7 @@ def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapsho
     return Decision(
         ClientKnown(changed),
         (Update(client, changed),),
-        (fact_of(FactKind.CLIENT_OLD_SECRET_ENDED, client, who),),
+        (fact_of(FactKind.CLIENT_OLD_SECRET_ENDED, who, client, changed),),
     )
 
 
@@ -90,7 +114,8 @@ def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> D
     client = snapshot.client(event.client_id)
     if client is None or client.deleted_at is not None or client.secret_digest is None:
         return Decision(Done())
-    last_at = max(client.wrong_secret_at or Instant(0), min(event.last_at, now))
+    came_at = min(event.last_at, now)
+    last_at = max(client.wrong_secret_at or came_at, came_at)
     changed = revised(client, wrong_secrets=client.wrong_secrets + event.times, wrong_secret_at=last_at)
     return Decision(Done(), (Update(client, changed),))
 

@@ -26,6 +26,8 @@ class SignInAttempted(Event):
     verified_against: str | None = field(repr=False)
     """The hash that `PasswordHashRequested` gave; None when it gave none."""
     password_matches: bool
+    new_password_hash: str | None = field(default=None, repr=False)
+    """Of the same password, where the one on file was not made as a new one would be; kept on success."""
     user_agent: str | None
     source: str
     entropy: Entropy = field(repr=False)

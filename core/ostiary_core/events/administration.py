@@ -59,6 +59,8 @@ class UserImported(AdministrationEvent):
     fields: Mapping[str, object] = field(repr=False)
     replace: bool
     password_hash: str | None = field(repr=False)
+    foreign_hash: str | None = field(default=None, repr=False)
+    """A password hash that another system made, in a form that the runtime can verify."""
     faults: tuple[FieldFault, ...] = ()
     entropy: Entropy = field(repr=False)
 
@@ -81,6 +83,13 @@ class UserDeleted(AccountEvent, AdministrationEvent):
 @immutable(kw_only=True)
 class UserForcedOut(AccountEvent):
     """An administrator ends all sessions and codes of a user; the account stays as it is."""
+
+
+@immutable(kw_only=True)
+class ConsentWithdrawnByAdministrator(AccountEvent):
+    """An administrator withdraws on a user's behalf what the user lets one client do."""
+
+    client_id: str
 
 
 @immutable(kw_only=True)
@@ -107,7 +116,7 @@ class RoleRegistered(AdministrationEvent):
 
 
 @immutable(kw_only=True)
-class RoleChanged(RoleEvent):
+class RoleChanged(RoleEvent, AdministrationEvent):
     """An administrator changes the name or the permissions of a role."""
 
     fields: Mapping[str, object] = field(repr=False)
@@ -144,11 +153,13 @@ class ClientRegistered(AdministrationEvent):
 
     caller: Caller
     fields: Mapping[str, object] = field(repr=False)
+    secret_digest: Digest | None = field(default=None, repr=False)
+    """Of a secret that it has already, from another server; None where one is to be drawn."""
     entropy: Entropy = field(repr=False)
 
 
 @immutable(kw_only=True)
-class ClientChanged(ClientEvent):
+class ClientChanged(ClientEvent, AdministrationEvent):
     """An administrator changes some fields of a client."""
 
     fields: Mapping[str, object] = field(repr=False)
@@ -172,18 +183,23 @@ class ClientRequested(ClientEvent):
 
 
 @immutable(kw_only=True)
-class ClientEnabled(ClientEvent):
+class ClientEnabled(ClientEvent, AdministrationEvent):
     """An administrator enables a client; sessions that ended stay ended."""
 
 
 @immutable(kw_only=True)
-class ClientDisabled(ClientEvent):
+class ClientDisabled(ClientEvent, AdministrationEvent):
     """An administrator disables a client: it may no longer authenticate, and all its sessions end."""
 
 
 @immutable(kw_only=True)
 class ClientDeleted(ClientEvent, AdministrationEvent):
     """An administrator deletes a client for good; its identifier is never given out again."""
+
+
+@immutable(kw_only=True)
+class ClientForcedOut(ClientEvent):
+    """An administrator ends all sessions and codes of a client; the client stays as it is."""
 
 
 @immutable(kw_only=True)
@@ -195,6 +211,14 @@ class ClientSecretReset(ClientEvent):
 
     fields: Mapping[str, object] = field(default_factory=dict, repr=False)
     entropy: Entropy = field(repr=False)
+
+
+@immutable(kw_only=True)
+class ClientSecretGiven(ClientEvent, AdministrationEvent):
+    """An administrator gives a client a secret that was made elsewhere, by its digest; issued tokens stay
+    valid."""
+
+    digest: Digest = field(repr=False)
 
 
 @immutable(kw_only=True)
@@ -229,6 +253,18 @@ class SessionForcedOut(Event):
 
     caller: Caller
     session_id: str
+
+
+@immutable(kw_only=True)
+class EverybodyForcedOut(Event):
+    """A super administrator ends every session and code there is.
+
+    Each belongs to a client, so the runtime names all clients, `console` and `mobile` included. It then looks
+    for others until there are none: a client may have been registered between its look and the decision.
+    """
+
+    caller: Caller
+    client_ids: tuple[str, ...]
 
 
 @immutable(kw_only=True)

@@ -120,8 +120,10 @@ class BacktestRun:
                 self._end(entry)
             case FactKind.USER_SESSIONS_ENDED if entry.user_id is not None:
                 self._end_epoch(Key(Table.USER, entry.user_id), entry.why)
-            case FactKind.CLIENT_DISABLED | FactKind.CLIENT_DELETED if entry.client_id is not None:
-                self._end_epoch(Key(Table.CLIENT, entry.client_id))
+            case FactKind.CLIENT_DISABLED | FactKind.CLIENT_DELETED | FactKind.CLIENT_SESSIONS_ENDED if (
+                entry.client_id is not None
+            ):
+                self._end_epoch(Key(Table.CLIENT, entry.client_id), entry.why)
             case FactKind.CONSENT_WITHDRAWN if entry.user_id is not None and entry.client_id is not None:
                 self._end_epoch(Key(Table.CONSENT, (entry.user_id, entry.client_id)))
             case _:

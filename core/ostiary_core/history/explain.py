@@ -17,6 +17,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Client, Session, User
@@ -57,6 +58,8 @@ class Step:
     earlier_at: Instant | None = None
     """Of a retry or replay: when the token was first used (or, of an older one, the pair last rotated)."""
     earlier_user_agent: str | None = None
+    changes: tuple[FieldChange, ...] = ()
+    """Of an ending that changed the client's record: what it changed."""
 
     @property
     def delay_ms(self) -> int | None:
@@ -182,4 +185,5 @@ def _step_of(entry: AuditEntry, kind: StepKind) -> Step:
         user_agent=entry.user_agent,
         earlier_at=entry.earlier_at if is_repeated else None,
         earlier_user_agent=entry.earlier_user_agent if is_repeated else None,
+        changes=entry.changes,
     )

@@ -6,20 +6,17 @@ What is named here is for embedders (docs/embedding.md); every other module of t
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.endpoint import PendingRequest, Request, TokenEndpoint
 from ostiary_core.http.form import LONGEST_FORM
-from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.http.sender import Sender, sender_of
 from ostiary_core.throttling.rate_windows import Operation, RateWindows
 
 __all__ = [
     "LONGEST_FORM",
     "Answer",
-    "Language",
     "Operation",
     "PendingRequest",
     "RateWindows",
     "Request",
     "Sender",
     "TokenEndpoint",
-    "preferred_language",
     "sender_of",
 ]

@@ -1,19 +1,18 @@
 """Reads authorization requests from HTTP and answers them in the envelope."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from ostiary_core.events import AuthorizationParameters
 from ostiary_core.http.answer import Answer
 from ostiary_core.http.envelope import failure, success
-from ostiary_core.http.language import Language
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Refused
 from ostiary_core.model.why import Why
-from ostiary_core.oauth.scopes import USER_READ
+from ostiary_core.oauth.scopes import SCOPES
+from ostiary_core.texts.language import Language
 
 _NAMES: Final = (
     "response_type",
@@ -25,16 +24,6 @@ _NAMES: Final = (
     "state",
 )
 _MOST_FIELDS: Final = 100
-
-SCOPE_TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        USER_READ: (
-            "Read your basic profile: user name, display name, picture and language",
-            "读取您的基本资料：用户名、姓名、头像与语言",
-        )
-    }
-)
-"""What each scope lets a client do, in words for the user, in English and Chinese."""
 
 
 def read_query(query: bytes) -> AuthorizationParameters:
@@ -109,5 +98,4 @@ def _offer(offered: AuthorizationOffered, language: Language) -> dict[str, objec
 
 def scope_text(scope: str, language: Language) -> str:
     """Describe a scope in words; give its bare name where there are none."""
-    english, chinese = SCOPE_TEXTS.get(scope, (scope, scope))
-    return chinese if language is Language.ZH else english
+    return language.text(f"scope.{scope}") if scope in SCOPES else scope

@@ -18,7 +18,6 @@ from typing import Final
 from ostiary_core.events import ProfileRequested
 from ostiary_core.http import envelope, token_service, userinfo
 from ostiary_core.http.answer import NO_STORE, Answer
-from ostiary_core.http.language import Language
 from ostiary_core.http.sender import Fields, Sender, language_of, sender_of, user_agent_of
 from ostiary_core.http.token_service import TokenServiceEvent
 from ostiary_core.model.audit import Origin
@@ -29,6 +28,8 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.storage.store import Store, retry_lost_races
+from ostiary_core.texts import LANGUAGES
+from ostiary_core.texts.language import Language, Languages
 from ostiary_core.throttling.rate_windows import Operation, RateWindows
 
 
@@ -67,11 +68,6 @@ class Request:
         """
         headers = tuple((_raw(name).lower(), _raw(value)) for name, value in fields)
         return cls(method, path, headers, source, body)
-
-    def failure(self, trace_id: str) -> Answer:
-        """What to send when it could not be answered: the 500 in the envelope, without any detail."""
-        is_enveloped = self.path not in token_service.PATHS
-        return _failure(language_of(self.headers), trace_id, is_enveloped=is_enveloped)
 
 
 def _raw(text: str | bytes) -> bytes:
@@ -124,11 +120,13 @@ def _failure(language: Language, trace_id: str, *, is_enveloped: bool) -> Answer
 class TokenEndpoint:
     """The token service of one process, which counts who asks how often (READINGS 30).
 
-    Give `rate_windows` where the limits are not to be those of the specification.
+    Give `rate_windows` where the limits are not to be those of the specification, and `languages` where
+    failures are to be told in others.
     """
 
-    def __init__(self, rate_windows: RateWindows | None = None) -> None:
+    def __init__(self, rate_windows: RateWindows | None = None, languages: Languages = LANGUAGES) -> None:
         self.rate_windows: Final = rate_windows or RateWindows()
+        self.languages: Final = languages
 
     def receive(
         self,
@@ -148,13 +146,13 @@ class TokenEndpoint:
         """
         operation = token_service.PATHS.get(request.path)
         if operation is None and request.path != userinfo.PATH:
-            return envelope.failure(Why.ROUTE_UNKNOWN, language_of(request.headers), trace_id)
+            return envelope.failure(Why.ROUTE_UNKNOWN, self._language_of(request), trace_id)
         if request.method not in (("GET", "HEAD") if operation is None else ("POST",)):
-            return _refuse_method(operation, request, trace_id)
+            return self._refuse_method(operation, request, trace_id)
         arrival = arrival or arrival_at(now)
         if operation is None:
-            return _receive_userinfo(request, trace_id, arrival)
-        sender = request.sender or sender_of(request.headers)
+            return self._receive_userinfo(request, trace_id, arrival)
+        sender = request.sender or sender_of(request.headers, self.languages)
         wait_seconds = self.rate_windows.admit(operation, request.source, monotonic)
         if wait_seconds:
             return envelope.service_failure(
@@ -193,23 +191,29 @@ class TokenEndpoint:
             return pending.answer(decision)
         except Exception as error:
             report(error, trace_id)
-            return request.failure(trace_id)
+            return self.failure(request, trace_id)
 
+    def failure(self, request: Request, trace_id: str) -> Answer:
+        """What to send when a request could not be answered: the 500 in the envelope, without any detail."""
+        is_enveloped = request.path not in token_service.PATHS
+        return _failure(self._language_of(request), trace_id, is_enveloped=is_enveloped)
 
-def _refuse_method(operation: Operation | None, request: Request, trace_id: str) -> Answer:
-    """Answer 405 with the allowed methods (RFC 9110 §15.5.6)."""
-    if operation is None:
-        headers = (*NO_STORE, (b"allow", b"GET, HEAD"))
-        language = language_of(request.headers)
-        return envelope.failure(Why.METHOD_NOT_ALLOWED, language, trace_id, headers=headers)
-    refusal = token_service.refusal(operation, Why.METHOD_NOT_ALLOWED)
-    return replace(refusal, headers=(*refusal.headers, (b"allow", b"POST")))
+    def _refuse_method(self, operation: Operation | None, request: Request, trace_id: str) -> Answer:
+        """Answer 405 with the allowed methods (RFC 9110 §15.5.6)."""
+        if operation is None:
+            headers = (*NO_STORE, (b"allow", b"GET, HEAD"))
+            language = self._language_of(request)
+            return envelope.failure(Why.METHOD_NOT_ALLOWED, language, trace_id, headers=headers)
+        refusal = token_service.refusal(operation, Why.METHOD_NOT_ALLOWED)
+        return replace(refusal, headers=(*refusal.headers, (b"allow", b"POST")))
 
+    def _receive_userinfo(self, request: Request, trace_id: str, arrival: Arrival) -> PendingRequest | Answer:
+        language = self._language_of(request)
+        event = userinfo.read(request.headers, language=language, trace_id=trace_id)
+        if isinstance(event, Answer):
+            return event
+        origin = Origin(trace_id, request.source, user_agent_of(request.headers))
+        return PendingRequest(event, origin, language, arrival)
 
-def _receive_userinfo(request: Request, trace_id: str, arrival: Arrival) -> PendingRequest | Answer:
-    language = language_of(request.headers)
-    event = userinfo.read(request.headers, language=language, trace_id=trace_id)
-    if isinstance(event, Answer):
-        return event
-    origin = Origin(trace_id, request.source, user_agent_of(request.headers))
-    return PendingRequest(event, origin, language, arrival)
+    def _language_of(self, request: Request) -> Language:
+        return language_of(request.headers, self.languages)

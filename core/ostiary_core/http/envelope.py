@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from ostiary_core.http.answer import NO_STORE, Answer, Headers, json_answer, retry_after
-from ostiary_core.http.language import Language
-from ostiary_core.http.meanings import FIELD_RULES, MEANINGS
+from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.why import Why
+from ostiary_core.texts.language import Language
 
 
 def success(data: object, *, status: int = 200, headers: Headers = NO_STORE) -> Answer:
@@ -15,9 +15,8 @@ def success(data: object, *, status: int = 200, headers: Headers = NO_STORE) -> 
 
 
 def text_of(why: Why, language: Language) -> str:
-    """The message of a refusal in one language."""
-    meaning = MEANINGS[why]
-    return meaning.zh if language is Language.ZH else meaning.en
+    """The message of a refusal; of one that only the token service gives, its description in English."""
+    return MEANINGS[why].description or language.text(f"refusal.{why}")
 
 
 def failure(
@@ -53,5 +52,5 @@ def field_text(fault: FieldFault, language: Language) -> str:
     """The message of a bad field, or of a record that was refused."""
     if isinstance(fault.rule, Why):
         return text_of(fault.rule, language)
-    english, chinese = FIELD_RULES[fault.rule]
-    return chinese if language is Language.ZH else english
+    choices = language.text("list.or").join(fault.choices)
+    return language.text(f"field.{fault.rule}", choices=choices)

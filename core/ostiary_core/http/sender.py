@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from ostiary_core.events import ClientCredentials
 from ostiary_core.http.credentials import read_basic
 from ostiary_core.http.form import header_values, says_form
-from ostiary_core.http.language import Language, preferred_language
 from ostiary_core.model.why import Why
+from ostiary_core.texts import LANGUAGES
+from ostiary_core.texts.language import Language, Languages
 
 Fields = Sequence[tuple[bytes, bytes]]
 """Header fields of a request: names in lower case, in order."""
@@ -34,13 +35,13 @@ class Sender:
         return replace(self, basic=replace(self.basic, secret=self.basic.secret.without_text()))
 
 
-def sender_of(headers: Fields) -> Sender:
+def sender_of(headers: Fields, languages: Languages = LANGUAGES) -> Sender:
     """Read the sender from header fields; fields that the token service does not use are ignored."""
     return Sender(
         says_form=says_form(headers),
         basic=read_basic(headers),
         user_agent=user_agent_of(headers),
-        language=language_of(headers),
+        language=language_of(headers, languages),
     )
 
 
@@ -50,6 +51,6 @@ def user_agent_of(headers: Fields) -> str | None:
     return b", ".join(values).decode("latin-1") if values else None
 
 
-def language_of(headers: Fields) -> Language:
-    """Read the preferred language from Accept-Language."""
-    return preferred_language(b",".join(header_values(headers, b"accept-language")).decode("latin-1"))
+def language_of(headers: Fields, languages: Languages) -> Language:
+    """Read from Accept-Language which of `languages` is preferred."""
+    return languages.preferred(b",".join(header_values(headers, b"accept-language")).decode("latin-1"))

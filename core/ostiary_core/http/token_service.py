@@ -28,6 +28,7 @@ from ostiary_core.http.answer import (
     written_answer,
 )
 from ostiary_core.http.credentials import read_credentials
+from ostiary_core.http.envelope import text_of
 from ostiary_core.http.form import read_form
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import Sender
@@ -38,6 +39,7 @@ from ostiary_core.model.reply import Done, Refused, TokenActive, TokenInactive, 
 from ostiary_core.model.secret import Entropy, Secret
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import parse_scope
+from ostiary_core.texts.en_us import ENGLISH
 from ostiary_core.throttling.rate_windows import Operation
 
 PATHS: Final[Mapping[str, Operation]] = MappingProxyType(
@@ -199,5 +201,7 @@ def refusal(
         else:
             headers = (*NO_STORE, _CHALLENGE)
     return json_answer(
-        status, {"error": meaning.error or "invalid_request", "error_description": meaning.en}, headers
+        status,
+        {"error": meaning.error or "invalid_request", "error_description": text_of(why, ENGLISH)},
+        headers,
     )

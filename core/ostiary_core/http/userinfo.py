@@ -9,11 +9,11 @@ from ostiary_core.events import ProfileRequested
 from ostiary_core.http.answer import NO_STORE, Answer, Headers
 from ostiary_core.http.envelope import failure, success
 from ostiary_core.http.form import header_values
-from ostiary_core.http.language import Language
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.reply import Profile, Refused
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
+from ostiary_core.texts.language import Language
 
 PATH: Final = "/api/oauth2/userinfo"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Final
 
+from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.instant import Instant
@@ -53,6 +54,8 @@ class AuditEntry:
     earlier_at: Instant | None
     """When the token was first used, for a retry or a replay."""
     earlier_user_agent: str | None
+    changes: tuple[FieldChange, ...] = ()
+    """The fields of the record that this was done to, as far as they changed."""
 
 
 def audit_entries(
@@ -96,4 +99,5 @@ def _entry(fact: Fact, origin: Origin | None, now: Instant) -> AuditEntry:
         user_agent,
         fact.earlier_at,
         fact.earlier_user_agent,
+        fact.changes,
     )

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
 from ostiary_core.model.why import Why
@@ -42,6 +43,7 @@ class FactKind(StrEnum):
     CLIENT_ENABLED = "client-enabled"
     CLIENT_DISABLED = "client-disabled"
     CLIENT_DELETED = "client-deleted"
+    CLIENT_SESSIONS_ENDED = "client-sessions-ended"
     CLIENT_SECRET_RESET = "client-secret-reset"
     CLIENT_SECRET_ADDED = "client-secret-added"
     CLIENT_OLD_SECRET_ENDED = "client-old-secret-ended"
@@ -65,3 +67,5 @@ class Fact:
     earlier_user_agent: str | None = None
     role_id: str | None = None
     scopes: tuple[str, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
+    """The fields of the record that this was done to, as far as they changed."""

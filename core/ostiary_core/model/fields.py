@@ -36,6 +36,9 @@ class FieldRule(StrEnum):
     PHONE = "phone"
     PASSWORD = "password"
     PASSWORD_UNCHANGED = "password-unchanged"
+    PASSWORD_HASH = "password-hash"
+    PASSWORD_HASH_COST = "password-hash-cost"
+    PASSWORD_TWICE = "password-twice"
     LOCALE = "locale"
     TIMEZONE = "timezone"
     ROLE = "role"
@@ -66,6 +69,8 @@ class FieldFault:
     path: str
     """The name of the field in the JSON object, form or query."""
     rule: FieldRule | Why
+    choices: tuple[str, ...] = ()
+    """The values that are allowed, of the rules whose message names them."""
 
 
 class FieldReader:
@@ -83,9 +88,9 @@ class FieldReader:
         """The first fault of each bad field."""
         return tuple(self._faults.values())
 
-    def fault(self, path: str, rule: FieldRule | Why) -> None:
-        """Note that the field `path` broke `rule`."""
-        self._faults.setdefault(path, FieldFault(path, rule))
+    def fault(self, path: str, rule: FieldRule | Why, choices: tuple[str, ...] = ()) -> None:
+        """Note that the field `path` broke `rule`, where `choices` are allowed."""
+        self._faults.setdefault(path, FieldFault(path, rule, choices))
 
     def has_field(self, path: str) -> bool:
         """Whether the object has a field `path`."""
@@ -151,6 +156,26 @@ class FieldReader:
             self.fault(path, FieldRule.IMMUTABLE)
 
 
+def differing_fields(before: Fields, after: Fields, *, in_any_order: bool = False) -> tuple[str, ...]:
+    """The fields of `after` that `before` has not, or not with this value.
+
+    True is not 1, whatever Python says. With `in_any_order` lists of the same texts are the same.
+    """
+    return tuple(
+        name
+        for name, value in after.items()
+        if name not in before or not _are_same(before[name], value, in_any_order=in_any_order)
+    )
+
+
+def _are_same(one: object, other: object, *, in_any_order: bool) -> bool:
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        if in_any_order and all(isinstance(item, str) for item in (*one, *other)):
+            return sorted(one) == sorted(other)
+        return list(one) == list(other)
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
 def merge_edits(
     fields: Fields, shown: Fields | None, read: Callable[[Fields], object]
 ) -> Fields | tuple[FieldFault, ...]:
@@ -165,7 +190,7 @@ def merge_edits(
     """
     if shown is None:
         return fields
-    asked = {name: value for name, value in fields.items() if name not in shown or shown[name] != value}
+    asked = {name: fields[name] for name in differing_fields(shown, fields)}
     stored = read({})
     faults = tuple(
         FieldFault(name, Why.CHANGED_MEANWHILE)

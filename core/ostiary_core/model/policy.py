@@ -38,6 +38,8 @@ class Policy:
     text_codes_asked_a_day: int = 20
     """Codes that one account may ask for within a day, whatever the numbers (READINGS 43)."""
     minimum_password_length: int = 8
+    locales: tuple[str, ...] = ("zh-CN", "en-US")
+    """The languages that an account may have: those that the server speaks."""
     retention_seconds: int = 30 * 24 * 60 * 60
     """How long a dead session is kept, so that its tokens are still recognised (READINGS 3)."""
 

@@ -5,6 +5,7 @@ from dataclasses import field
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.making import immutable
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.records import Client, Role, User
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
@@ -138,6 +139,11 @@ class AccountKnown:
     roles: tuple[Role, ...]
     permissions: tuple[str, ...]
     session_id: str | None
+
+    @property
+    def is_super_administrator(self) -> bool:
+        """Whether somebody is calling who holds every permission by the built-in role."""
+        return any(role.role_id == SUPER_ADMINISTRATOR for role in self.roles)
 
 
 @immutable()

@@ -106,6 +106,8 @@ class Why(StrEnum):
     USER_DISABLED = auto()
     USER_DELETED = auto()
     USER_FORCED_OUT = auto()
+    CLIENT_FORCED_OUT = auto()
+    EVERYBODY_FORCED_OUT = auto()
     # What the server around the core has to say in the same words.
     ROUTE_UNKNOWN = auto()
     METHOD_NOT_ALLOWED = auto()

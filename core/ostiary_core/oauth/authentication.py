@@ -3,7 +3,7 @@
 import hmac
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ostiary_core.events import Caller, ClientCredentials, Operator, SignedIn
 from ostiary_core.events.event import AccountEvent, ClientEvent, RoleEvent
@@ -153,27 +153,43 @@ def check_permission(caller: Caller, permission: Permission, snapshot: Snapshot,
     return who if permission.value in permissions_of(who.user, snapshot) else Why.PERMISSION_MISSING
 
 
+def check_super_administrator(caller: Caller, snapshot: Snapshot, now: Instant) -> Actor | Why:
+    """Return the caller if it is the operator, or a super administrator who is free to act; else why not."""
+    if isinstance(caller, Operator):
+        return caller
+    who = find_person_free_to_act(caller, snapshot, now)
+    if isinstance(who, Why):
+        return who
+    return who if is_super_administrator(who) else Why.PERMISSION_MISSING
+
+
 E = TypeVar("E", bound=AccountEvent | RoleEvent | ClientEvent)
 R = TypeVar("R", User, Role, Client)
-Handler = Callable[[E, Snapshot, Instant], Decision]
-GuardedHandler = Callable[[E, Actor, R, Snapshot, Instant], Decision]
+P = ParamSpec("P")
+"""What a rule takes besides: nothing, or the policy."""
+Handler = Callable[Concatenate[E, Snapshot, Instant, P], Decision]
+GuardedHandler = Callable[Concatenate[E, Actor, R, Snapshot, Instant, P], Decision]
 
 
 def require_permission(
     permission: Permission, find: Callable[[Any, Actor, Snapshot], R | Why]
-) -> Callable[[GuardedHandler[E, R]], Handler[E]]:
+) -> Callable[[GuardedHandler[E, R, P]], Handler[E, P]]:
     """Let a rule decide only for callers with `permission`, and only on what `find` finds for them.
 
     The rule is given both. Else the event is refused, for the permission before anything is looked up.
     """
 
-    def guard(handler: GuardedHandler[E, R]) -> Handler[E]:
-        def decide(event: E, snapshot: Snapshot, now: Instant) -> Decision:
+    def guard(handler: GuardedHandler[E, R, P]) -> Handler[E, P]:
+        def decide(
+            event: E, snapshot: Snapshot, now: Instant, /, *args: P.args, **kwargs: P.kwargs
+        ) -> Decision:
             who = check_permission(event.caller, permission, snapshot, now)
             if isinstance(who, Why):
                 return refused(who)
             found = find(event, who, snapshot)
-            return refused(found) if isinstance(found, Why) else handler(event, who, found, snapshot, now)
+            if isinstance(found, Why):
+                return refused(found)
+            return handler(event, who, found, snapshot, now, *args, **kwargs)
 
         return decide
 

@@ -13,7 +13,7 @@ from ostiary_core.model.decision import Change, Decision, Insert, Update, refuse
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import AuthorizationCode, Client, Consent, GrantType, revised
+from ostiary_core.model.records import AuthorizationCode, Client, Consent, GrantType, User, revised
 from ostiary_core.model.reply import (
     AuthorizationOffered,
     CodeIssued,
@@ -92,20 +92,28 @@ def withdraw(event: e.ConsentWithdrawn, snapshot: Snapshot, now: Instant) -> Dec
     who = find_person_free_to_act(event.caller, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    client = snapshot.client(event.client_id)
+    return withdraw_from(event.client_id, who.user, None, snapshot, now)
+
+
+def withdraw_from(
+    client_id: str, user: User, actor_id: str | None, snapshot: Snapshot, now: Instant
+) -> Decision:
+    """Withdraw what `user` lets a client do; `actor_id` is whoever does it on the user's behalf."""
+    client = snapshot.client(client_id)
     if client is None or client.built_in:
         return refused(Why.NOT_FOUND)
-    consent = snapshot.consent(who.user.user_id, event.client_id)
+    consent = snapshot.consent(user.user_id, client_id)
     fact = Fact(
         kind=FactKind.CONSENT_WITHDRAWN,
-        user_id=who.user.user_id,
-        client_id=event.client_id,
+        actor_id=actor_id,
+        user_id=user.user_id,
+        client_id=client_id,
         why=Why.CONSENT_WITHDRAWN,
     )
     if consent is None:
         # Sessions can stand without a remembered consent, where every scope is auto-approved.
         written: Change = Insert(
-            Consent(user_id=who.user.user_id, client_id=event.client_id, scopes=(), granted_at=now, epoch=1)
+            Consent(user_id=user.user_id, client_id=client_id, scopes=(), granted_at=now, epoch=1)
         )
     else:
         written = Update(consent, revised(consent, scopes=(), epoch=consent.epoch + 1))

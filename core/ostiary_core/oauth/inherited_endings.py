@@ -70,15 +70,12 @@ def end_all_of_user(user: User, why: Why, now: Instant, **changes: Any) -> User:
 
 
 def end_all_of_client(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
-    """Return `client` with `changes`, under a new epoch: sessions, unredeemed codes and old secret end."""
+    """Return `client` with `changes`, under a new epoch: all sessions and unredeemed codes end."""
     return revised(
         client,
         epoch=client.epoch + 1,
         epoch_why=why,
         epoch_at=now,
-        old_secret_digest=None,
-        old_secret_until=None,
-        old_secret_used_at=None,
         updated_at=now,
         **changes,
     )

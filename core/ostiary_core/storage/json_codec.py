@@ -86,5 +86,5 @@ def _value(hint: Any, plain: Any) -> Any:
     if hint is bytes:
         return bytes.fromhex(plain)
     if issubclass(hint, tuple):
-        return hint(*plain)
+        return hint(*(tuple(part) if isinstance(part, list) else part for part in plain))
     return hint(plain)

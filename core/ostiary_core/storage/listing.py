@@ -6,10 +6,12 @@ client's words against the same ones.
 
 - Equal values of a sort are ordered by the item's key, so that pages never overlap.
 - Text is found by containing what was asked for, ASCII letters without regard to case, and sorts by code
-  point: rules that every database can follow.
+  point: rules that every database can follow. A telephone number is looked for without what people write
+  between its digits.
 - Deleted clients and users are not listed, nor is any session that is not running at the given instant.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -135,8 +137,14 @@ USERS: Final = Resource(
     sorts=("username", "name", "created_at", "updated_at"),
     default_sort=Sort("username"),
     ranges=("created_at", "updated_at"),
-    filters=_filters(username=Match.CONTAINS, name=Match.CONTAINS, phone=Match.CONTAINS, enabled=Match.IS),
-    searched=("username", "name", "phone"),
+    filters=_filters(
+        username=Match.CONTAINS,
+        name=Match.CONTAINS,
+        phone=Match.CONTAINS,
+        enabled=Match.IS,
+        user_id=Match.EQUALS,
+    ),
+    searched=("username", "name", "phone", "user_id"),
 )
 
 ROLES: Final = Resource(
@@ -165,8 +173,9 @@ def _online(name: str) -> Resource[OnlineSession]:
             user_id=Match.EQUALS,
             username=Match.CONTAINS,
             name=Match.CONTAINS,
+            session_id=Match.EQUALS,
         ),
-        searched=("username", "name"),
+        searched=("username", "name", "session_id", "user_id", "client_id"),
     )
 
 
@@ -185,6 +194,7 @@ AUDIT: Final = Resource(
     ranges=("at",),
     filters=_filters(
         kind=Match.EQUALS,
+        why=Match.EQUALS,
         client_id=Match.EQUALS,
         user_id=Match.EQUALS,
         session_id=Match.EQUALS,
@@ -215,6 +225,17 @@ def fold_ascii(text: str) -> str:
     return text.translate(_LOWER)
 
 
+def contained_text(field: str, asked: str) -> str:
+    """What a field has to contain for somebody who asks for this.
+
+    >>> contained_text("phone", "+86 (138) 0013-8000"), contained_text("name", "Jean-Luc")
+    ('+8613800138000', 'jean-luc')
+    """
+    text = (_BETWEEN_DIGITS.sub("", asked) or asked) if field == "phone" else asked
+    return fold_ascii(text)
+
+
+_BETWEEN_DIGITS: Final = re.compile("[ \u00a0()./-]")
 _LOWER: Final = MappingProxyType({capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)})
 
 FilterValue = str | bool | tuple[str, ...]

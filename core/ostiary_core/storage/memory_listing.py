@@ -27,6 +27,7 @@ from ostiary_core.storage.listing import (
     Page,
     RememberedConsent,
     Resource,
+    contained_text,
     fold_ascii,
 )
 
@@ -144,7 +145,7 @@ def _consents(store: Plain) -> Iterable[RememberedConsent]:
 def _fits(item: object, listing: Listing[T]) -> bool:
     return (
         all(
-            _matches(getattr(item, name), value, listing.resource.filters[name])
+            _matches(name, getattr(item, name), value, listing.resource.filters[name])
             for name, value in listing.filters.items()
         )
         and all(
@@ -155,14 +156,14 @@ def _fits(item: object, listing: Listing[T]) -> bool:
         and (
             not listing.search
             or any(
-                _matches(getattr(item, name), listing.search, Match.CONTAINS)
+                _matches(name, getattr(item, name), listing.search, Match.CONTAINS)
                 for name in listing.resource.searched
             )
         )
     )
 
 
-def _matches(held: object, wanted: FilterValue, match: Match) -> bool:
+def _matches(name: str, held: object, wanted: FilterValue, match: Match) -> bool:
     if match is Match.CONTAINS:
-        return isinstance(held, str) and isinstance(wanted, str) and fold_ascii(wanted) in fold_ascii(held)
+        return isinstance(held, str) and contained_text(name, str(wanted)) in fold_ascii(held)
     return held in wanted if isinstance(wanted, tuple) else held == wanted

@@ -59,7 +59,7 @@ def _endings(session: Session, snapshot: Snapshot) -> Iterable[EndingQuery]:
     client = snapshot.client(session.client_id)
     if client is not None and client.epoch > session.epochs.client:
         yield EndingQuery(
-            kinds=(FactKind.CLIENT_DISABLED, FactKind.CLIENT_DELETED),
+            kinds=(FactKind.CLIENT_DISABLED, FactKind.CLIENT_DELETED, FactKind.CLIENT_SESSIONS_ENDED),
             client_id=session.client_id,
             newer=client.epoch - session.epochs.client - 1,
             since=since,

@@ -5,7 +5,7 @@ from ostiary_core.events import FirstAdministratorCreated
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert, Update, refused
-from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_username, names_of, username_key
 from ostiary_core.model.instant import Instant
@@ -14,6 +14,7 @@ from ostiary_core.model.records import Role, User, revised
 from ostiary_core.model.reply import Refused, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
+from ostiary_core.users.own_account import own_change
 
 
 def create_first_administrator(
@@ -59,5 +60,5 @@ def create_first_administrator(
     return Decision(
         UserKnown(user),
         (Insert(user), *(Insert(name) for name in names_of(user)), held, *clients),
-        (Fact(kind=FactKind.USER_REGISTERED, user_id=user.user_id),),
+        (own_change(FactKind.USER_REGISTERED, None, user),),
     )

@@ -8,6 +8,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 23-25):
 - Five wrong current passwords within fifteen minutes end everything, those that were to allow a new telephone
   number among them (READINGS 41).
 - Failed sign-ins slow an account down, doubling from one second; they never end anything.
+- A successful one may bring another hash of the same password, made as new ones are; it ends nothing.
 """
 
 import hmac
@@ -16,6 +17,7 @@ from typing import Any
 from ostiary_core import events as e
 from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.changes import changes_between
 from ostiary_core.model.decision import Change, Decision, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule
@@ -37,7 +39,7 @@ from ostiary_core.oauth.authentication import (
     roles_of,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user, epochs_now
-from ostiary_core.users.user_fields import LOCALES, is_timezone_name
+from ostiary_core.users.user_fields import USER_FIELDS, is_timezone_name
 
 # --- signing in
 
@@ -79,10 +81,13 @@ def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant, policy: 
         entropy=event.entropy,
         now=now,
     )
-    forgiven: tuple[Change, ...] = ()
+    amended: dict[str, Any] = {}
     if user.failed_sign_ins:
-        forgiven = (Update(user, revised(user, failed_sign_ins=0, last_failed_sign_in_at=None)),)
-    return Decision(_login(tokens, user), (*forgiven, *writes), (fact,))
+        amended.update(failed_sign_ins=0, last_failed_sign_in_at=None)
+    if event.new_password_hash is not None:
+        amended.update(password_hash=event.new_password_hash)
+    kept: tuple[Change, ...] = (Update(user, revised(user, **amended)),) if amended else ()
+    return Decision(_login(tokens, user), (*kept, *writes), (fact,))
 
 
 def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
@@ -213,9 +218,10 @@ def refuse_wrong_password(
 # --- preferences, which end no session
 
 
-def choose_locale(event: e.LocaleChosen, snapshot: Snapshot, now: Instant) -> Decision:
-    """Set the user's language, one of the two there are."""
-    faults = () if event.locale in LOCALES else (FieldFault("locale", FieldRule.LOCALE),)
+def choose_locale(event: e.LocaleChosen, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
+    """Set the user's language, one of those that the server speaks."""
+    is_spoken = event.locale in policy.locales
+    faults = () if is_spoken else (FieldFault("locale", FieldRule.LOCALE, policy.locales),)
     return _set_preference(event.caller, faults, snapshot, now, locale=event.locale)
 
 
@@ -241,7 +247,7 @@ def _set_preference(
     if faults:
         return Decision(Refused(Why.FIELDS_INVALID, faults))
     changed = revised(who.user, updated_at=now, **chosen)
-    fact = Fact(kind=FactKind.PREFERENCES_SET, user_id=who.user.user_id)
+    fact = own_change(FactKind.PREFERENCES_SET, who.user, changed)
     return Decision(Done(), (Update(who.user, changed),), (fact,))
 
 
@@ -280,6 +286,13 @@ def with_new_password(
     )
 
 
+def own_change(kind: FactKind, before: User | None, after: User, why: Why | None = None) -> Fact:
+    """The fact of what a user changed in their own account."""
+    return Fact(
+        kind=kind, user_id=after.user_id, why=why, changes=changes_between(USER_FIELDS, before, after)
+    )
+
+
 def all_ended_fact(user: User, why: Why) -> Fact:
     """The fact that all sessions and codes of a user ended."""
     return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, why=why)
@@ -291,5 +304,5 @@ def end_other_sessions(who: Person, why: Why, changed: User, kind: FactKind) -> 
     return Decision(
         Done(),
         (Update(who.user, changed), Update(who.session, kept)),
-        (Fact(kind=kind, user_id=changed.user_id, why=why), all_ended_fact(changed, why)),
+        (own_change(kind, who.user, changed, why), all_ended_fact(changed, why)),
     )

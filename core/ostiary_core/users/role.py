@@ -17,6 +17,7 @@ from typing import Final
 from ostiary_core import events as e
 from ostiary_core.events.event import RoleEvent
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.changes import RecordField, changes_between
 from ostiary_core.model.decision import Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule, merge_edits
@@ -36,9 +37,6 @@ from ostiary_core.oauth.authentication import (
 
 _CODE: Final = re.compile(r"[a-z][a-z0-9._-]{0,63}", re.ASCII)
 _LONGEST_NAME: Final = 100
-_KNOWN: Final = frozenset({"id", "code", "name", "permissions", "builtIn"})
-
-
 _NEW_ROLE: Final = Role(role_id="", name="")
 """What stands in the fields of a new role that are not sent; empty ones are required."""
 
@@ -46,6 +44,14 @@ _NEW_ROLE: Final = Role(role_id="", name="")
 def permissions_in(role: Role) -> tuple[str, ...]:
     """The permissions of a role; the built-in role has all, also those that a later version added."""
     return ALL_PERMISSIONS if role.role_id == SUPER_ADMINISTRATOR else role.permissions
+
+
+ROLE_FIELDS: Final[tuple[RecordField[Role], ...]] = (
+    RecordField("name", lambda role: role.name),
+    RecordField("permissions", permissions_in),
+)
+"""What is declared of a role and told of its changes."""
+_KNOWN: Final = frozenset({"id", "code", "builtIn", *(field.name for field in ROLE_FIELDS)})
 
 
 def _find_role(event: RoleEvent, who: Actor, snapshot: Snapshot) -> Role | Why:
@@ -75,7 +81,7 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
         return refused(Why.PERMISSION_MISSING)
     if snapshot.role(role.role_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
-    return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, role, who),))
+    return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, who, None, role),))
 
 
 @require_permission(Permission.ROLE_UPDATE, _find_changeable)
@@ -93,7 +99,7 @@ def change(event: e.RoleChanged, who: Actor, role: Role, snapshot: Snapshot, now
         return Decision(RoleKnown(role))
     changed = revised(read)
     return Decision(
-        RoleKnown(changed), (Update(role, changed),), (_fact_of(FactKind.ROLE_CHANGED, role, who),)
+        RoleKnown(changed), (Update(role, changed),), (_fact_of(FactKind.ROLE_CHANGED, who, role, changed),)
     )
 
 
@@ -117,7 +123,7 @@ def delete(event: e.RoleDeleted, who: Actor, role: Role, snapshot: Snapshot, now
     """Delete a role that nobody holds; its code is free again."""
     if role.holders > 0:
         return refused(Why.STILL_REFERENCED)
-    return Decision(Done(), (Delete(role),), (_fact_of(FactKind.ROLE_DELETED, role, who),))
+    return Decision(Done(), (Delete(role),), (_fact_of(FactKind.ROLE_DELETED, who, role, None),))
 
 
 def _read(fields: Mapping[str, object], stored: Role = _NEW_ROLE) -> Role | tuple[FieldFault, ...]:
@@ -126,7 +132,7 @@ def _read(fields: Mapping[str, object], stored: Role = _NEW_ROLE) -> Role | tupl
     code = reader.text("code", stored.role_id, 64)
     if stored is not _NEW_ROLE:
         reader.require_unchanged("code", stored.role_id)
-    elif code and _CODE.fullmatch(code) is None:
+    elif _CODE.fullmatch(code) is None:
         reader.fault("code", FieldRule.ROLE_CODE)
     elif code in RESERVED:
         reader.fault("code", FieldRule.RESERVED)
@@ -138,5 +144,12 @@ def _read(fields: Mapping[str, object], stored: Role = _NEW_ROLE) -> Role | tupl
     return reader.faults or replace(stored, role_id=code, name=name, permissions=permissions)
 
 
-def _fact_of(kind: FactKind, role: Role, who: Actor) -> Fact:
-    return Fact(kind=kind, role_id=role.role_id, actor_id=actor_id_of(who))
+def _fact_of(kind: FactKind, who: Actor, before: Role | None, after: Role | None) -> Fact:
+    role = after or before
+    assert role is not None
+    return Fact(
+        kind=kind,
+        role_id=role.role_id,
+        actor_id=actor_id_of(who),
+        changes=changes_between(ROLE_FIELDS, before, after),
+    )

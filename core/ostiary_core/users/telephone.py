@@ -34,6 +34,7 @@ from ostiary_core.oauth.inherited_endings import end_all_of_user
 from ostiary_core.users.own_account import (
     all_ended_fact,
     end_other_sessions,
+    own_change,
     refuse_wrong_password,
     with_new_password,
 )
@@ -146,14 +147,14 @@ def reset_password_by_text_message(
     spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, snapshot, now, policy)
     if not isinstance(spent, TextCode):
         return _refuse_wrong_code(None if user is None else user.user_id, *spent)
-    if user is None or not user.enabled or user.deleted_at is not None:
+    if user is None or not user.enabled:
         return _refuse_wrong_code(None if user is None else user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
     reset = with_new_password(user, why, now, event.new_password_hash, must_change_password=False)
     return Decision(
         Done(),
         (Delete(spent), Update(user, reset)),
-        (Fact(kind=FactKind.PASSWORD_SET, user_id=user.user_id, why=why), all_ended_fact(user, why)),
+        (own_change(FactKind.PASSWORD_SET, user, reset, why), all_ended_fact(user, why)),
     )
 
 

@@ -16,17 +16,19 @@ from dataclasses import replace
 from ostiary_core import events as e
 from ostiary_core.events.event import AccountEvent
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.changes import changes_between
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule, merge_edits
 from ostiary_core.model.identifiers import names_of, username_key
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Role, SessionKind, User, revised
 from ostiary_core.model.reply import Done, Refused, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
-from ostiary_core.oauth import session
+from ostiary_core.oauth import consent, session
 from ostiary_core.oauth.authentication import (
     Actor,
     actor_id_of,
@@ -39,7 +41,7 @@ from ostiary_core.oauth.authentication import (
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user
 from ostiary_core.users.own_account import with_new_password
-from ostiary_core.users.user_fields import NEW_USER, read_user_fields
+from ostiary_core.users.user_fields import NEW_USER, USER_FIELDS, read_user_fields
 
 
 def _find_user(event: AccountEvent, who: Actor, snapshot: Snapshot) -> User | Why:
@@ -60,12 +62,12 @@ def show(event: e.UserRequested, who: Actor, user: User, snapshot: Snapshot, now
     return Decision(UserKnown(user))
 
 
-def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant) -> Decision:
+def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Register a new account."""
     who = check_permission(event.caller, Permission.USER_CREATE, snapshot, now)
     if isinstance(who, Why):
         return refused(who)
-    read = _read(event.fields, NEW_USER, event.faults, snapshot)
+    read = _read(event.fields, NEW_USER, event.faults, snapshot, policy)
     if isinstance(read, Refused):
         return Decision(read)
     if is_above(find_roles(read.role_ids, snapshot), who, snapshot):
@@ -83,19 +85,21 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant) -> Decis
     return Decision(
         UserKnown(user),
         (Insert(user), *(Insert(name) for name in names_of(user)), *_recount_holders(None, user, snapshot)),
-        (_fact_of(FactKind.USER_REGISTERED, user, who),),
+        (_fact_of(FactKind.USER_REGISTERED, who, None, user),),
     )
 
 
 @require_permission(Permission.USER_UPDATE, _find_account)
-def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot, now: Instant) -> Decision:
+def change(
+    event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot, now: Instant, policy: Policy
+) -> Decision:
     """Change the fields of an account. Another telephone number ends what the user has open; values that are
     stored already change nothing."""
-    asked = merge_edits(event.fields, event.shown, lambda given: read_user_fields(given, user))
+    asked = merge_edits(event.fields, event.shown, lambda given: read_user_fields(given, user, policy))
     if isinstance(asked, tuple):
         return Decision(Refused(Why.CHANGED_MEANWHILE, asked))
     faults = tuple(fault for fault in event.faults if fault.path in asked)
-    read = _read(asked, user, faults, snapshot)
+    read = _read(asked, user, faults, snapshot, policy)
     if isinstance(read, Refused):
         return Decision(read)
     if read == user:
@@ -105,23 +109,23 @@ def change(event: e.UserChanged, who: Actor, user: User, snapshot: Snapshot, now
         return refused(Why.PERMISSION_MISSING)
     if SUPER_ADMINISTRATOR in moved and _is_last_administrator(user, snapshot):
         return refused(Why.LAST_ADMINISTRATOR)
-    facts = [_fact_of(FactKind.USER_CHANGED, user, who)]
+    endings: tuple[Fact, ...] = ()
     if read.phone == user.phone:
         changed = revised(read, updated_at=now)
     else:
         changed = end_all_of_user(read, Why.PHONE_CHANGED, now)
-        facts.append(_ending_fact(user, who, Why.PHONE_CHANGED))
+        endings = (_ending_fact(user, who, Why.PHONE_CHANGED),)
     taken = _find_taken_names(user, changed, snapshot)
     if taken:
         return Decision(Refused(Why.ALREADY_TAKEN, taken))
     return Decision(
         UserKnown(changed),
         (Update(user, changed), *_write_names(user, changed), *_recount_holders(user, changed, snapshot)),
-        tuple(facts),
+        (_fact_of(FactKind.USER_CHANGED, who, user, changed), *endings),
     )
 
 
-def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant) -> Decision:
+def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Import one row of a sheet: register the account or, with `replace`, change the one of that name."""
     username = event.fields.get("username")
     stored = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
@@ -129,24 +133,34 @@ def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant) -> Decis
         who = check_permission(event.caller, Permission.USER_UPDATE, snapshot, now)
         if isinstance(who, Why):
             return refused(who)
-        if event.password_hash is not None:
-            return Decision(Refused(Why.FIELDS_INVALID, (FieldFault("password", FieldRule.IMMUTABLE),)))
         user = snapshot.user(stored.user_id)
-        if user and read_user_fields(event.fields, user, event.faults) == read_user_fields({}, user):
+        on_file = None if user is None else user.password_hash
+        given = {"password": event.password_hash, "passwordHash": event.foreign_hash}
+        unfit = (
+            *(FieldFault(path, FieldRule.IMMUTABLE) for path in given if given[path] not in (None, on_file)),
+            *(fault for fault in event.faults if fault.path in given),
+        )
+        if unfit:
+            return Decision(Refused(Why.FIELDS_INVALID, unfit))
+        if user and read_user_fields(event.fields, user, policy, event.faults) == read_user_fields(
+            {}, user, policy
+        ):
             # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
             return Decision(Done())
         changed = e.UserChanged(
             caller=event.caller, user_id=stored.user_id, fields=event.fields, faults=event.faults
         )
-        return change(changed, snapshot, now)
+        return change(changed, snapshot, now, policy)
+    # Whoever brings their password need not choose another one.
+    brought = {} if event.foreign_hash is None else {"mustChangePassword": False}
     new = e.UserRegistered(
         caller=event.caller,
-        fields=event.fields,
-        password_hash=event.password_hash,
+        fields={**brought, **event.fields},
+        password_hash=event.password_hash or event.foreign_hash,
         faults=event.faults,
         entropy=event.entropy,
     )
-    return register(new, snapshot, now)
+    return register(new, snapshot, now, policy)
 
 
 @require_permission(Permission.USER_UPDATE, _find_account)
@@ -158,7 +172,7 @@ def enable(event: e.UserEnabled, who: Actor, user: User, snapshot: Snapshot, now
     return Decision(
         UserKnown(enabled),
         (Update(user, enabled), *_recount_holders(user, enabled, snapshot)),
-        (_fact_of(FactKind.USER_ENABLED, user, who),),
+        (_fact_of(FactKind.USER_ENABLED, who, user, enabled),),
     )
 
 
@@ -173,7 +187,7 @@ def disable(event: e.UserDisabled, who: Actor, user: User, snapshot: Snapshot, n
     return Decision(
         UserKnown(disabled),
         (Update(user, disabled), *_recount_holders(user, disabled, snapshot)),
-        (_fact_of(FactKind.USER_DISABLED, user, who), _ending_fact(user, who, Why.USER_DISABLED)),
+        (_fact_of(FactKind.USER_DISABLED, who, user, disabled), _ending_fact(user, who, Why.USER_DISABLED)),
     )
 
 
@@ -190,7 +204,7 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now
             *(Delete(name) for name in names_of(user)),
             *_recount_holders(user, None, snapshot),
         ),
-        (_fact_of(FactKind.USER_DELETED, user, who), _ending_fact(user, who, Why.USER_DELETED)),
+        (_fact_of(FactKind.USER_DELETED, who, user, None), _ending_fact(user, who, Why.USER_DELETED)),
     )
 
 
@@ -204,7 +218,7 @@ def reset_password(
     return Decision(
         Done(),
         (Update(user, reset),),
-        (_fact_of(FactKind.PASSWORD_SET, user, who, why), _ending_fact(user, who, why)),
+        (_fact_of(FactKind.PASSWORD_SET, who, user, reset, why), _ending_fact(user, who, why)),
     )
 
 
@@ -213,6 +227,14 @@ def force_out(event: e.UserForcedOut, who: Actor, user: User, snapshot: Snapshot
     """End all sessions and unredeemed codes of a user."""
     ended = end_all_of_user(user, Why.USER_FORCED_OUT, now)
     return Decision(Done(), (Update(user, ended),), (_ending_fact(user, who, Why.USER_FORCED_OUT),))
+
+
+@require_permission(Permission.USER_UPDATE, _find_account)
+def withdraw_consent(
+    event: e.ConsentWithdrawnByAdministrator, who: Actor, user: User, snapshot: Snapshot, now: Instant
+) -> Decision:
+    """Withdraw what a user lets a client do, as the user could."""
+    return consent.withdraw_from(event.client_id, user, actor_id_of(who), snapshot, now)
 
 
 def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instant) -> Decision:
@@ -233,10 +255,14 @@ def force_out_session(event: e.SessionForcedOut, snapshot: Snapshot, now: Instan
 
 
 def _read(
-    fields: Mapping[str, object], stored: User, outside: tuple[FieldFault, ...], snapshot: Snapshot
+    fields: Mapping[str, object],
+    stored: User,
+    outside: tuple[FieldFault, ...],
+    snapshot: Snapshot,
+    policy: Policy,
 ) -> User | Refused:
     """Read the fields of an account and check that the roles they name exist; else return every fault."""
-    read = read_user_fields(fields, stored, outside)
+    read = read_user_fields(fields, stored, policy, outside)
     if isinstance(read, tuple):
         return Refused(Why.FIELDS_INVALID, read)
     faults = tuple(
@@ -293,9 +319,19 @@ def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
     return user.enabled and role is not None and role.enabled_holders <= 1
 
 
-def _fact_of(kind: FactKind, user: User, who: Actor, why: Why | None = None) -> Fact:
-    return Fact(kind=kind, user_id=user.user_id, actor_id=actor_id_of(who), why=why)
+def _fact_of(
+    kind: FactKind, who: Actor, before: User | None, after: User | None, why: Why | None = None
+) -> Fact:
+    user = after or before
+    assert user is not None
+    return Fact(
+        kind=kind,
+        user_id=user.user_id,
+        actor_id=actor_id_of(who),
+        why=why,
+        changes=changes_between(USER_FIELDS, before, after),
+    )
 
 
 def _ending_fact(user: User, who: Actor, why: Why) -> Fact:
-    return _fact_of(FactKind.USER_SESSIONS_ENDED, user, who, why)
+    return _fact_of(FactKind.USER_SESSIONS_ENDED, who, user, user, why)

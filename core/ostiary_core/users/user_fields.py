@@ -8,25 +8,35 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from ostiary_core.model.changes import RecordField, mask_phone
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.identifiers import is_phone, is_username
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import User
 
-LOCALES: Final = ("zh-CN", "en-US")
 LONGEST_PASSWORD: Final = 256
 """Characters; longer ones are refused before anything is hashed."""
 
 _LONGEST_NAME: Final = 100
 _MOST_ROLES: Final = 100
 _TIMEZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,32}){0,2}", re.ASCII)
-_SHOWN_ONLY: Final = frozenset({"id", "avatarUrl", "createdAt", "updatedAt"})
-"""Fields of an account that say what is; an account may be sent back with them, to no effect."""
-_KNOWN: Final = _SHOWN_ONLY | frozenset(
-    {"username", "name", "phone", "enabled", "mustChangePassword", "roleIds", "locale", "timezone"}
+_SHOWN_ONLY: Final = frozenset({"id", "createdAt", "updatedAt"})
+"""Fields of an account that say what is; an account may be sent back with them, to no effect. So may its
+`avatarUrl`, which is chosen by its owner alone."""
+USER_FIELDS: Final[tuple[RecordField[User], ...]] = (
+    RecordField("username", lambda user: user.username),
+    RecordField("name", lambda user: user.name),
+    RecordField("phone", lambda user: user.phone, mask=mask_phone),
+    RecordField("enabled", lambda user: user.enabled),
+    RecordField("mustChangePassword", lambda user: user.must_change_password),
+    RecordField("roleIds", lambda user: user.role_ids),
+    RecordField("locale", lambda user: user.locale),
+    RecordField("timezone", lambda user: user.timezone),
+    RecordField("avatarUrl", lambda user: user.avatar_url),
 )
-
+"""What is told of the changes of an account: all that somebody chooses, but for its password."""
+_KNOWN: Final = _SHOWN_ONLY | {field.name for field in USER_FIELDS}
 
 NEW_USER: Final = User(
     user_id="",
@@ -50,7 +60,7 @@ def is_timezone_name(text: str) -> bool:
 
 
 def read_user_fields(
-    fields: Mapping[str, object], stored: User = NEW_USER, outside: tuple[FieldFault, ...] = ()
+    fields: Mapping[str, object], stored: User, policy: Policy, outside: tuple[FieldFault, ...] = ()
 ) -> User | tuple[FieldFault, ...]:
     """Read the fields of a new account, or of `stored` with some replaced; else return every fault.
 
@@ -73,8 +83,8 @@ def read_user_fields(
     if len(role_ids) > _MOST_ROLES:
         reader.fault("roleIds", FieldRule.TOO_LONG)
     locale = reader.optional_text("locale", stored.locale)
-    if locale is not None and locale not in LOCALES:
-        reader.fault("locale", FieldRule.LOCALE)
+    if locale is not None and locale != stored.locale and locale not in policy.locales:
+        reader.fault("locale", FieldRule.LOCALE, policy.locales)
     timezone = reader.optional_text("timezone", stored.timezone)
     if timezone is not None and not is_timezone_name(timezone):
         reader.fault("timezone", FieldRule.TIMEZONE)
@@ -98,8 +108,8 @@ def new_password_faults(
 ) -> tuple[FieldFault, ...]:
     """Find the faults of a new password in the field `path`; `current` is the one it replaces.
 
-    >>> new_password_faults("newPassword", "short")
-    (FieldFault(path='newPassword', rule=<FieldRule.PASSWORD: 'password'>),)
+    >>> [(fault.path, fault.rule.value) for fault in new_password_faults("newPassword", "short")]
+    [('newPassword', 'password')]
     """
     if not policy.minimum_password_length <= len(new) <= LONGEST_PASSWORD:
         return (FieldFault(path, FieldRule.PASSWORD),)

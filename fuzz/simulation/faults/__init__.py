@@ -7,8 +7,8 @@ turns, the front door, the lane, the log, and how a refusal is told.
 
 from typing import Final
 
-from fuzz.simulation.faults import of_answers, of_faces, of_storage, of_the_door, of_turns
-from fuzz.simulation.faults.plants import rule
+from fuzz.faults import named
+from fuzz.simulation.faults import of_answers, of_storage, of_the_door, of_turns
 
 __all__ = ["FAULTS"]
 
@@ -17,6 +17,5 @@ FAULTS: Final = (
     *of_turns.FAULTS,
     *of_the_door.FAULTS,
     *of_answers.FAULTS,
-    *of_faces.FAULTS,
-    *(rule(name) for name in ("retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked")),
+    *named("judged-by-its-turn", "retry-mints", "grace-slides", "owner-unchecked", "secret-unchecked"),
 )

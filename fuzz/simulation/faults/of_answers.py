@@ -1,85 +1,93 @@
-"""Mistakes in how a refusal is told: with another status or code, by a page that says something else."""
+"""Mistakes in what is answered and shown: refusals, pages, sheets, pictures, cookies and limits."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
+from unittest.mock import patch
 
-from fuzz.faults.planting import Fault
-from fuzz.simulation.faults.plants import function, method
+from fuzz.faults.planting import Fault, mistakes_in
+from ostiary_core.http import token_service
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
-from ostiary_web.pages import context
-from ostiary_web.pages.context import render
 
 
-def meant(why: Why, **changes: Any) -> Callable[[], Any]:
+def meant(why: Why, name: str, value: Any) -> Callable[[], AbstractContextManager[None]]:
     """A plant that gives a reason another meaning for a while."""
 
     @contextmanager
     def planted() -> Iterator[None]:
-        meaning = MEANINGS[why]
-        before = {name: getattr(meaning, name) for name in changes}
-        for name, value in changes.items():
-            object.__setattr__(meaning, name, value)
+        before = getattr(MEANINGS[why], name)
+        object.__setattr__(MEANINGS[why], name, value)
         try:
             yield
         finally:
-            for name, value in before.items():
-                object.__setattr__(meaning, name, value)
+            object.__setattr__(MEANINGS[why], name, before)
 
     return planted
 
 
-async def page_of_another(page: Any, template: str, *, refused: Any = None, **values: Any) -> Any:
-    """Whatever is wrong with a request, the page says that it is the response type."""
-    told = refused if refused is None else Why.RESPONSE_TYPE_UNSUPPORTED
-    return await render(page, template, refused=told, **values)
-
-
-async def page_forbidden(page: Any, template: str, *, refused: Any = None, **values: Any) -> Any:
-    """The page says why, and its status something else."""
-    response = await render(page, template, refused=refused, **values)
-    response.status_code = 200 if refused is None else 403
-    return response
-
-
-async def page_without_question(page: Any, template: str, **values: Any) -> Any:
-    """The question is not put."""
-    return await render(page, "consent_error.html" if template == "consent.html" else template, **values)
-
+_WITH_ITS_REASON: Final = 'return await render(page, "consent_error.html", refused=refused)'
 
 FAULTS: Final = (
     Fault(
         "status-of-another",
         "a wrong current password is answered 400",
-        meant(Why.CURRENT_PASSWORD_WRONG, status=400),
+        meant(Why.CURRENT_PASSWORD_WRONG, "status", 400),
     ),
     Fault(
-        "failure-unknown", "a failure has a code that nobody knows", meant(Why.INTERNAL_ERROR, code="A0999")
+        "failure-unknown",
+        "a failure has a code that nobody knows",
+        meant(Why.INTERNAL_ERROR, "code", "A0999"),
     ),
     Fault(
         "no-challenge",
         "a 401 does not say by which scheme to authenticate",
-        function("ostiary_core.http.token_service._CHALLENGE", (b"x-authenticate", b"Basic")),
+        lambda: patch.object(token_service, "_CHALLENGE", (b"x-authenticate", b"Basic")),
     ),
-    Fault(
-        "page-of-another",
-        "the page at /sso gives the reason of another request",
-        function("ostiary_web.pages.consent.render", page_of_another),
+    *mistakes_in(
+        "ostiary_web.pages.consent._answer",
+        (
+            *("page-of-another", "the page at /sso gives the reason of another request"),
+            *("refused=refused", "refused=Why.RESPONSE_TYPE_UNSUPPORTED"),
+        ),
+        (
+            *("page-forbidden", "the page at /sso has another status than its reason", _WITH_ITS_REASON),
+            f"response = {_WITH_ITS_REASON[7:]}; response.status_code = 403; return response",
+        ),
+        (
+            *("page-without-question", "the page at /sso does not put the question"),
+            *('"consent.html"', '"consent_error.html"'),
+        ),
     ),
-    Fault(
-        "page-forbidden",
-        "the page at /sso has another status than its reason",
-        function("ostiary_web.pages.consent.render", page_forbidden),
+    *mistakes_in(
+        "ostiary_web.pages.context.render",
+        ("page-without-reason", "the page at /sso gives no reason", "text_of(why, page.language)", "''"),
     ),
-    Fault(
-        "page-without-reason",
-        "the page at /sso gives no reason",
-        method(context, "text_of", lambda original: lambda *asked: ""),
+    *mistakes_in(
+        "ostiary_core.throttling.rate_windows.RateWindows.admit",
+        (
+            *("limit-and-one", "one request past a limit is answered"),
+            *("self._limits[operation]", "self._limits[operation] + 1"),
+        ),
+        ("limit-of-all", "addresses share their limits", "address_of(source)", "'everybody'"),
     ),
-    Fault(
-        "page-without-question",
-        "the page at /sso does not put the question",
-        function("ostiary_web.pages.consent.render", page_without_question),
+    *mistakes_in(
+        "ostiary_net.runtime.files.Files.read",
+        (
+            *("picture-of-another", "somebody else's picture is served"),
+            *("self.folder / name", "min(self.folder.iterdir(), default=self.folder / name)"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_web.http.browser.keep_login",
+        (
+            *("cookies-swapped", "a browser's two tokens change places"),
+            *("tokens.access_token", "tokens.refresh_token"),
+            *("tokens.refresh_token.reveal(), REFRESH", "tokens.access_token.reveal(), REFRESH"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_web.api.resources.imports._fields",
+        ("sheet-negated", "a sheet's yes is taken for no", "= _boolean(", "= not _boolean("),
     ),
 )

@@ -47,6 +47,7 @@ class Guard:
         """Why the application could not start, or that it ended."""
         self.broken = trio.Event()
         """Set when what stands behind the application ended by itself: nothing more can be answered."""
+        self._has_missed_path = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -78,6 +79,13 @@ class Guard:
         head = read_head(scope, self.rules)
         context = _RequestContext(self, scope, receive, send, head)
         if head.status:
+            if head.status == 404 and not self._has_missed_path:
+                self._has_missed_path = True  # once: whoever tries addresses must not fill the log
+                _log.warning(
+                    "a request came without the path of the public address, which a proxy must keep",
+                    public_path=self.rules.public_path,
+                    source=scope["ostiary.source"],
+                )
             await context.refuse(head.status)
         elif await context.gather():
             answer_request = self.shortcut(scope) if self.shortcut and context.is_whole else None

@@ -1,7 +1,8 @@
 """Judges a request's head: whether the application may see it, and what it says of the body.
 
 The rules, in their order: HTTP/1 on a plain port; a target that is a path; one Host in the form of RFC 3986;
-one framing of the body, never two (RFC 9112 §6.3); no more bytes than allowed.
+one framing of the body, never two (RFC 9112 §6.3); a path under the server's own, which is taken off here and
+nowhere else; no more bytes than allowed.
 """
 
 import ipaddress
@@ -34,7 +35,7 @@ class Head:
 def read_head(scope: Scope, rules: DoorRules) -> Head:
     """Judge a head, and put what it means into the scope: path, scheme, host and `ostiary.source`.
 
-    Path, scheme and host are those that the client's user sees.
+    Scheme and host are those that the client's user sees; of the path, what is behind `rules.public_path`.
     """
     lengths: list[bytes] = []
     codings: list[bytes] = []
@@ -59,6 +60,8 @@ def read_head(scope: Scope, rules: DoorRules) -> Head:
     declared = int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else 0
     has_body = bool(codings) or declared > 0 or version not in _SPOKEN_ON_PLAIN_PORTS
     status = _fault(scope, hosts, lengths, codings)
+    if rules.public_path and not _take_path_off(scope, rules) and status == 0:
+        status = 404
     if status == 0 and size > rules.head_bytes:
         status = 431
     if status == 0 and declared > rules.body_limit(scope["path"]):
@@ -112,6 +115,18 @@ def _absolute_form(scope: Scope, hosts: list[bytes]) -> bool:
     scope["path"] = unquote(raw_path.decode("ascii"))
     _set_host(scope, match["authority"])
     hosts[:] = [match["authority"]]
+    return True
+
+
+def _take_path_off(scope: Scope, rules: DoorRules) -> bool:
+    """Leave in the scope what is behind the server's own path, once and in one spelling; False where a
+    request came without it."""
+    raw_path: bytes = scope["raw_path"]
+    public_path = rules.public_path.encode("ascii")
+    if raw_path != public_path and not raw_path.startswith(public_path + b"/"):
+        return raw_path.decode("latin-1") in rules.paths_outside
+    scope["raw_path"] = raw_path[len(public_path) :] or b"/"
+    scope["path"] = scope["path"][len(public_path) :] or "/"
     return True
 
 

@@ -39,6 +39,13 @@ class DoorRules:
 
     refusal: Callable[[int, Scope, str], tuple[Fields, bytes]]
 
+    public_path: str = ""
+    """What every path begins with, as `/auth`; it is taken off where a head is read. What comes without it is
+    not found."""
+
+    paths_outside: frozenset[str] = frozenset()
+    """Which paths there are without it too: those that nobody asks for through a proxy."""
+
     trusted_proxies: tuple[Network, ...] = ()
     """Whose `X-Forwarded-*` is believed (READINGS 30)."""
 

@@ -76,7 +76,7 @@ class LaneExchange:
         """Log an error that must not happen, and return the 500 that answers it."""
         where = where_raised(error)
         _log.error("unexpected error", trace_id=self._trace_id, cause=type(error).__name__, where=where)
-        return self.request.failure(self._trace_id)
+        return self.service.endpoint.failure(self.request, self._trace_id)
 
     def _end(self, answer: Answer) -> Answer:
         tracing = self.service.tracing

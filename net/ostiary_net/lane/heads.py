@@ -12,9 +12,10 @@ from typing import Final
 
 from ostiary_core.http import token_service
 from ostiary_core.http.sender import Fields, Sender, sender_of
+from ostiary_core.texts.language import Languages
 from ostiary_net.front_door.heads import read_head
 from ostiary_net.front_door.rules import DoorRules, Scope
-from ostiary_net.lane.scanner import read_plain_head
+from ostiary_net.lane.scanner import RequestLines, read_plain_head
 
 _MOST_KNOWN: Final = 1_024
 _LONGEST_KNOWN: Final = 2_048
@@ -42,8 +43,10 @@ class PlainRequestHead:
 class HeadReader:
     """Reads the heads of one server's plain requests, and remembers those of the token service."""
 
-    def __init__(self, rules: DoorRules) -> None:
+    def __init__(self, rules: DoorRules, languages: Languages) -> None:
         self._rules = rules
+        self._languages = languages
+        self.lines = RequestLines(rules.public_path)
         self._known: dict[bytes, PlainRequestHead] = {}
 
     def read(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
@@ -61,7 +64,7 @@ class HeadReader:
         return known
 
     def _judge(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
-        plain = read_plain_head(head)
+        plain = read_plain_head(head, self.lines)
         if plain is None:
             return None
         # As much of an ASGI scope as the rules look at.
@@ -75,9 +78,9 @@ class HeadReader:
         }
         if read_head(scope, self._rules).status:
             return None
-        fields, source = scope["headers"], scope["ostiary.source"]
-        if plain.path not in token_service.PATHS:
-            return PlainRequestHead(plain.method, plain.path, source, fields, None, plain.length)
-        sender = sender_of(fields).without_secrets()
+        path, fields, source = scope["path"], scope["headers"], scope["ostiary.source"]
+        if path not in token_service.PATHS:
+            return PlainRequestHead(plain.method, path, source, fields, None, plain.length)
+        sender = sender_of(fields, self._languages).without_secrets()
         kept = [field for field in fields if field[0] in _KEPT_FIELDS]
-        return PlainRequestHead(plain.method, plain.path, source, kept, sender, plain.length)
+        return PlainRequestHead(plain.method, path, source, kept, sender, plain.length)

@@ -48,7 +48,8 @@ def open_lane(guard: Guard, service: Service) -> bool:
 
 def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
     lane: Lane | None = None
-    heads, deadline = HeadReader(guard.rules), SharedDeadline(guard.rules.patience_seconds)
+    heads = HeadReader(guard.rules, service.endpoint.languages)
+    deadline = SharedDeadline(guard.rules.patience_seconds)
     poller = open_poller()
 
     def open_connection(app: Any, config: Any, *accepted: Any) -> LaneConnection:

@@ -67,7 +67,7 @@ class RequestParser:
         if head is None:
             self._body_start = data.find(b"\r\n\r\n", self._start) + 4
             if self._body_start < 4:
-                if not may_become_plain(data[self._start :]):
+                if not may_become_plain(data[self._start :], self._heads.lines):
                     return Need.HANDOVER
                 self._wanted = len(data) + 1
                 return Need.HEAD

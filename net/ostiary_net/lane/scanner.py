@@ -16,22 +16,9 @@ from ostiary_net.front_door.rules import Fields
 _NAME: Final = rb"[A-Za-z0-9-]+"
 _VALUE: Final = rb"[!-~](?:[ -~]*[!-~])?"
 _FIELDS: Final = re.compile(rb"(" + _NAME + rb"): ?(" + _VALUE + rb")\r\n")
-_LINES: Final = tuple(
-    f"{method} {path}".encode()
-    for method, path in [*(("POST", path) for path in token_service.PATHS), ("GET", userinfo.PATH)]
-)
-"""How a request line begins, up to the space before the version."""
+_OPERATIONS: Final = (*(("POST", path) for path in token_service.PATHS), ("GET", userinfo.PATH))
 _LONGEST_BEGINNING: Final = 16 * 1024
 """Bytes of a head whose end has not come: beyond, it is left to h11, which refuses it."""
-_HEAD: Final = re.compile(
-    rb"("
-    + b"|".join(map(re.escape, _LINES))
-    + rb") HTTP/1\.1\r\n((?:"
-    + _NAME
-    + rb": ?"
-    + _VALUE
-    + rb"\r\n)+)\r\n"
-)
 _LENGTH: Final = re.compile(rb"[0-9]{1,5}")
 
 _NOT_PLAIN: Final = frozenset(
@@ -44,6 +31,28 @@ _NOT_PLAIN: Final = frozenset(
 """Fields that change how a message is read or what else is done with it."""
 
 
+class RequestLines:
+    """The request lines of the four operations, at a server whose paths begin with `public_path`."""
+
+    __slots__ = ("beginnings", "head")
+
+    def __init__(self, public_path: str = "") -> None:
+        self.beginnings = tuple(f"{method} {public_path}{path}".encode() for method, path in _OPERATIONS)
+        """How each begins, up to the space before the version."""
+        self.head = re.compile(
+            rb"("
+            + b"|".join(map(re.escape, self.beginnings))
+            + rb") HTTP/1\.1\r\n((?:"
+            + _NAME
+            + rb": ?"
+            + _VALUE
+            + rb"\r\n)+)\r\n"
+        )
+
+
+_AT_ROOT: Final = RequestLines()
+
+
 @dataclass(frozen=True, slots=True)
 class PlainHead:
     """Request line and header fields, and how many bytes of body follow them."""
@@ -54,7 +63,7 @@ class PlainHead:
     length: int
 
 
-def read_plain_head(head: bytes) -> PlainHead | None:
+def read_plain_head(head: bytes, lines: RequestLines = _AT_ROOT) -> PlainHead | None:
     """Read a complete head, with the empty line at its end; None where it is not plain.
 
     >>> read_plain_head(
@@ -63,7 +72,7 @@ def read_plain_head(head: bytes) -> PlainHead | None:
     2
     >>> read_plain_head(b"GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
     """
-    match = _HEAD.fullmatch(head)
+    match = lines.head.fullmatch(head)
     if match is None:
         return None
     fields: Fields = []
@@ -90,7 +99,7 @@ def read_plain_head(head: bytes) -> PlainHead | None:
     return PlainHead(method, path, fields, length or 0)
 
 
-def may_become_plain(beginning: bytes) -> bool:
+def may_become_plain(beginning: bytes, lines: RequestLines = _AT_ROOT) -> bool:
     """Whether bytes that hold no whole head may be the beginning of a plain one.
 
     >>> may_become_plain(b"POST /api/oauth2/to"), may_become_plain(b"POST /api/iam")
@@ -98,4 +107,4 @@ def may_become_plain(beginning: bytes) -> bool:
     """
     if len(beginning) > _LONGEST_BEGINNING:
         return False
-    return any(line.startswith(beginning[: len(line)]) for line in _LINES)
+    return any(line.startswith(beginning[: len(line)]) for line in lines.beginnings)

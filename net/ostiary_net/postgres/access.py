@@ -1,20 +1,29 @@
-"""Loads records and writes changes over one PostgreSQL connection, in the transaction it is in."""
+"""Loads records and writes changes over one PostgreSQL connection, in the transaction it is in.
+
+Rows come and go many a statement, as one array for each column: a turn is as many statements for one event
+as for hundreds.
+"""
 
 # ruff: noqa: S608 (what goes into a statement's text are the names of columns and tables)
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final
 
-from psycopg import Connection, Cursor
+from psycopg import Connection
 
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import Record, Session, Table
 from ostiary_core.storage.store import LostRace
 from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, row_codec
+from ostiary_net.sql.joins import ALL_OF_SESSIONS, JOINED
+
+Ask = Callable[[str, Sequence[Any]], list[Row]]
+"""Executes a statement with what it binds, and gives its rows."""
 
 
 def can_hold(value: object) -> bool:
@@ -23,195 +32,287 @@ def can_hold(value: object) -> bool:
     return has_utf8(value) and not any(isinstance(part, str) and "\x00" in part for part in parts)
 
 
+# --- arrays
+
+
+def _quote(text: str) -> str:
+    """Write a text as an element of an array.
+
+    U+FFFD stands for each NUL, which text in PostgreSQL cannot hold. No field lets one through but a
+    User-Agent, where the HTTP parser does; one such header must not fail the turn that others share.
+    """
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\x00", "\ufffd")
+    return f'"{escaped}"'
+
+
+_ELEMENTS: Final[Mapping[type, Callable[[Any], str]]] = {
+    str: _quote,
+    bytes: lambda value: f'"\\\\x{value.hex()}"',
+    int: str,
+    bool: str,
+}
+_TYPES: Final = {str: "text", bytes: "bytea", int: "bigint", bool: "boolean"}
+
+
+def _array(kind: type, values: Iterable[SQLValue]) -> str:
+    """Write values of one column as an array.
+
+    As text, and not as a list for the driver: the type that it gives a list depends on what is in it, and a
+    statement is prepared anew for other types.
+    """
+    write_element = _ELEMENTS[kind]
+    return "{" + ",".join(["NULL" if value is None else write_element(value) for value in values]) + "}"
+
+
+def _unnest(kinds: Iterable[type]) -> str:
+    """The rows of the bound arrays."""
+    return f"unnest({', '.join(f'%s::{_TYPES[kind]}[]' for kind in kinds)})"
+
+
 # --- statements
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Layout:
     """How the records of one class lie in their table: the statements and the codec."""
 
     name: str
+    key: tuple[str, ...]
     codec: RowCodec
     insert: str
-    update: str
-    """Binds a row and the revision it replaces; the row begins with the new values, the key is behind."""
     delete: str
+    """Binds one array for each column of the key, and one of the revisions that were read."""
     select: str
     """Binds one array for each column of the key."""
-    to_update: Callable[[Record, int], list[SQLValue]]
     to_key: Callable[[Record], tuple[SQLValue, ...]]
-    key_arrays: Callable[[Collection[Any]], list[list[Any]]]
+    key_kinds: tuple[type, ...]
 
 
 def _layout(stored: Stored) -> _Layout:
     made = row_codec(stored.record)
-    name, key, columns = stored.name, stored.key, made.columns
-    listed = ", ".join(columns)
-    matches = " AND ".join(f"{part} = %s" for part in key)
-    others = [number for number, column in enumerate(columns) if column not in key]
-    keyed = [columns.index(part) for part in key]
-    places = ", ".join(["%s"] * len(columns))
-    new_values = ", ".join(f"{columns[number]} = %s" for number in others)
-
-    def to_update(record: Record, revision: int) -> list[SQLValue]:
-        row = made.to_row(record)
-        return [*(row[number] for number in others), *(row[number] for number in keyed), revision]
-
+    name, key = stored.name, stored.key
+    key_kinds = tuple(made.kinds[made.columns.index(part)] for part in key)
     values_of: Callable[[Record], Any] = attrgetter(*key)
 
     def to_key(record: Record) -> tuple[SQLValue, ...]:
         value = values_of(record)
         return tuple(str(part) for part in value) if len(key) > 1 else (value,)
 
-    def key_arrays(identifiers: Collection[Any]) -> list[list[Any]]:
-        if len(key) == 1:
-            return [list(identifiers)]
-        return [[identifier[place] for identifier in identifiers] for place in range(len(key))]
-
     return _Layout(
         name=name,
+        key=key,
         codec=made,
-        # A key that is taken must show as a lost race: as no row written, like a revision that moved on.
-        insert=f"INSERT INTO {name} ({listed}) VALUES ({places}) ON CONFLICT DO NOTHING",
-        update=f"UPDATE {name} SET {new_values} WHERE {matches} AND revision = %s",
-        delete=f"DELETE FROM {name} WHERE {matches} AND revision = %s",
-        select=f"SELECT {listed} FROM {name} WHERE {_one_of(key, stored.record)}",
-        to_update=to_update,
+        insert=_insertion(name, made.columns, made.kinds),
+        delete=(
+            f"DELETE FROM {name} AS t USING {_unnest((*key_kinds, int))} AS v ({', '.join(key)}, replaced)"
+            f" WHERE {_is_replaced(key)}"
+        ),
+        select=f"SELECT {', '.join(made.columns)} FROM {name} WHERE {_one_of(key, key_kinds)}",
         to_key=to_key,
-        key_arrays=key_arrays,
+        key_kinds=key_kinds,
     )
 
 
-def _one_of(key: tuple[str, ...], record: type[Record]) -> str:
+def _insertion(name: str, columns: Sequence[str], kinds: Iterable[type]) -> str:
+    """The statement that adds rows.
+
+    A key that is taken must show as a lost race: as no row written, like a revision that moved on.
+    """
+    return f"INSERT INTO {name} ({', '.join(columns)}) SELECT * FROM {_unnest(kinds)} ON CONFLICT DO NOTHING"
+
+
+def _is_replaced(key: Iterable[str]) -> str:
+    return " AND ".join([*(f"t.{part} = v.{part}" for part in key), "t.revision = v.replaced"])
+
+
+@cache
+def _update(layout: _Layout, places: tuple[int, ...]) -> str:
+    """The statement that sets the columns at these places, for rows of a key and the revision that was read.
+
+    The arrays of the new values are bound behind those of the key and the revision.
+    """
+    changed = [layout.codec.columns[place] for place in places]
+    kinds = (*layout.key_kinds, int, *(layout.codec.kinds[place] for place in places))
+    names = ", ".join((*layout.key, "replaced", *(f"new_{column}" for column in changed)))
+    return (
+        f"UPDATE {layout.name} AS t SET {', '.join(f'{column} = v.new_{column}' for column in changed)}"
+        f" FROM {_unnest(kinds)} AS v ({names}) WHERE {_is_replaced(layout.key)}"
+    )
+
+
+def _one_of(key: tuple[str, ...], kinds: tuple[type, ...]) -> str:
     """The SQL condition that a key is one of those in the bound arrays."""
     if len(key) == 1:
-        return f"{key[0]} = ANY(%s::{'bytea' if key[0] == 'digest' else 'text'}[])"
-    arrays = ", ".join(["%s::text[]"] * len(key))
-    return f"({', '.join(key)}) IN (SELECT * FROM unnest({arrays}))"
+        return f"{key[0]} = ANY(%s::{_TYPES[kinds[0]]}[])"
+    return f"({', '.join(key)}) IN (SELECT * FROM {_unnest(kinds)})"
 
-
-_SESSIONS_OF_ACCESS_TOKENS: Final = "SELECT session_id FROM access_tokens WHERE digest = ANY(%s::bytea[])"
-"""Which sessions access tokens lead to."""
 
 _LAYOUTS: Final[Mapping[Table, _Layout]] = {table: _layout(stored) for table, stored in TABLES.items()}
 """Every table of records, by the name it has in the core."""
 
-_INSERT, _UPDATE, _DELETE = range(3)
-"""The ways of writing, in the order in which a turn goes through a table."""
+# Access tokens have no revision: those of their sessions guard them.
+_INSERT_ACCESS_TOKENS: Final = _insertion("access_tokens", ("digest", "session_id"), (bytes, str))
+_DELETE_ACCESS_TOKENS: Final = "DELETE FROM access_tokens WHERE digest = ANY(%s::bytea[])"
+_SESSIONS_OF_ACCESS_TOKENS: Final = "SELECT session_id FROM access_tokens WHERE digest = ANY(%s::bytea[])"
+"""Which sessions access tokens lead to."""
 
-_WRITES: Final[Mapping[tuple[Table, int], tuple[str, str]]] = {
-    # They have no revision: those of their sessions guard them.
-    (Table.ACCESS_TOKEN, _INSERT): (
-        "access_tokens",
-        "INSERT INTO access_tokens (digest, session_id) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-    ),
-    (Table.ACCESS_TOKEN, _DELETE): ("access_tokens", "DELETE FROM access_tokens WHERE digest = %s"),
-    **{
-        (table, way): (layout.name, statement)
-        for table, layout in _LAYOUTS.items()
-        for way, statement in ((_INSERT, layout.insert), (_UPDATE, layout.update), (_DELETE, layout.delete))
-    },
+_WITH_ALL: Final = {
+    table: f"SELECT {JOINED[table].columns} FROM {found}{ALL_OF_SESSIONS} WHERE {digest} = ANY(%s::bytea[])"
+    for table, found, digest in (
+        (Table.ACCESS_TOKEN, "access_tokens t JOIN sessions s ON s.session_id = t.session_id", "t.digest"),
+        (
+            Table.REFRESH_TOKEN,
+            "refresh_tokens t LEFT JOIN sessions s ON s.session_id = t.session_id",
+            "t.digest",
+        ),
+        (Table.CODE, "codes s", "s.digest"),
+    )
 }
-"""The name of a table and the statement that writes to it."""
+"""The statements that find tokens and codes with all that these lead to."""
 
-_KEEP_ENTRY: Final = (
-    f"INSERT INTO audit ({', '.join(ENTRIES.columns[1:])}) "
-    f"VALUES ({', '.join(['%s'] * (len(ENTRIES.columns) - 1))})"
-)
+_KEPT: Final = tuple(zip(ENTRIES.columns[1:], ENTRIES.kinds[1:], strict=True))
+"""The columns of an entry that are written; the database gives its number."""
+_KEPT_OF_MOST: Final = _KEPT[: [column for column, _ in _KEPT].index("changes")]
+"""Those of entries that tell of no change, as of tokens: without its array it costs what it did."""
+_KEEP_ENTRIES: Final = {
+    kept: (
+        f"INSERT INTO audit ({', '.join(column for column, _ in kept)})"
+        f" SELECT * FROM {_unnest(kind for _, kind in kept)}"
+    ).encode()
+    for kept in (_KEPT, _KEPT_OF_MOST)
+}
 
 
 # --- records
 
+FetchBy = Callable[[Ask, Table, Collection[Any]], list[Record]]
+"""Fetches the records of a table under identifiers, as far as they exist."""
 
-def fetch(connection: Connection[Any], table: Table, identifiers: Collection[Any]) -> list[Record]:
+
+def fetch(ask: Ask, table: Table, identifiers: Collection[Any]) -> list[Record]:
     """Fetch the records of `table` under `identifiers`, as far as they exist, in one statement.
 
     By access tokens in two, as one would look into two tables that may be distributed over machines.
     """
     if table is Table.ACCESS_TOKEN:
-        rows = connection.execute(_SESSIONS_OF_ACCESS_TOKENS, [list(identifiers)]).fetchall()
-        return fetch(connection, Table.SESSION, [session_id for (session_id,) in rows])
+        rows = ask(_SESSIONS_OF_ACCESS_TOKENS, [list(identifiers)])
+        return fetch(ask, Table.SESSION, [session_id for (session_id,) in rows])
     layout = _LAYOUTS[table]
     # What cannot be in the database is not in it.
     possible = [identifier for identifier in identifiers if can_hold(identifier)]
     if not possible:
         return []
-    rows = connection.execute(layout.select, layout.key_arrays(possible)).fetchall()
+    keys = [possible] if len(layout.key) == 1 else [list(parts) for parts in zip(*possible, strict=True)]
     from_row = layout.codec.from_row
-    return [from_row(row) for row in rows]
+    return [from_row(row) for row in ask(layout.select, keys)]
+
+
+def fetch_with_all(ask: Ask, table: Table, identifiers: Collection[Any]) -> list[Record]:
+    """Fetch records, and by tokens and codes all that these lead to: one statement in place of
+    five."""
+    statement = _WITH_ALL.get(table)
+    if statement is None:
+        return fetch(ask, table, identifiers)
+    return JOINED[table].records(ask(statement, [list(identifiers)]))
 
 
 def write(connection: Connection[Any], changes: Iterable[Change], entries: Sequence[AuditEntry]) -> None:
     """Make all changes, each of which must meet the record it was decided on, and keep the entries.
 
-    All of it goes out at once. Rows are locked in one order, by table and key, so that two turns which
-    write the same ones wait for each other and do not deadlock. Raises `LostRace` when a record is not at
-    the revision it was read at; what was written by then is for the caller to roll back.
+    All of it goes out at once. Rows are written in one order, by table and key, so that two turns which
+    write the same ones wait for each other; where the database takes the rows of a table in another order,
+    as it may with a small one, they may deadlock, which is a lost race for one of them. Raises `LostRace`
+    when a record is not at the revision it was read at; what was written by then is for the caller to roll
+    back.
     """
     with connection.pipeline():
         sent = [
-            (table, cursor, len(rows))
-            for table, statement, rows in _statements(changes)
-            for cursor in [_send(connection, statement, rows)]
+            (name, connection.execute(statement.encode(), arrays), expected)
+            for name, statement, arrays, expected in _statements(changes)
         ]
         if entries:
-            _send(connection, _KEEP_ENTRY, [_replace_nuls(ENTRIES.to_row(entry)[1:]) for entry in entries])
-    for table, cursor, expected in sent:
+            kept = _KEPT if any(entry.changes for entry in entries) else _KEPT_OF_MOST
+            rows = [ENTRIES.to_row(entry)[1 : len(kept) + 1] for entry in entries]
+            connection.execute(_KEEP_ENTRIES[kept], _arrays((kind for _, kind in kept), rows))
+    for name, cursor, expected in sent:
         if cursor.rowcount != expected:
-            raise LostRace(f"a record of {table} is not at the revision it was read at")
+            raise LostRace(f"a record of {name} is not at the revision it was read at")
 
 
-def _replace_nuls(row: list[SQLValue]) -> list[SQLValue]:
-    """Put U+FFFD for each NUL in a row, which text in PostgreSQL cannot hold.
-
-    No field lets one through but a User-Agent, where the HTTP parser does; one such header must not fail
-    the turn that others share.
-    """
-    return [value.replace("\x00", "\ufffd") if isinstance(value, str) else value for value in row]
+_Statement = tuple[str, str, list[str], int]
+"""The table's name, what to execute, the arrays that it binds, and how many rows it must write."""
 
 
-def _send(connection: Connection[Any], statement: str, rows: list[Row]) -> Cursor[Any]:
-    cursor = connection.cursor()
-    cursor.executemany(statement, rows)
-    return cursor
+def _arrays(kinds: Iterable[type], rows: Iterable[Row]) -> list[str]:
+    return [_array(kind, column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
 
 
-def _statements(changes: Iterable[Change]) -> list[tuple[str, str, list[Row]]]:
-    """Group changes by table and way of writing, in order: the table's name, the statement and its rows."""
-    grouped: dict[tuple[Table, int], list[tuple[tuple[SQLValue, ...], Row]]] = defaultdict(list)
+def _statements(changes: Iterable[Change]) -> Iterator[_Statement]:
+    """Group changes by table and way of writing, in order."""
+    inserted: dict[Table, list[Record]] = defaultdict(list)
+    updated: dict[Table, list[Update]] = defaultdict(list)
+    deleted: dict[Table, list[Record]] = defaultdict(list)
+    new_access_tokens: list[tuple[bytes, str]] = []
+    old_access_tokens: list[bytes] = []
     for change in changes:
-        for way, row in _of_access_tokens(change):
-            grouped[Table.ACCESS_TOKEN, way].append((row[:1], row))
         match change:
             case Insert(after):
-                layout = _LAYOUTS[after.table]
-                grouped[after.table, _INSERT].append(
-                    (layout.to_key(after), _replace_nuls(layout.codec.to_row(after)))
-                )
+                inserted[after.table].append(after)
+                if isinstance(after, Session):
+                    new_access_tokens.append((after.access_digest, after.session_id))
             case Update(before, after):
-                layout = _LAYOUTS[after.table]
-                grouped[after.table, _UPDATE].append(
-                    (layout.to_key(after), _replace_nuls(layout.to_update(after, before.revision)))
-                )
+                updated[after.table].append(change)
+                if (
+                    isinstance(before, Session)
+                    and isinstance(after, Session)
+                    and before.access_digest != after.access_digest
+                ):
+                    old_access_tokens.append(before.access_digest)
+                    new_access_tokens.append((after.access_digest, after.session_id))
             case Delete(before):
-                layout = _LAYOUTS[before.table]
-                key = layout.to_key(before)
-                grouped[before.table, _DELETE].append((key, [*key, before.revision]))
-    statements = []
-    for (table, way), rows in sorted(grouped.items(), key=lambda group: group[0]):
-        rows.sort(key=lambda row: row[0])
-        name, statement = _WRITES[table, way]
-        statements.append((name, statement, [row for _, row in rows]))
-    return statements
+                deleted[before.table].append(before)
+                if isinstance(before, Session):
+                    old_access_tokens.append(before.access_digest)
+    if new_access_tokens:
+        arrays = _arrays((bytes, str), sorted(new_access_tokens))
+        yield "access_tokens", _INSERT_ACCESS_TOKENS, arrays, len(new_access_tokens)
+    if old_access_tokens:
+        arrays = [_array(bytes, sorted(old_access_tokens))]
+        yield "access_tokens", _DELETE_ACCESS_TOKENS, arrays, len(old_access_tokens)
+    for table, layout in _LAYOUTS.items():
+        if table in inserted:
+            records = sorted(inserted[table], key=layout.to_key)
+            arrays = _arrays(layout.codec.kinds, map(layout.codec.to_row, records))
+            yield layout.name, layout.insert, arrays, len(records)
+        if table in updated:
+            yield _update_of(layout, sorted(updated[table], key=lambda each: layout.to_key(each.before)))
+        if table in deleted:
+            records = sorted(deleted[table], key=layout.to_key)
+            rows = [(*layout.to_key(record), record.revision) for record in records]
+            yield layout.name, layout.delete, _arrays((*layout.key_kinds, int), rows), len(records)
 
 
-def _of_access_tokens(change: Change) -> Iterator[tuple[int, tuple[SQLValue, ...]]]:
-    """The writes to the table of access tokens that a change of a session needs."""
-    match change:
-        case Insert(Session() as after):
-            yield _INSERT, (after.access_digest, after.session_id)
-        case Update(Session() as before, Session() as after) if after.access_digest != before.access_digest:
-            yield _DELETE, (before.access_digest,)
-            yield _INSERT, (after.access_digest, after.session_id)
-        case Delete(Session() as before):
-            yield _DELETE, (before.access_digest,)
+def _update_of(layout: _Layout, updates: Sequence[Update]) -> _Statement:
+    """One statement for all updates of a table, of the columns that change in any of them.
+
+    Two statements for different columns would take their rows in two orders.
+    """
+    columns = layout.codec.columns
+    if len(updates) == 1:
+        [one] = updates
+        places, values = layout.codec.difference(one.before, one.after)
+        rows = [(*layout.to_key(one.before), one.before.revision, *values)]
+    else:
+        differing = {
+            place for each in updates for place in layout.codec.difference(each.before, each.after)[0]
+        }
+        places = tuple(sorted(differing))
+        rows = []
+        for each in updates:
+            row = layout.codec.to_row(each.after)
+            rows.append(
+                (*layout.to_key(each.before), each.before.revision, *(row[place] for place in places))
+            )
+    assert places, f"an update of {layout.name} must change a column of {columns}"
+    kinds = (*layout.key_kinds, int, *(layout.codec.kinds[place] for place in places))
+    return layout.name, _update(layout, places), _arrays(kinds, rows), len(updates)

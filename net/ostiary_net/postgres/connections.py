@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
@@ -11,18 +11,23 @@ import structlog
 from psycopg import Connection, errors
 from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool
+from psycopg.errors import Diagnostic
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ostiary_net.observability.log import first_line
+from ostiary_net.postgres.hosts import connect_to_any, split_hosts
 
 _log = structlog.get_logger("ostiary")
 
 _STATEMENT_TIMEOUT_MS: Final = 15_000
-_IDLE_TIMEOUT_MS: Final = 30_000
-"""An instance that stands still in a turn must not hold up the others for ever."""
+_IDLE_TIMEOUT_MS: Final = 8_000
+"""An instance that stands still in a turn, or is not reached any more, must not hold up the others: by then
+it has given up the turn itself."""
 _CONNECT_SECONDS: Final = 5
 _LOOKS_SECONDS: Final = 0.1
 """How often a thread that waits for the database looks whether it may."""
+_ASKS_AGAIN_SECONDS: Final = 0.2
+"""How often a thread that waits for a connection has the pool try to make one."""
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 _LOG_AGAIN_SECONDS: Final = 10.0
 """The log is told the same reason no sooner: while a database is away, many look for it at once."""
@@ -58,14 +63,25 @@ class DatabaseStalled(psycopg.OperationalError):
     """The database gave no answer within the time that it had."""
 
 
+class CommitDoubtful(psycopg.OperationalError):
+    """The database committed, and warned: what it was asked to keep may be lost with this machine."""
+
+
 class BoundedConnection(Connection[Any]):
     """A connection that waits until a deadline at most, and logs why it cannot be made."""
 
     made_at = -math.inf
     """By `time.monotonic`."""
+    has_stalled = False
+    """Whether it was given up as no answer came in time."""
+    server = ""
+    """Where the database's server was in the last transaction; empty before the first."""
     deadline = math.inf
     """Until when, by `time.monotonic`; then whatever is asked of it raises `DatabaseStalled`, and it is
     closed."""
+    is_pooled = False
+    """Whether a pooler stands in front of the database."""
+    _warnings: tuple[str, ...] = ()
 
     def wait(self, gen: PQGen[RV], interval: float = _LOOKS_SECONDS, timeout: float | None = None) -> RV:
         """Wait for the server as psycopg does, but no longer than until `deadline`.
@@ -81,18 +97,26 @@ class BoundedConnection(Connection[Any]):
         except psycopg.OperationalError as error:
             if time.monotonic() < self.deadline:
                 raise
+            self.has_stalled = True
             self.close()
             raise DatabaseStalled("the database does not answer") from error
 
     @classmethod
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
         reasons: _ReasonLog = named.pop("reasons")
-        made = None
+        hosts: Sequence[dict[str, str]] = named.pop("hosts")
+        prepares: bool | None = named.pop("prepares")
+        connect_to_one = super().connect
+        connect: Callable[[dict[str, str]], Self] = lambda host: connect_to_one(  # noqa: E731
+            conninfo, **{**named, **host}
+        )
+        made: Self | None = None
         try:
             began = time.monotonic()
-            made = super().connect(conninfo, **named)
+            made = connect_to_any(connect, hosts, _CONNECT_SECONDS)
             made.made_at = began
-            _settle(made)
+            made.add_notice_handler(made._note_warning)
+            _settle(made, prepares)
         except psycopg.Error as error:
             if made is not None:
                 made.close()
@@ -100,22 +124,67 @@ class BoundedConnection(Connection[Any]):
             raise
         return made
 
+    def commit_surely(self) -> None:
+        """Commit, and raise `CommitDoubtful` unless the database says nothing but that it is done.
 
-def _settle(connection: Connection[Any]) -> None:
-    """Set what every connection needs: bounds on waiting, and commits that are on disk when confirmed."""
+        Where a commit waits for standbys that are gone and somebody cancels it, PostgreSQL commits all the
+        same and warns that no standby may have it (SQLSTATE 01000).
+        """
+        self._warnings = ()
+        self.execute("COMMIT")
+        if self._warnings:
+            raise CommitDoubtful(self._warnings[0])
+
+    def _note_warning(self, notice: Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self._warnings = (*self._warnings, notice.message_primary or "a warning")
+
+
+IN_EACH_TRANSACTION: Final = (
+    f"SELECT set_config('statement_timeout', '{_STATEMENT_TIMEOUT_MS}', true),"
+    f" set_config('idle_in_transaction_session_timeout', '{_IDLE_TIMEOUT_MS}', true),"
+    " set_config('synchronous_commit',"
+    " replace(current_setting('synchronous_commit'), 'off', 'on'), true)"
+)
+"""What a transaction over a connection that others use in turn is set to: a setting that outlived it would
+be theirs."""
+
+
+def _settle(connection: BoundedConnection, prepares: bool | None) -> None:
+    """Set what every connection needs: bounds on waiting, and commits that are on disk when confirmed.
+
+    And one plan for what is prepared: by itself PostgreSQL plans a look-up anew for every few keys that it is
+    given. Measured, that was a sixth of what a turn costs it.
+
+    Behind a pooler the process that answers is not the one that the connection was told of. There nothing is
+    set that outlives a transaction, and nothing prepared unless `prepares` says so: the name of a statement
+    may mean another one's on the next process.
+    """
+    [[process]] = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchall()
+    connection.is_pooled = process != connection.info.backend_pid
+    if prepares is False or (prepares is None and connection.is_pooled):
+        connection.prepare_threshold = None
+    if connection.is_pooled:
+        return
     connection.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
     connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")
     connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false) "
         "WHERE current_setting('synchronous_commit') = 'off'"
     )
+    connection.execute(
+        "SELECT set_config(name, 'force_generic_plan', false) FROM pg_settings WHERE name = 'plan_cache_mode'"
+    )
 
 
 class Connections:
     """As many connections as there are callers at a time, up to a bound; any thread may borrow one."""
 
-    def __init__(self, conninfo: str, *, most: int, wait_seconds: float) -> None:
-        """`wait_seconds` bounds how long a caller waits for a connection while the database is away."""
+    def __init__(self, conninfo: str, *, most: int, wait_seconds: float, prepares: bool | None) -> None:
+        """`wait_seconds` bounds how long a caller waits for a connection while the database is away.
+
+        `prepares` says whether statements are prepared; None for wherever no pooler is seen.
+        """
         self._conninfo = conninfo
         named = conninfo_to_dict(conninfo)
         self._noticing: dict[str, Any] = {
@@ -132,13 +201,15 @@ class Connections:
                 "connect_timeout": _CONNECT_SECONDS,
                 "client_encoding": "UTF8",
                 "reasons": _ReasonLog(),
+                "hosts": split_hosts(named),
+                "prepares": prepares,
                 **self._noticing,
             },
             min_size=1,
             max_size=most,
             # By default its pauses double for five minutes, so that it slept on long after the database was
-            # back. Who comes after it has given up makes it try anew.
-            reconnect_timeout=wait_seconds,
+            # back. It gives up at once, and whoever waits asks it again and again.
+            reconnect_timeout=0.0,
             open=False,
         )
 
@@ -165,14 +236,20 @@ class Connections:
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         self._pool.open(wait=True, timeout=within_seconds)
 
+    def give_up_at(self, deadline: float) -> float:
+        """Until when a caller looks for a connection, by `time.monotonic`, where `deadline` is its own."""
+        return min(time.monotonic() + self._wait_seconds, deadline)
+
     @contextmanager
-    def lend(self, deadline: float = math.inf) -> Iterator[Connection[Any]]:
+    def lend(self, until: float | None = None) -> Iterator[BoundedConnection]:
         """Lend a connection that is in no transaction; it comes back in none, or is closed.
 
-        At `deadline`, by `time.monotonic`, it is given up whatever the database is about to do, and raises
-        `DatabaseStalled`.
+        It may have died while it was idle. Until somebody gives it another `deadline`, `until` is what it
+        has: then it is given up whatever the database is about to do, and raises `DatabaseStalled`.
         """
-        connection = self._find_living(deadline)
+        until = self.give_up_at(math.inf) if until is None else until
+        connection = self._find_trusted(until)
+        connection.deadline = until
         try:
             yield connection
         except BaseException as error:
@@ -185,38 +262,29 @@ class Connections:
             raise
         finally:
             connection.deadline = math.inf
+            if connection.has_stalled:
+                # A machine that is gone without a word would be waited for over each of the others.
+                self.distrust(connection)
             # The pool throws away what is broken and looks for a new one in the background.
             self._pool.putconn(connection)
 
     def distrust(self, connection: Connection[Any]) -> None:
-        """Give up a connection that reaches a standby, and all that were made before now."""
+        """Give up a connection that leads to no primary, and all that were made before now."""
         self._trusted_since = time.monotonic()
         connection.close()
 
-    def _find_living(self, deadline: float) -> BoundedConnection:
-        """Find a connection that answers, at the price of one round trip.
-
-        So what died while idle costs nobody a turn.
-
-        The pool would do it too, but rests for a second after the first that is dead, then for two, and then
-        gives up: when a database had been restarted, three dead ones failed a turn.
-        """
-        until = min(time.monotonic() + self._wait_seconds, deadline)
+    def _find_trusted(self, until: float) -> BoundedConnection:
         while True:
             left_seconds = until - time.monotonic()
             if left_seconds <= 0:
                 raise DatabaseStalled("the database does not answer")
-            connection = self._pool.getconn(left_seconds)
-            connection.deadline = until
             try:
-                ConnectionPool.check_connection(connection)
-            except psycopg.Error:
-                connection.close()
-            else:
-                if connection.made_at >= self._trusted_since:
-                    connection.deadline = deadline
-                    return connection
-                connection.close()
+                connection = self._pool.getconn(min(left_seconds, _ASKS_AGAIN_SECONDS))
+            except PoolTimeout:
+                continue
+            if connection.made_at >= self._trusted_since and not connection.closed:
+                return connection
+            connection.close()
             self._pool.putconn(connection)
 
     def close(self) -> None:

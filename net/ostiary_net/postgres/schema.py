@@ -5,18 +5,30 @@ published. `schema_migrations` says which were taken. A row that is locked for a
 the others wait: unlike advisory locks, every PostgreSQL-compatible engine has row locks.
 
 Instances of the release before may still be running beside the new one, so a step only adds: tables, columns
-with a default, indexes.
+with a default, indexes. An index of a table that may be large is a step of its own, one statement
+`CREATE INDEX CONCURRENTLY name ON …`, as others write to the table meanwhile.
 """
 
+import re
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import takewhile
 from typing import Any, Final
 
 from psycopg import Connection, errors
 
-from ostiary_core.model.instant import Instant
+from ostiary_net.postgres.access import Ask
 from ostiary_net.sql.migrations import Migration, SchemaError, find_missing, has_all, read_migrations
 
 _MOST_ATTEMPTS: Final = 50
+_LOCK_TIMEOUT_MS: Final = 2_000
+_PAUSE_SECONDS: Final = 1.0
+_MOST_LOCK_ATTEMPTS: Final = 100
+_CONCURRENT_INDEX: Final = re.compile(r"^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON ", re.MULTILINE)
+
+LendConnection = Callable[[], AbstractContextManager[Connection[Any]]]
+"""Lends a connection that is in no transaction."""
 
 # Two instances that create a table at the same moment collide in the catalogue, IF NOT EXISTS or not.
 _COLLISIONS: Final = (
@@ -25,6 +37,8 @@ _COLLISIONS: Final = (
     errors.DuplicateObject,
     errors.SerializationFailure,
 )
+
+_ENGINE: Final = "SELECT version(), EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
 
 _BOOKS: Final = """
     CREATE TABLE IF NOT EXISTS schema_lock (id INTEGER NOT NULL PRIMARY KEY);
@@ -70,42 +84,110 @@ def examine_encoding(connection: Connection[Any]) -> None:
         )
 
 
-def bring_up_to_date(
-    connection: Connection[Any], now: Instant, steps: tuple[Migration, ...] | None = None
-) -> None:
-    """Apply the steps that are missing, all or none; wait while another instance applies them.
+def is_distributed(connection: Connection[Any]) -> bool:
+    """Whether tables lie on several machines, as far as the engine says so of itself."""
+    [[version, has_citus]] = connection.execute(_ENGINE).fetchall()
+    return not str(version).startswith("PostgreSQL") or "-YB-" in version or has_citus
 
-    Raises `SchemaError` for a database that a newer or a different Ostiary or another program has written,
-    which stays as it is.
+
+def bring_up_to_date(lend: LendConnection, steps: tuple[Migration, ...] | None = None) -> None:
+    """Apply the steps that are missing; wait while another instance applies them.
+
+    Steps that follow one another are one transaction, so all or none of them, but for those that make an
+    index while the table is written to: each of these is by itself. Raises `SchemaError` for a database that
+    a newer or a different Ostiary or another program has written, which stays as it is, and for one in which
+    a table is locked by somebody all the time.
     """
     steps = known_migrations() if steps is None else steps
-    _examine_tables(connection)
-    _open_books(connection)
+    with lend() as connection:
+        names = _examine_tables(connection)
+        if not names >= _NAMES_OF_BOOKS:
+            _open_books(connection)
+        attempts = 0
+        # Nothing is locked where nothing is missing: that would be a write, which waits for standbys.
+        while missing := find_missing(_read_applied_on(connection), steps):
+            try:
+                _apply_next(connection, lend, steps)
+            except errors.LockNotAvailable as error:
+                attempts += 1
+                if attempts == _MOST_LOCK_ATTEMPTS:
+                    raise SchemaError(
+                        f"step {missing[0].version} of the schema waits for a lock that somebody keeps: end "
+                        "the long transactions of the database, and start again"
+                    ) from error
+                time.sleep(_PAUSE_SECONDS)
+
+
+def _apply_next(connection: Connection[Any], lend: LendConnection, steps: tuple[Migration, ...]) -> None:
+    """Apply the next missing steps, as many as go into one transaction.
+
+    Raises `LockNotAvailable` where a table is in use for too long: whoever waits for such a lock makes all
+    wait that come after it.
+    """
     with connection.transaction():
+        # The snapshot of another isolation level would be waited for by those who make an index beside it.
+        connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         # Taking the steps may last, and waiting for whoever takes them lasts as long.
         connection.execute("SET LOCAL statement_timeout = 0")
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         connection.execute("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")
-        for step in find_missing(_read_applied(connection), steps):
+        connection.execute(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
+        missing = find_missing(_read_applied_on(connection), steps)
+        if missing and _CONCURRENT_INDEX.search(missing[0].sql):
+            with lend() as builder:
+                _make_index(builder, missing[0])
+            _note(connection, missing[0])
+            return
+        for step in takewhile(lambda step: not _CONCURRENT_INDEX.search(step.sql), missing):
             connection.execute(step.sql.encode())
-            connection.execute(
-                "INSERT INTO schema_migrations (version, name, applied_at) VALUES (%s, %s, %s)",
-                (step.version, step.name, now),
-            )
+            _note(connection, step)
 
 
-def is_current(connection: Connection[Any]) -> bool:
+def _make_index(connection: Connection[Any], step: Migration) -> None:
+    """Make the index of a step while the table is written to; begin anew where it was interrupted."""
+    match = _CONCURRENT_INDEX.search(step.sql)
+    assert match is not None
+    name = match[1]
+    try:
+        connection.execute("SET statement_timeout = 0")
+        rows = connection.execute(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (name,)
+        ).fetchall()
+        if rows == [(True,)]:
+            return
+        if rows:
+            connection.execute(f"DROP INDEX CONCURRENTLY {name}".encode())
+        connection.execute(step.sql.encode())
+    finally:
+        # With settings of its own it is of no use to others.
+        connection.close()
+
+
+def _note(connection: Connection[Any], step: Migration) -> None:
+    connection.execute(
+        "INSERT INTO schema_migrations (version, name, applied_at)"
+        " VALUES (%s, %s, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)",
+        (step.version, step.name),
+    )
+
+
+def is_current(ask: Ask) -> bool:
     """Whether the database has been through all steps that this release knows, and maybe newer ones."""
-    return has_all(_read_applied(connection), known_migrations())
+    return has_all(_read_applied(ask), known_migrations())
 
 
-def _read_applied(connection: Connection[Any]) -> list[tuple[int, str]]:
+def _read_applied(ask: Ask) -> list[tuple[int, str]]:
     """The steps of the schema that the database has been through."""
-    rows = connection.execute("SELECT version, name FROM schema_migrations ORDER BY version").fetchall()
-    return [(int(version), str(name)) for version, name in rows]
+    rows = ask("SELECT version, name FROM schema_migrations ORDER BY version", ())
+    return [(int(str(version)), str(name)) for version, name in rows]
 
 
-def _examine_tables(connection: Connection[Any]) -> None:
-    """Raise `SchemaError` for a schema with tables but without our books: another program's.
+def _read_applied_on(connection: Connection[Any]) -> list[tuple[int, str]]:
+    return _read_applied(lambda *asked: connection.execute(*asked).fetchall())
+
+
+def _examine_tables(connection: Connection[Any]) -> set[str]:
+    """Return the names of all tables; raise `SchemaError` for another program's, which lack our books.
 
     Our books are made at one moment, so one search sees all or nothing of what another instance makes.
     """
@@ -114,6 +196,7 @@ def _examine_tables(connection: Connection[Any]) -> None:
         raise SchemaError(
             "the database belongs to another program; name one of Ostiary's own, or one that is empty"
         )
+    return names
 
 
 def _open_books(connection: Connection[Any]) -> None:

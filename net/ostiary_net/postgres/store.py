@@ -11,7 +11,8 @@ The time of a turn is the database's, so that instances whose clocks differ agre
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -23,17 +24,32 @@ from ostiary_core.events import Event, with_clock_ahead
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.audit import AuditEntry, Origin, audit_entries
 from ostiary_core.model.decision import Change, Decision
-from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
-from ostiary_core.storage.store import LostRace, net_changes
-from ostiary_net.postgres.access import can_hold, fetch, write
+from ostiary_core.storage.store import LostRace, net_changes, retry_lost_races
+from ostiary_net.postgres.access import can_hold, fetch, fetch_with_all
 from ostiary_net.postgres.connections import Connections
-from ostiary_net.postgres.schema import bring_up_to_date, examine_encoding, is_current
-from ostiary_net.sql.columns import TABLES, SQLValue
+from ostiary_net.postgres.schema import (
+    bring_up_to_date,
+    examine_encoding,
+    is_current,
+    is_distributed,
+    known_migrations,
+)
+from ostiary_net.postgres.transaction import (
+    READING,
+    WRITING,
+    ServerMemory,
+    StandbyAwaited,
+    StandbyReached,
+    Transaction,
+)
+from ostiary_net.sql.columns import TABLES
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
+from ostiary_net.sql.trail import LAST_NUMBER
 from ostiary_net.turns.ports import ChooseEvents, CommitUnknown
 
 T = TypeVar("T")
@@ -46,12 +62,20 @@ _DIALECT: Final = Dialect(
     can_hold=can_hold,
 )
 
-_BEGIN: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
-_BEGIN_READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_TIME: Final = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-
 _QUESTION_SECONDS: Final = 8.0
 """How long a database may take for what only reads: whoever waits for it is answered within 10 s."""
+
+_WRITERS_OF_ENTRIES: Final = (
+    "SELECT virtualtransaction FROM pg_locks WHERE granted AND mode = 'RowExclusiveLock'"
+    " AND relation = 'audit'::regclass"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+"""An insertion locks its table before it draws a number, and until after its transaction can be seen."""
+_SLOW_WRITERS_OF_ENTRIES: Final = (
+    f"SELECT 1 FROM pg_stat_activity WHERE xact_start < clock_timestamp() - ? * interval '1 second'"  # noqa: S608
+    f" AND pid IN ({_WRITERS_OF_ENTRIES.replace('virtualtransaction', 'pid')})"
+)
+SLOW_SECONDS: Final = 30
 
 _LOST: Final = (errors.SerializationFailure, errors.DeadlockDetected)
 """How the database itself says that another transaction was quicker."""
@@ -59,6 +83,11 @@ _LOST: Final = (errors.SerializationFailure, errors.DeadlockDetected)
 
 class PostgreSQLStore(SQLStore):
     """Records in a PostgreSQL database. Any thread may call it, and any number of instances."""
+
+    # An entry has its number before its turn is committed, and turns overlap. What a turn may take is bounded
+    # (`connections`): a statement 15 s, a pause 8 s. A minute after it began, it is over either way; a commit
+    # that waits for a standby may go on, and is waited for (`count_entries`).
+    _settles_ms = MINUTE_MS
 
     def __init__(
         self,
@@ -70,6 +99,7 @@ class PostgreSQLStore(SQLStore):
         wait_seconds: float = 5.0,
         start_seconds: float = 30.0,
         turn_seconds: float = 5.0,
+        prepares: bool | None = None,
         tell_waiting: Callable[[str], None] = lambda reason: None,
     ) -> None:
         """Connect, waiting up to `start_seconds` for the database, and bring its schema up to date.
@@ -78,6 +108,9 @@ class PostgreSQLStore(SQLStore):
 
         `turn_seconds` is how long the database may take for a turn; then its connection is given up (READINGS
         47).
+
+        `prepares` says whether statements are prepared: by default wherever no pooler is seen. One that lends
+        a connection for a transaction has to keep track of them, or they must not be.
 
         With `keeps_time` the instants that callers hand in give way to the database's own; a simulation
         turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, or one whose
@@ -88,16 +121,28 @@ class PostgreSQLStore(SQLStore):
         self._turn_seconds = turn_seconds
         self._latest = Instant(0)
         self._latest_lock = threading.Lock()
-        self._connections = Connections(url, most=most_connections, wait_seconds=wait_seconds)
+        self._memory = ServerMemory()
+        self._connections = Connections(
+            url, most=most_connections, wait_seconds=wait_seconds, prepares=prepares
+        )
         try:
             self._connections.open(start_seconds, tell_waiting)
-            with self._connections.lend() as connection:
+            with self._lend_without_deadline() as connection:
                 examine_encoding(connection)
-                [[now]] = connection.execute(_TIME).fetchall()
-                bring_up_to_date(connection, Instant(now))
+            bring_up_to_date(self._lend_without_deadline)
+            with self._connections.lend() as connection:
+                # Joins of tables that lie on several machines are dear, where they are allowed.
+                self._is_distributed = is_distributed(connection)
+                self._fetch_by = fetch if self._is_distributed else fetch_with_all
         except BaseException:
             self.close()
             raise
+
+    @contextmanager
+    def _lend_without_deadline(self) -> Iterator[Connection[Any]]:
+        with self._connections.lend() as connection:
+            connection.deadline = math.inf
+            yield connection
 
     # --- turns
 
@@ -115,46 +160,49 @@ class PostgreSQLStore(SQLStore):
         """Decide the events that are chosen once the turn has begun; `now` is the time of the call."""
         called = time.monotonic()
 
-        def decide_and_write(connection: Connection[Any], at: Instant) -> list[Decision]:
+        def decide_and_write(transaction: Transaction) -> list[Decision]:
+            events, _ = choose_events()
+            snapshot = load((keys(event) for event in events), transaction.fetch)
+            at = transaction.now
+            # Now that it has begun, some may have gone.
             events, origins = choose_events()
             if self._keeps_time:
-                waited_ms = round((time.monotonic() - called) * SECOND_MS)
+                waited_ms = round((transaction.clock_read_at - called) * SECOND_MS)
                 events = [with_clock_ahead(event, at - now - waited_ms) for event in events]
-            snapshot = load((keys(event) for event in events), partial(fetch, connection))
             decisions = take_turn(events, snapshot, at, self.policy)
             changes = net_changes(decisions)
             entries = audit_entries(decisions, origins, at)
             if changes or entries:
-                write(connection, changes, entries)
+                transaction.write(changes, entries)
             return decisions
 
         return self._commit(decide_and_write, now)
 
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes, or raise `LostRace` and make none: for copying records, past all rules."""
-        self._commit(lambda connection, _: write(connection, changes, ()), LONG_AGO)
+        self._commit(lambda transaction: transaction.write(changes, ()), LONG_AGO)
 
     def keep_entries(self, entries: Sequence[AuditEntry]) -> None:
         """Keep entries of another store's audit trail, in order and under numbers of their own."""
-        self._commit(lambda connection, _: write(connection, (), entries), LONG_AGO)
+        self._commit(lambda transaction: transaction.write((), entries), LONG_AGO)
 
-    def _commit(self, work: Callable[[Connection[Any], Instant], T], now: Instant) -> T:
+    def _commit(self, work: Callable[[Transaction], T], now: Instant) -> T:
         """Do `work` in a transaction, and commit it within the time that a turn has."""
 
-        def commit(connection: Connection[Any], at: Instant) -> T:
-            result = work(connection, at)
+        def commit(transaction: Transaction) -> T:
+            result = work(transaction)
             try:
-                connection.execute("COMMIT")
-            except _LOST:
+                transaction.commit()
+            except (*_LOST, StandbyAwaited):
                 raise
             except psycopg.Error as error:
-                raise CommitUnknown("the database was asked to commit, and gave no answer") from error
+                raise CommitUnknown("the database did not say that it was kept") from error
             return result
 
-        return self._attempt(_BEGIN, commit, now, self._turn_seconds)
+        return self._attempt(WRITING, commit, now, self._turn_seconds)
 
     def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
-        return self._commit(lambda connection, at: change(_executor_on(connection), at), now)
+        return self._commit(lambda transaction: change(transaction.execute, transaction.now), now)
 
     # --- reading
 
@@ -179,52 +227,51 @@ class PostgreSQLStore(SQLStore):
         return self._find(count, takes_long=True)
 
     def _find(self, find: Callable[[Reading], T], now: Instant = LONG_AGO, *, takes_long: bool = False) -> T:
-        def find_and_end(connection: Connection[Any], at: Instant) -> T:
-            result = find(Reading(partial(fetch, connection), _executor_on(connection), at))
-            connection.execute("COMMIT")
+        def find_and_end(transaction: Transaction) -> T:
+            result = find(transaction)
+            transaction.commit()
             return result
 
         seconds = math.inf if takes_long else _QUESTION_SECONDS
-        return self._attempt(_BEGIN_READING, find_and_end, now, seconds)
+        # Distributed engines, and standbys, lose races of those that only read as well.
+        return retry_lost_races(partial(self._attempt, READING, find_and_end, now, seconds))
 
     # --- transactions
 
-    def _attempt(
-        self, begin: str, work: Callable[[Connection[Any], Instant], T], now: Instant, seconds: float
-    ) -> T:
+    def _attempt(self, begin: str, work: Callable[[Transaction], T], now: Instant, seconds: float) -> T:
         """Do `work`, which ends its own transaction, within so many seconds.
 
-        Once more where the connection broke, or turned out to reach a standby, before anything could be
-        committed.
+        It begins over another connection until it finds one that lives and leads to a primary: what died
+        while idle costs nobody a turn. It is done once more where the connection broke, or turned out to
+        reach a standby, before anything could be committed.
         """
         deadline = time.monotonic() + seconds
         is_last_attempt = False
+        until = self._connections.give_up_at(deadline)
         while True:
-            with self._connections.lend(deadline) as connection:
+            with self._connections.lend(until) as connection:
+                to_now = self._note_time if self._keeps_time else lambda _: now
+                transaction = Transaction(connection, begin, self._fetch_by, to_now, deadline, self._memory)
                 try:
-                    return work(connection, self._begin(connection, begin, now))
+                    return work(transaction)
                 except _LOST as error:
                     raise LostRace("another transaction was quicker") from error
+                except StandbyReached:
+                    self._connections.distrust(connection)
                 except psycopg.OperationalError:
                     if is_last_attempt or not connection.closed:
                         raise
+                    is_last_attempt = transaction.has_begun
                 except errors.ReadOnlySqlTransaction:
                     if is_last_attempt:
                         raise
                     self._connections.distrust(connection)
-                is_last_attempt = True
+                    is_last_attempt = True
 
-    def _begin(self, connection: Connection[Any], begin: str, now: Instant) -> Instant:
-        """Begin a transaction; return the time that holds in it, never earlier than one before."""
-        if not self._keeps_time:
-            connection.execute(begin.encode())
-            return now
-        with connection.pipeline():
-            connection.execute(begin.encode())
-            answer = connection.execute(_TIME)
-        [[present]] = answer.fetchall()
+    def _note_time(self, present: Instant) -> Instant:
+        """The time of a transaction, never earlier than that of one before."""
         with self._latest_lock:
-            self._latest = max(self._latest, Instant(present))
+            self._latest = max(self._latest, present)
             return self._latest
 
     def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
@@ -238,24 +285,48 @@ class PostgreSQLStore(SQLStore):
         """The time for turns: the database's own, unless the store was told not to keep it."""
         return self._find(lambda reading: reading.now, now)
 
+    def mark(self) -> tuple[int, int]:
+        """When the database was made, and the number of the last entry of its trail; 0 without any.
+
+        Neither goes back, unless the database is put back to an earlier moment.
+        """
+
+        def look(reading: Reading) -> tuple[int, int]:
+            [[made_at]] = reading.execute("SELECT applied_at FROM schema_migrations WHERE version = 1", ())
+            last = reading.execute(LAST_NUMBER, ())
+            return int(made_at), int(last[0][0]) if last else 0
+
+        return self._find(look)
+
+    def _schema(self, reading: Reading) -> tuple[int, int]:
+        [[applied]] = reading.execute("SELECT count(*) FROM schema_migrations", ())
+        return int(applied), len(known_migrations())
+
+    def _writers_of_entries(self, execute: Execute) -> frozenset[str]:
+        if self._is_distributed:
+            raise SchemaError("where tables lie on several machines nothing tells which entries are to come")
+        return frozenset(str(writer) for (writer,) in execute(_WRITERS_OF_ENTRIES, ()))
+
+    def count_entries(self, now: Instant, limit: int) -> int:
+        """Count up to `limit` entries that are not counted yet; none while a turn takes unusually long, whose
+        entries may have lower numbers than those that can be seen."""
+        if not self._is_distributed:
+            slow = self._find(lambda reading: reading.execute(_SLOW_WRITERS_OF_ENTRIES, (SLOW_SECONDS,)))
+            if slow:
+                return 0
+        return super().count_entries(now, limit)
+
     def check_ready(self) -> None:
         """Raise unless a change would be kept now, on the schema of this release."""
 
-        def look(connection: Connection[Any], _: Instant) -> None:
-            if not is_current(connection):
+        def look(transaction: Transaction) -> None:
+            if not is_current(transaction.ask):
                 raise SchemaError("the database has not the schema of this release: `ostiary migrate`")
             # A row lock is a write: a standby and a database made read-only refuse it.
-            connection.execute("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED")
+            transaction.ask("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE SKIP LOCKED", ())
 
         self._commit(look, LONG_AGO)
 
     def close(self) -> None:
         """Close all connections."""
         self._connections.close()
-
-
-def _executor_on(connection: Connection[Any]) -> Execute:
-    def execute(statement: str, bindings: Sequence[SQLValue]) -> list[Any]:
-        return connection.execute(statement.replace("?", "%s").encode(), bindings).fetchall()
-
-    return execute

@@ -1,8 +1,9 @@
 """Records as rows: a column for each field, worked out once from the record classes.
 
 Text, numbers and digests are as they are, enumerations go by value, lists as JSON, and a named tuple (the
-epochs) as one column for each of its fields. Every SQL store uses the same columns; the schemas are
-written out in the migrations, because those must stay as they were, and tests compare both.
+epochs) as one column for each of its fields. What changed in a record is JSON, and NULL where nothing did.
+Every SQL store uses the same columns; the schemas are written out in the migrations, because those must stay
+as they were, and tests compare both.
 """
 
 import json
@@ -16,6 +17,7 @@ from types import UnionType
 from typing import Any, Final, NamedTuple, NewType, Union, cast, get_args, get_origin, get_type_hints
 
 from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.records import (
     AuthorizationCode,
     Client,
@@ -61,6 +63,8 @@ class RowCodec:
     """The columns of a class, and both ways between its objects and their rows."""
 
     columns: tuple[str, ...]
+    kinds: tuple[type, ...]
+    """What a value of each column is in SQL, where it is not NULL: str, bytes, int or bool."""
     to_row: Callable[[Any], list[SQLValue]]
     difference: Callable[[Any, Any], tuple[tuple[int, ...], list[SQLValue]]]
     """In which places the row of a second object differs from that of a first, and what it has there."""
@@ -74,6 +78,7 @@ class _Column(NamedTuple):
 
     name: str
     attribute: str
+    kind: type
     encode: Callable[[Any], SQLValue] | None = None
     decode: Callable[[Any], Any] | None = None
 
@@ -100,6 +105,7 @@ def row_codec(kind: type[Any]) -> RowCodec:
     from_row_at = partial(_object_maker, kind, names, columns, groups)
     return RowCodec(
         tuple(column.name for column in columns),
+        tuple(column.kind for column in columns),
         _row_maker(columns),
         _difference_maker(columns),
         from_row_at(0),
@@ -132,6 +138,19 @@ def _from_json(make: Callable[[Any], Any], text: str) -> tuple[Any, ...]:
     return tuple(make(value) for value in json.loads(text))
 
 
+def _changes_to_json(changes: tuple[FieldChange, ...]) -> str | None:
+    return json.dumps(changes, separators=(",", ":")) if changes else None
+
+
+def _changes_from_json(text: str | None) -> tuple[FieldChange, ...]:
+    if text is None:
+        return ()
+    return tuple(
+        FieldChange._make(tuple(part) if isinstance(part, list) else part for part in change)
+        for change in json.loads(text)
+    )
+
+
 def _plain(kind: Any) -> Any:
     """The type underneath another: `Digest` is bytes, `Why | None` is `Why`."""
     if isinstance(kind, NewType):
@@ -146,22 +165,25 @@ def _columns_of(name: str, annotation: Any) -> tuple[_Column, ...]:
     """The columns of one field."""
     kind = _plain(annotation)
     if kind in (str, bytes, int):
-        return (_Column(name, name),)
+        return (_Column(name, name, kind),)
     if kind is bool:
-        return (_Column(name, name, decode=bool),)
+        return (_Column(name, name, bool, decode=bool),)
     if get_origin(kind) is tuple:
         item, ellipsis = get_args(kind)
+        if item is FieldChange:
+            return (_Column(name, name, str, _changes_to_json, _changes_from_json),)
         assert ellipsis is ..., f"{name}: only tuples of any length are stored as JSON"
-        return (_Column(name, name, _to_json, partial(_from_json, _plain(item))),)
+        return (_Column(name, name, str, _to_json, partial(_from_json, _plain(item))),)
     if issubclass(kind, Enum):
         # Looked up: `Enum.value` is a function of Python.
         values: dict[Any, SQLValue] = {None: None, **{member: member.value for member in kind}}
         members: dict[Any, Any] = {None: None, **{member.value: member for member in kind}}
-        return (_Column(name, name, values.__getitem__, members.__getitem__),)
+        return (_Column(name, name, str, values.__getitem__, members.__getitem__),)
     if issubclass(kind, tuple):
         singular = name.removesuffix("s")
         return tuple(
-            _Column(f"{part}_{singular}", f"{name}.{part}") for part in cast("type[NamedTuple]", kind)._fields
+            _Column(f"{part}_{singular}", f"{name}.{part}", _plain(own))
+            for part, own in get_type_hints(kind).items()
         )
     raise TypeError(f"field {name} has a type that no column is known for; teach _columns_of about it")
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from ostiary_core.model.instant import MINUTE_MS, Instant
-from ostiary_core.storage.listing import FilterValue, Listing, Match, Page, Sort, fold_ascii
+from ostiary_core.storage.listing import FilterValue, Listing, Match, Page, Sort, contained_text
 from ostiary_net.sql.columns import Row, SQLValue
 from ostiary_net.sql.sources import SOURCES, Source
 
@@ -252,7 +252,7 @@ class Pager:
         conditions: list[str] = []
         bindings: list[SQLValue] = []
         for name, value in listing.filters.items():
-            condition, bound = self._filter(source.expression(name), value, listing.resource.filters[name])
+            condition, bound = self._filter(source, name, value, listing.resource.filters[name])
             conditions.append(condition)
             bindings += bound
         for bounds in listing.ranges:
@@ -264,7 +264,7 @@ class Pager:
         if listing.search:
             looked_into = [source.expression(name) for name in listing.resource.searched]
             conditions.append(f"({' OR '.join(self._dialect.contains.format(text) for text in looked_into)})")
-            bindings += [fold_ascii(listing.search)] * len(looked_into)
+            bindings += [contained_text(name, listing.search) for name in listing.resource.searched]
         if not all(self._dialect.can_hold(value) for value in bindings if isinstance(value, str)):
             return None
         return _Question(
@@ -274,14 +274,17 @@ class Pager:
             bindings=tuple(bindings),
             filtered=frozenset(listing.filters),
             ranged=frozenset(bounds.field for bounds in listing.ranges),
-            is_whole=not listing.ranges and "client_id" not in listing.filters,
+            is_whole=not listing.ranges and not {"client_id", "session_id"} & listing.filters.keys(),
             order=listing.order,
             now=now,
         )
 
-    def _filter(self, expression: str, value: FilterValue, match: Match) -> tuple[str, list[SQLValue]]:
+    def _filter(
+        self, source: Source, name: str, value: FilterValue, match: Match
+    ) -> tuple[str, list[SQLValue]]:
+        expression = source.expression(name)
         if match is Match.CONTAINS:
-            return self._dialect.contains.format(expression), [fold_ascii(str(value))]
+            return self._dialect.contains.format(expression), [contained_text(name, str(value))]
         if isinstance(value, tuple):
             possible = [str(each) for each in value if self._dialect.can_hold(each)]
             one_of = f"{expression} IN ({', '.join('?' * len(possible))})"

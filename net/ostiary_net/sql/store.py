@@ -4,8 +4,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import takewhile
 from types import TracebackType
-from typing import ClassVar, Final, NamedTuple, Self, TypeVar
+from typing import ClassVar, Final, Protocol, Self, TypeVar
 
 from ostiary_core.decide import READ_ONLY, keys, take_turn
 from ostiary_core.events import Event
@@ -19,8 +20,20 @@ from ostiary_core.model.records import Record, Table
 from ostiary_core.retention import Expirable, ExpiredBatch, kept_seconds
 from ostiary_core.storage.listing import USES, Listing, Page
 from ostiary_core.storage.session_history import EndingQuery, SessionHistory, find_inherited_ending
+from ostiary_core.storage.store import LostRace, retry_lost_races
+from ostiary_core.storage.summaries import (
+    Milestone,
+    Refusal,
+    StoreState,
+    SummaryKey,
+    Tallies,
+    Tally,
+    tally_entries,
+)
+from ostiary_net.sql import summaries
 from ostiary_net.sql.columns import ENTRIES, TABLES, SQLValue, row_codec
 from ostiary_net.sql.paging import Dialect, Execute, Pager
+from ostiary_net.sql.trail import BETWEEN, LAST_NUMBER, TrailEnd
 
 T = TypeVar("T")
 
@@ -66,13 +79,23 @@ LONG_AGO: Final = Instant(0)
 """For questions that do not depend on the time."""
 
 
-class Reading(NamedTuple):
+class Reading(Protocol):
     """One transaction that only reads: everything asked in it is of one moment."""
 
-    fetch: Fetch
-    """As `load` asks; it may give more than it was asked for."""
-    execute: Execute
-    now: Instant
+    @property
+    def fetch(self) -> Fetch:
+        """As `load` asks; it may give more than it was asked for."""
+        ...
+
+    @property
+    def execute(self) -> Execute:
+        """Gives the rows of a statement."""
+        ...
+
+    @property
+    def now(self) -> Instant:
+        """The time that holds in it."""
+        ...
 
 
 class SQLStore(ABC):
@@ -82,6 +105,8 @@ class SQLStore(ABC):
     """Where the audit trail is searched by session."""
     _tables_of_entries: ClassVar[tuple[str, ...]] = ("audit",)
     """Where entries are erased, the older ones first."""
+    _settles_ms: ClassVar[int] = 0
+    """How old an entry is before none with a lower number can come any more."""
 
     def __init__(self, policy: Policy, dialect: Dialect) -> None:
         self.policy = policy
@@ -98,6 +123,10 @@ class SQLStore(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close all connections."""
+
+    @abstractmethod
+    def _schema(self, reading: Reading) -> tuple[int, int]:
+        """How many steps the schema went through, and how many this release knows."""
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`, beside all turns and without waiting for any."""
@@ -133,6 +162,24 @@ class SQLStore(ABC):
     def audit(self) -> tuple[AuditEntry, ...]:
         """Read the whole audit trail, the oldest entry first."""
         rows = self._find(lambda reading: reading.execute(ALL_ENTRIES, ()), takes_long=True)
+        return tuple(map(ENTRIES.from_row, rows))
+
+    def trail_end(self) -> TrailEnd:
+        """Read how far the trail is, and then who is adding to it."""
+
+        def look(reading: Reading) -> TrailEnd:
+            last = reading.execute(LAST_NUMBER, ())
+            return TrailEnd(int(last[0][0]) if last else 0, self._writers_of_entries(reading.execute))
+
+        return self._find(look)
+
+    def _writers_of_entries(self, execute: Execute) -> frozenset[str]:
+        """The transactions that may have drawn numbers and are not through; none where one writes."""
+        return frozenset()
+
+    def entries_between(self, after: int, last: int, most: int) -> tuple[AuditEntry, ...]:
+        """Read up to `most` entries with numbers behind `after` and not behind `last`, in their order."""
+        rows = self._find(lambda reading: reading.execute(BETWEEN, (after, last, most)))
         return tuple(map(ENTRIES.from_row, rows))
 
     def last_used(self, client_ids: Collection[str]) -> dict[str, Instant]:
@@ -227,6 +274,75 @@ class SQLStore(ABC):
             return bool(execute(statement, (name, holder, at + round(seconds * SECOND_MS), at)))
 
         return self._change(take, now)
+
+    # --- summaries
+
+    def count_entries(self, now: Instant, limit: int) -> int:
+        """Count up to `limit` entries that are not counted yet; return how many.
+
+        They are read and counted beside all turns; what is written is small, and is written only where nobody
+        else has counted them meanwhile.
+        """
+
+        def read(reading: Reading) -> tuple[int, list[AuditEntry]]:
+            counted, entries = summaries.read_uncounted(reading.execute, limit)
+            before = reading.now - self._settles_ms
+            return counted, list(takewhile(lambda entry: entry.at <= before or not self._settles_ms, entries))
+
+        counted, entries = self._find(read, now)
+        if not entries:
+            return 0
+        last, tallies = entries[-1].number, tally_entries(entries)
+        try:
+            is_first = self._change(
+                lambda execute, _: summaries.add_counted(execute, counted, last, tallies), now
+            )
+        except LostRace:
+            return 0
+        return len(entries) if is_first else 0
+
+    def add_tallies(self, tallies: Tallies, refusals: Sequence[Refusal], now: Instant) -> None:
+        """Add to the summaries, and keep the last refusals of each client."""
+
+        def write(execute: Execute, _: Instant) -> None:
+            summaries.add(execute, tallies)
+            summaries.keep_refusals(execute, refusals)
+
+        retry_lost_races(lambda: self._change(write, now))
+
+    def summaries(self, start: Instant, end: Instant, *, of_clients: bool) -> dict[SummaryKey, Tally]:
+        """Read the summaries of these hours, of all clients hour by hour, or of each in all of them."""
+        return self._find(
+            lambda reading: summaries.read_between(reading.execute, start, end, of_clients=of_clients)
+        )
+
+    def last_refusals(self, client_id: str) -> list[Refusal]:
+        """Read the last refusals of a client, the latest first."""
+        return self._find(lambda reading: summaries.read_refusals(reading.execute, client_id))
+
+    def forget_summaries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
+        """Erase summaries and refusals that are older; return how many were erased."""
+        return self._change(
+            lambda execute, at: summaries.forget(
+                execute, Instant(at - older_than_seconds * SECOND_MS), limit
+            ),
+            now,
+        )
+
+    def note_milestone(self, milestone: Milestone, now: Instant) -> None:
+        """Remember that something was done now."""
+        retry_lost_races(
+            lambda: self._change(lambda execute, at: summaries.note(execute, milestone, at), now)
+        )
+
+    def state(self) -> StoreState:
+        """Read how the store is."""
+
+        def read(reading: Reading) -> StoreState:
+            done = summaries.read_milestones(reading.execute)
+            return StoreState(*self._schema(reading), done, summaries.count_uncounted(reading.execute))
+
+        return self._find(read)
 
     def __enter__(self) -> Self:
         return self

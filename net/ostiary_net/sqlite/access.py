@@ -17,6 +17,7 @@ from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.store import LostRace
 from ostiary_net.sql.columns import ENTRIES, TABLES, Row, RowCodec, SQLValue, Stored, has_utf8, row_codec
+from ostiary_net.sql.joins import ALL_OF_SESSIONS, JOINED
 
 # --- statements
 
@@ -142,47 +143,24 @@ _LOOKUPS: Final[Mapping[Table, _Lookup]] = {
 """What each table is asked by its keys, and the sessions by their access tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Joined:
-    """The statements that find records of one table together with those they lead to."""
-
-    selects: Mapping[int, str]
-    client: tuple[int, Callable[[Row], Any]]
-    """The place of its key in a row, NULL where there is none, and what makes the record of a row."""
-    parts: tuple[tuple[int, Callable[[Row], Any]], ...]
-    """Key place and record maker for each of the other tables; what others lead to comes first."""
+def _selects_with_all(found: str, digest: str, columns: str) -> Mapping[int, str]:
+    selection = f"SELECT {columns} FROM {found}{ALL_OF_SESSIONS}"
+    return {size: f"{selection} WHERE {digest} IN ({', '.join('?' * size)})" for size in _SELECT_SIZES}
 
 
-def _join_all(first_table: Table) -> _Joined:
-    """The statements for refresh tokens, or sessions by access token, with all that these lead to."""
-    aliases = {Table.SESSION: "s", Table.CONSENT: "n", Table.USER: "u", Table.CLIENT: "c"}
-    found, digest = "sessions s", "s.access_digest"
-    if first_table is Table.REFRESH_TOKEN:
-        aliases = {Table.REFRESH_TOKEN: "t", **aliases}
-        found, digest = "refresh_tokens t LEFT JOIN sessions s ON s.session_id = t.session_id", "t.digest"
-    listed: list[str] = []
-    parts: list[tuple[int, Callable[[Row], Any]]] = []
-    for table, alias in aliases.items():
-        made = LAYOUTS[table].codec
-        first = len(listed)
-        key = first + made.columns.index(LAYOUTS[table].key[0])
-        parts.append((key, made.from_row_at(first)))
-        listed += [f"{alias}.{column}" for column in made.columns]
-    selection = (
-        f"SELECT {', '.join(listed)} FROM {found}"
-        " LEFT JOIN consents n ON n.user_id = s.user_id AND n.client_id = s.client_id"
-        " LEFT JOIN users u ON u.user_id = s.user_id"
-        " LEFT JOIN clients c ON c.client_id = s.client_id"
+_WITH_ALL: Final = {
+    table: _selects_with_all(found, digest, JOINED[table].columns)
+    for table, found, digest in (
+        (Table.ACCESS_TOKEN, "sessions s", "s.access_digest"),
+        (
+            Table.REFRESH_TOKEN,
+            "refresh_tokens t LEFT JOIN sessions s ON s.session_id = t.session_id",
+            "t.digest",
+        ),
+        (Table.CODE, "codes s", "s.digest"),
     )
-    return _Joined(
-        {size: f"{selection} WHERE {digest} IN ({', '.join('?' * size)})" for size in _SELECT_SIZES},
-        parts[-1],
-        tuple(reversed(parts[:-1])),
-    )
-
-
-_WITH_ALL: Final = {table: _join_all(table) for table in (Table.ACCESS_TOKEN, Table.REFRESH_TOKEN)}
-"""By tokens: session, consent, user and client, which every event needs that has a token in it."""
+}
+"""The statements that find tokens and codes with all that these lead to."""
 
 
 # --- records
@@ -199,26 +177,14 @@ def fetch(connection: apsw.Connection, table: Table, identifiers: Collection[Any
 
 
 def fetch_with_all(connection: apsw.Connection, table: Table, identifiers: Collection[Any]) -> list[Record]:
-    """Fetch records, and by tokens all that these lead to: one statement in place of five.
+    """Fetch records, and by tokens and codes all that these lead to: one statement in place of five.
 
-    What a token leads to comes before it.
+    What a token or code leads to comes before it.
     """
-    joined = _WITH_ALL.get(table)
-    if joined is None:
+    selects = _WITH_ALL.get(table)
+    if selects is None:
         return fetch(connection, table, identifiers)
-    records: list[Record] = []
-    clients: set[str] = set()
-    client_at, client_from = joined.client
-    for row in _rows(connection, joined.selects, identifiers):
-        # Few clients have all the tokens, so each is made once.
-        client_id = row[client_at]
-        if client_id is not None and client_id not in clients:
-            clients.add(client_id)
-            records.append(client_from(row))
-        for key, from_row in joined.parts:
-            if row[key] is not None:
-                records.append(from_row(row))
-    return records
+    return JOINED[table].records(_rows(connection, selects, identifiers))
 
 
 def _rows(

@@ -8,9 +8,13 @@ from typing import Final
 
 import apsw
 
+from ostiary_core.model.instant import Instant
+from ostiary_core.storage.summaries import Milestone
 from ostiary_net.runtime.files import flush_to_disk
+from ostiary_net.sql.summaries import note
 from ostiary_net.sqlite.connections import connect, create_file
 from ostiary_net.sqlite.schema import examine
+from ostiary_net.sqlite.writer import Writer
 
 _PAGES_A_STEP: Final = 1_000
 """4 MiB: between two steps, others have the file."""
@@ -69,6 +73,23 @@ def restore(backup: Path, database: Path, finish: Callable[[Path], None] | None 
             raise BackupError(f"{left} is there: stop the server and move it away first")
     database.parent.mkdir(parents=True, exist_ok=True)
     return back_up(backup, database, finish)
+
+
+def note_backup(source: Path, now: Instant) -> None:
+    """Write into the database at `source` that a backup was made of it, for whoever looks after the server.
+
+    A file of a release that has no place for it, or one that cannot be written, stays as it is: the backup is
+    what counts.
+    """
+    with suppress(apsw.Error, OSError):
+        writer = Writer(source)
+        try:
+            writer.open(lambda connection: None)
+            with writer.transaction() as connection:
+                note(lambda text, bound: connection.execute(text, bound).fetchall(), Milestone.BACKED_UP, now)
+                connection.execute("COMMIT")
+        finally:
+            writer.close()
 
 
 def _describe(error: OSError | apsw.Error) -> str:

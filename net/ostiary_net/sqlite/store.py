@@ -10,11 +10,12 @@ A store belongs to the process that opened it: after a fork, open another one.
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import apsw
 
 from ostiary_core.events import Event
+from ostiary_core.loading.snapshot import Fetch
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Change, Decision
 from ostiary_core.model.instant import Instant
@@ -27,7 +28,7 @@ from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.sqlite.access import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
 from ostiary_net.sqlite.connections import ReaderPool, create_file, make_writer, refuse_unwritable
-from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current
+from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current, known_migrations
 from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer
 
@@ -43,6 +44,14 @@ _DIALECT: Final = Dialect(
     narrowed_audit={"session_id": OF_A_SESSION, "user_id": OF_A_USER},
     can_hold=has_utf8,
 )
+
+
+class _Snapshot(NamedTuple):
+    """One read transaction."""
+
+    fetch: Fetch
+    execute: Execute
+    now: Instant
 
 
 class SQLiteStore(SQLStore):
@@ -111,7 +120,7 @@ class SQLiteStore(SQLStore):
 
     def _find(self, find: Callable[[Reading], T], now: Instant = LONG_AGO, *, takes_long: bool = False) -> T:
         with self._readers.snapshot() as connection:
-            return find(Reading(partial(fetch_with_all, connection), _executor_on(connection), now))
+            return find(_Snapshot(partial(fetch_with_all, connection), _executor_on(connection), now))
 
     def _change(self, change: Callable[[Execute, Instant], T], now: Instant) -> T:
         with self._writer.transaction() as connection:
@@ -122,6 +131,10 @@ class SQLiteStore(SQLStore):
     def present(self, now: Instant) -> Instant:
         """The time for turns: the one that the caller hands in."""
         return now
+
+    def _schema(self, reading: Reading) -> tuple[int, int]:
+        [[applied]] = reading.execute("SELECT count(*) FROM schema_migrations", ())
+        return int(applied), len(known_migrations())
 
     def check_ready(self) -> None:
         """Raise unless a change would be kept now, on the schema of this release."""

@@ -9,6 +9,7 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store
+from ostiary_core.storage.summaries import SummaryStore
 
 ChooseEvents = Callable[[], tuple[Sequence[Event], Sequence[Origin | None]]]
 """Says which events a turn is to decide, and where they came from. Asked again, it says which of them
@@ -23,8 +24,12 @@ class CommitUnknown(RuntimeError):
     """
 
 
-class ReadingStore(Store, ListingStore, Protocol):
-    """A store that decides read-only events, and gives lists, beside the turns that write."""
+class AskedStore(ListingStore, SummaryStore, Protocol):
+    """What can be looked up in a store beside all turns: lists and summaries."""
+
+
+class ReadingStore(Store, AskedStore, Protocol):
+    """A store that decides read-only events, and can be looked up in, beside the turns that write."""
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         """Decide `events`, all of them `READ_ONLY`."""

@@ -18,6 +18,7 @@ from ostiary_core.http.token_service import MINTING, PATHS
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Arrival, Instant, arrival_at
+from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
@@ -28,6 +29,7 @@ from ostiary_net.runtime.arrivals import Pauses
 from ostiary_net.runtime.system import Clock, EntropySource, draw_trace_id
 from ostiary_net.turns.authentications import Authentications
 from ostiary_net.turns.ports import CommitUnknown
+from ostiary_net.turns.refusals import Refusals
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Question, Turns
 
@@ -53,6 +55,7 @@ class Service:
     sign_in_throttle: SignInThrottle = field(default_factory=SignInThrottle)
     unknown_name_throttle: UnknownNameThrottle = field(default_factory=UnknownNameThrottle)
     authentications: Authentications = field(default_factory=Authentications)
+    refusals: Refusals = field(default_factory=Refusals)
     metrics: Metrics = field(default_factory=Metrics)
     tracing: "Spans | None" = None
     pauses: Pauses | None = None
@@ -97,6 +100,8 @@ class Service:
     def _note_decision(self, event: Event, origin: Origin, decision: Decision) -> None:
         try:
             self.metrics.count_decision(event, decision, self.clock.now)
+            if isinstance(decision.reply, Refused):
+                self.refusals.note(event, decision.reply.why, self.clock.now(), origin.trace_id)
             if self.tracing is not None:
                 self.tracing.note_outcome(origin, event, decision)
         except Exception as error:
@@ -151,6 +156,7 @@ class Service:
             log_refusal(Why.NOT_SIGNED_IN, trace_id, request.source)
         elif answer.status == MEANINGS[Why.TOO_MANY_REQUESTS].status:
             self.metrics.count_rate_limited(operation)
+            self.refusals.note_limited(self.clock.now())
             log_refusal(Why.TOO_MANY_REQUESTS, trace_id, request.source)
 
     def finish(self, pending: PendingRequest, decision: Decision) -> Answer:

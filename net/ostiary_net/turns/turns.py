@@ -17,13 +17,12 @@ from ostiary_core.events import Event
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant
-from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store, retry_lost_races
 from ostiary_net.observability.log import RequestLog
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.arrivals import HAS_LEFT
 from ostiary_net.runtime.system import Clock, RunSync
-from ostiary_net.turns.ports import ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
+from ostiary_net.turns.ports import AskedStore, ChooseEvents, ChoosingStore, InPlaceStore, ReadingStore
 from ostiary_net.turns.turn_queue import MOST_EVENTS_A_TURN, QueuedEvent, TurnFailed, TurnQueue, make_failure
 from ostiary_net.turns.turn_taking import (
     Checkpointing,
@@ -46,8 +45,8 @@ _MOST_LOOKERS: Final = 2
 T = TypeVar("T")
 
 
-Question = Callable[[ListingStore, Instant], T]
-"""Something to be found in a store's lists at an instant."""
+Question = Callable[[AskedStore, Instant], T]
+"""Something to be found in a store's lists or summaries at an instant."""
 
 
 class Turns:

@@ -1,4 +1,4 @@
-"""Work that nobody waits for: forgetting what has lapsed, and copying one database to another.
+"""Work that nobody waits for: forgetting what has lapsed, counting what happened, copying a whole database.
 
 Nothing that a request needs enters.
 """

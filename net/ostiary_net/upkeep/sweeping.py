@@ -19,6 +19,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import Key
 from ostiary_core.retention import Expirable, ExpiredBatch
+from ostiary_core.storage.summaries import Milestone
 from ostiary_net.observability.metrics import Metrics
 from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
 from ostiary_net.turns.turns import Turns
@@ -96,6 +97,10 @@ class PurgeableStore(SweepableStore, Protocol):
         """Take or keep the lease `name` for so many seconds; False where another holder has it."""
         ...
 
+    def note_milestone(self, milestone: Milestone, now: Instant) -> None:
+        """Remember that something was done now."""
+        ...
+
 
 _Batch = Callable[[], Awaitable[tuple[int, bool]]]
 """Clears some away: how many there were, and whether there are no more."""
@@ -169,6 +174,9 @@ class Purge:
                     await self._rest(began)
             if trio.current_time() >= half:
                 break
+        if not batches:  # a sweeper that falls behind does not say that it is through
+            done = partial(self.store.note_milestone, Milestone.SWEPT, self.clock.now())
+            await self.run_sync(done, limiter=self._limiter)
         cleared[Expirable.TOKENS.value] = await self._purge_tokens(until, share_of_tokens)
         return cleared
 

@@ -5,11 +5,8 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 import trio
 
-from fuzz.processes.outages import OUTAGES, Backend
+from fuzz.processes.outages import Backend, Outage, full, locked_for_all, locked_for_writers, moved_away
 from fuzz.processes.server import Server
-
-MUST_FAIL = ("full",)
-"""Whether the others are noticed depends on what is open already."""
 
 
 @pytest.fixture(scope="module")
@@ -36,29 +33,29 @@ def run(backend: Backend, story: Callable[[], Awaitable[None]]) -> None:
     trio.run(told)
 
 
-@pytest.mark.parametrize("name", ["full", "moved away"])
+@pytest.mark.parametrize("outage", [full, moved_away])
 def test_an_outage_is_said_as_a_failure_and_leaves_nothing_behind(
-    name: str, server: Server, backend: Backend
+    outage: Outage, server: Server, backend: Backend
 ) -> None:
     async def story() -> None:
         await backend.round()
-        with OUTAGES[name](server):
+        with outage(server):
             await backend.ask_for(1.0)
         await backend.check()
 
     failures = backend.failures
     run(backend, story)
-    if name in MUST_FAIL:
+    if outage is full:  # whether another is noticed depends on what is open already
         assert backend.failures > failures
 
 
-@pytest.mark.parametrize("name", ["locked for writers", "locked for all"])
+@pytest.mark.parametrize("outage", [locked_for_writers, locked_for_all])
 def test_a_file_that_another_program_has_locked_is_waited_for(
-    name: str, server: Server, backend: Backend
+    outage: Outage, server: Server, backend: Backend
 ) -> None:
     async def story() -> None:
         async with trio.open_nursery() as nursery:
-            with OUTAGES[name](server):
+            with outage(server):
                 nursery.start_soon(backend.round)
                 await trio.sleep(0.3)
         await backend.check()

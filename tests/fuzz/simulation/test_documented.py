@@ -8,8 +8,10 @@ from fuzz.shared.calls import Call, Face, Verb
 from fuzz.shared.http_client import Response
 from fuzz.simulation.documented import STATUS_OF_CODE, STATUS_OF_ERROR, is_undocumented
 from fuzz.simulation.forms import code_or_reason
+from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
+from ostiary_core.texts import ENGLISH
 
 NEVER_FRAMED = ("content-security-policy", "default-src 'none'; frame-ancestors 'none'")
 BASIC = [("www-authenticate", 'Basic realm="oauth2"')]
@@ -88,8 +90,8 @@ def test_after_a_form_comes_a_page_of_here_or_a_reason() -> None:
     assert after_form(Verb.APPROVE, 303, "https://client.example/?code=1") is None
     assert after_form(Verb.RESET_SECRET, 200) is None
     assert after_form(Verb.DELETE_USER, 200) is not None
-    assert after_form(Verb.DELETE_USER, 403, reason=MEANINGS[Why.PERMISSION_MISSING].en) is None
-    assert after_form(Verb.DELETE_USER, 404, reason=MEANINGS[Why.PERMISSION_MISSING].en) is not None
+    assert after_form(Verb.DELETE_USER, 403, reason=text_of(Why.PERMISSION_MISSING, ENGLISH)) is None
+    assert after_form(Verb.DELETE_USER, 404, reason=text_of(Why.PERMISSION_MISSING, ENGLISH)) is not None
     assert after_form(Verb.DELETE_USER, 403, reason="Because.") is not None
     assert after_form(Verb.RESET_SECRET, 200, framed=True) is not None
 

@@ -1,10 +1,10 @@
 """The judge of limits: what may have been counted excuses a refusal, what must have been forbids answers."""
 
-from fuzz.shared.calls import Answer, Call, Face, Said, Verb, refusal
+from fuzz.shared.calls import Answer, AnswerKind, Call, Face, Verb, refusal
 from fuzz.simulation.limits import overruns
 from fuzz.simulation.operations import Operation, Outcome
 
-SIGNED_IN = Answer(said=Said.LOGIN)
+SIGNED_IN = Answer(kind=AnswerKind.LOGIN)
 REFUSED = refusal("A0429")
 SCALE = 2 / 120
 """Two sign-ins a minute."""

@@ -43,7 +43,7 @@ PARTS = ("", "core", "net", "web")
 def test_two_runs_of_a_seed_are_the_same_to_the_last_byte(on_file: bool) -> None:
     seed = short_seed(on_file=on_file)
     first, second = live(seed), live(seed)
-    assert first.told == second.told
+    assert first.story == second.story
     assert first.digest == second.digest
     assert first.operations > 20
     assert live(str(int(seed) + 1)).digest != first.digest
@@ -57,7 +57,7 @@ def test_a_seed_is_the_same_in_processes_with_other_hashes() -> None:
 
 def test_the_plan_that_a_seed_makes_runs_again_as_it_ran() -> None:
     run: Run = live(short_seed(on_file=False))
-    seed, lines = plan.read(plan.write(run.seed, run.lines, run.told))
+    seed, lines = plan.read(plan.write(run.seed, run.lines, run.story))
     assert tuple(lines) == run.lines
     assert live(seed, lines).digest == run.digest
 

@@ -15,7 +15,7 @@ from quart_trio import QuartTrio
 
 from ostiary_net.front_door.connection import install_seam
 from ostiary_net.front_door.guard import Guard
-from ostiary_net.front_door.rules import DoorRules, Fields, Message, Receive, Scope, Send
+from ostiary_net.front_door.rules import Application, DoorRules, Fields, Message, Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
 
 Way = Literal["serve", "plain"]
@@ -153,11 +153,25 @@ class _TaskStatus:
         self._send.send_nowait(addresses)
 
 
+async def answer_lifespan(receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+def answering_lifespan(app: Application) -> Application:
+    """An application that knows requests, and now its beginning and end."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        await (answer_lifespan(receive, send) if scope["type"] == "lifespan" else app(scope, receive, send))
+
+    return answer
+
+
+@answering_lifespan
 async def bare_app(scope: Scope, receive: Receive, send: Send) -> None:
     """`/early` answers 401 without reading; `/slow` takes 3 s; `/large` sends 12 MiB; else an echo."""
-    if scope["type"] == "lifespan":
-        await answer_lifespan(receive, send)
-        return
     path = scope["path"]
     status, content = 200, [b"hello"]
     if path == "/early":
@@ -177,13 +191,6 @@ async def bare_app(scope: Scope, receive: Receive, send: Send) -> None:
     for piece in content:
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def answer_lifespan(receive: Receive, send: Send) -> None:
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await send({"type": "lifespan.shutdown.complete"})
 
 
 async def whole_body(receive: Receive) -> bytes:

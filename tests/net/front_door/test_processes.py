@@ -195,6 +195,16 @@ def test_an_address_that_is_none_is_refused(bind: str) -> None:
         pass
 
 
+def test_a_descriptor_that_does_not_listen_is_refused_and_left_open() -> None:
+    with socket.socket() as other:
+        with (
+            pytest.raises(AddressError, match="no socket that listens"),
+            open_listeners(f"fd://{other.fileno()}"),
+        ):
+            pass
+        assert other.getsockname()
+
+
 def test_a_unix_socket_is_made_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "door"
     for _ in range(2):

@@ -81,10 +81,7 @@ async def test_without_the_seam_the_guard_still_repairs_what_it_can(
         (401, b"POST /early HTTP/1.1\r\nHost: door\r\nContent-Length: 9\r\n\r\n"),
         (413, b"POST /small HTTP/1.1\r\nHost: door\r\nContent-Length: 101\r\n\r\n"),
         (400, b"GET / HTTP/1.1\r\nHost: a..b\r\n\r\n"),
-        (
-            400,
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        ),
+        (400, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
     ):
         heard = await door.ask(request, 35)
         assert heard.startswith(b"HTTP/1.1 %d" % status)

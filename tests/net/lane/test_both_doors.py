@@ -1,7 +1,9 @@
 """One behaviour: whatever is asked, whole or torn, the lane and plain ASGI answer it alike."""
 
+import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import trio
@@ -9,7 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from tests.net.lane.twins import HOUSE, Heard, at_both, masked, opened, request
+from ostiary_core.http import RateWindows, TokenEndpoint
+from ostiary_web.app.asgi_app import door_rules
+from tests.core.made_up import THREE
+from tests.net.lane.twins import HOUSE, SETTINGS, Heard, at_both, masked, opened, request
 from tests.net.lane.wires import Kind
 
 TOKEN, INTROSPECT, REVOKE = "/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"
@@ -192,6 +197,24 @@ def test_a_request_is_answered_alike_at_both_doors(data: bytes) -> None:
     heads = [head[0] for head in ANSWER.finditer(plain.data.replace(b"HTTP/1.1 404 \r\n\r\nno page", b""))]
     assert heads or b"no page" in plain.data
     assert [head.count(b"\r\nx-content-type-options: nosniff\r\n") for head in heads] == [1] * len(heads)
+
+
+def test_failures_are_told_in_a_third_language_at_both_doors() -> None:
+    made_up = ("Accept-Language", "fr, qaa")
+    once = request(INTROSPECT, "token=x", made_up)
+    too_large = request("/api/auth/login", "", made_up).replace(b"-Length: 0", b"-Length: 9999999")
+    lane, plain = at_both(
+        [userinfo("unknown", made_up), once, once, too_large],
+        endpoint=lambda: TokenEndpoint(RateWindows(scale=0), THREE),
+        rules=door_rules(replace(SETTINGS, languages=THREE)),
+    )
+    assert lane == plain
+    said = [json.loads(body)["msg"] for body in re.findall(rb'\{"code".*\}', lane.data)]
+    assert said == [
+        "«You are not signed in, or the token is not valid.»",
+        "«Too many requests. Try again in a moment.»",
+        "«The body is too large.»",
+    ]
 
 
 @pytest.mark.parametrize("data", SMUGGLED.values(), ids=SMUGGLED)

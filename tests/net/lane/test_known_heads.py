@@ -1,7 +1,10 @@
 """What the lane remembers of heads: they mean the same again, and nothing of a secret is kept."""
 
+import pytest
+
 from ostiary_core.http import Request
 from ostiary_core.http.sender import sender_of
+from ostiary_core.texts import LANGUAGES
 from ostiary_net.lane.heads import HeadReader, PlainRequestHead
 from ostiary_net.lane.parser import Need, RequestParser
 from tests.net.lane.twins import HOUSE, RULES, at_both, request
@@ -17,7 +20,7 @@ class CountingHeads(HeadReader):
     """Counts the heads that were not known."""
 
     def __init__(self) -> None:
-        super().__init__(RULES)
+        super().__init__(RULES, LANGUAGES)
         self.judged = 0
 
     def _judge(self, head: bytes, client: tuple[str, int] | None) -> PlainRequestHead | None:
@@ -60,7 +63,10 @@ def test_it_means_what_it_meant() -> None:
     assert later.body == f"token={second}".encode()
 
 
-def test_another_peer_and_another_head_are_not_known() -> None:
+def test_another_peer_and_another_head_are_not_known_nor_is_what_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ostiary_net.lane.heads._MOST_KNOWN", 3)
     data, heads = asked(HOUSE.access), CountingHeads()
     read(heads, data)
     others = [(data, ("203.0.113.8", 4711)), (data.replace(b"id.example", b"id.exampla"), CLIENT)]
@@ -69,6 +75,11 @@ def test_another_peer_and_another_head_are_not_known() -> None:
         assert isinstance(found, Request)
         assert found.source == client[0]
         assert heads.judged == count
+    read(heads, data)
+    read(heads, data, ("203.0.113.9", 4711))
+    assert heads.judged == 4
+    read(heads, data)
+    assert heads.judged == 5, "where there is no room for one more, all are forgotten"
 
 
 def test_a_known_head_waits_for_its_body_and_one_that_came_before_its_body_is_read_once() -> None:
@@ -87,7 +98,7 @@ def test_a_known_head_waits_for_its_body_and_one_that_came_before_its_body_is_re
 
 
 def test_of_the_secret_nothing_but_a_digest_is_kept() -> None:
-    heads = HeadReader(RULES)
+    heads = HeadReader(RULES, LANGUAGES)
     read(heads, asked(HOUSE.access))
     (kept,) = heads._known.items()
     held, texts = [*kept], []

@@ -1,6 +1,5 @@
 """The lane answers by itself, keeps the front door's limits, and closes where Hypercorn is another."""
 
-import ipaddress
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -11,14 +10,13 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
-from ostiary_core.throttling.rate_windows import LIMITS, Operation
 from ostiary_net.front_door import protocol, seam
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.lane import open_lane
 from ostiary_net.turns.turn_queue import QueuedEvent
 from tests.net.lane import twins
 from tests.net.lane.test_both_doors import ASKED, ELSEWHERE
-from tests.net.lane.twins import HOUSE, Heard, Opened, request
+from tests.net.lane.twins import HOUSE, Heard, Opened
 from tests.net.lane.wires import Kind
 
 PARTING_SECONDS = 1.0
@@ -284,25 +282,6 @@ async def test_a_fault_of_ours_is_a_500_in_the_documented_form_and_nothing_is_to
     [entry] = [entry for entry in log if entry["event"] == "unexpected error"]
     assert entry["trace_id"].encode() in heard.data
     assert HOUSE.access not in repr(log)
-
-
-async def test_the_rate_limit_counts_by_the_address_that_a_trusted_proxy_names(opened: Door) -> None:
-    limit = LIMITS[Operation.TOKEN]
-
-    def asking(address: str) -> bytes:
-        return request("/api/oauth2/token", "grant_type=x", ("X-Forwarded-For", f"6.6.6.6, {address}"))
-
-    trusted = (ipaddress.ip_network("203.0.113.7"),)
-    async with opened(lane=True, app=nobody, trusted_proxies=trusted) as door:
-        line = await door.call(asking("192.0.2.1") * limit)
-        first = await line.hear(1)
-        await line.say(asking("192.0.2.1"))
-        second = await line.hear(0.1)
-        await line.say(asking("192.0.2.2"))
-        third = await line.hear(0.1)
-    assert first.data.count(b"HTTP/1.1 400") == limit
-    assert second.data.startswith(b"HTTP/1.1 429")
-    assert third.data.startswith(b"HTTP/1.1 400")
 
 
 async def test_an_access_log_is_kept_by_hypercorn_so_the_lane_is_not_used_with_one(opened: Door) -> None:

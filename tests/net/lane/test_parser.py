@@ -2,6 +2,7 @@
 it does not take is handed over untouched."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import h11
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostiary_core.http import Request
+from ostiary_core.texts import LANGUAGES
 from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.scanner import read_plain_head
@@ -20,7 +22,7 @@ CLIENT = ("203.0.113.7", 4711)
 
 def parser_of(*pieces: bytes) -> RequestParser:
     """One that was given all of it before it was asked."""
-    parser = RequestParser(HeadReader(RULES), CLIENT)
+    parser = RequestParser(HeadReader(RULES, LANGUAGES), CLIENT)
     for piece in pieces:
         parser.feed(piece)
     return parser
@@ -38,14 +40,6 @@ def read_all(pieces: Sequence[bytes]) -> tuple[list[Request], bool, bytes]:
     return requests, is_handed_over, parser.take_unread()
 
 
-@pytest.mark.parametrize("data", ASKED.values(), ids=ASKED)
-def test_what_backends_send_is_plain(data: bytes) -> None:
-    parser = parser_of(data)
-    assert isinstance(parser.next_event(), Request)
-    assert not parser.has_unread
-    assert parser.next_event() is Need.REQUEST
-
-
 @pytest.mark.parametrize("data", ELSEWHERE.values(), ids=ELSEWHERE)
 def test_what_belongs_elsewhere_is_handed_over_untouched(data: bytes) -> None:
     parser = parser_of(data)
@@ -54,6 +48,25 @@ def test_what_belongs_elsewhere_is_handed_over_untouched(data: bytes) -> None:
     assert parser.take_unread() == data
     parser.feed(ASKED["profile"])
     assert isinstance(parser.next_event(), Request), "and what follows is a new beginning"
+
+
+def test_a_server_under_a_path_has_its_operations_there_alone() -> None:
+    heads = HeadReader(replace(RULES, public_path="/auth"), LANGUAGES)
+    for data in ASKED.values():
+        there, twice = (data.replace(b" /api/", path) for path in (b" /auth/api/", b" /auth/auth/api/"))
+        for sent, expected in (
+            (there, parser_of(data).next_event()),
+            (data, Need.HANDOVER),
+            (twice, Need.HANDOVER),
+        ):
+            for cut in (12, 25, len(sent) - 1):
+                parser = RequestParser(heads, CLIENT)
+                parser.feed(sent[:cut])
+                event = parser.next_event()
+                assert event in (Need.HEAD, Need.BODY, expected)
+                if event is not Need.HANDOVER:
+                    parser.feed(sent[cut:])
+                    assert parser.next_event() == expected
 
 
 def as_h11_reads(data: bytes) -> tuple[h11.Request, bytes, bytes]:
@@ -110,15 +123,6 @@ def test_a_stream_in_pieces_gives_the_same_events_as_whole(pieces: list[bytes]) 
     requests, is_handed_over, unread = read_all([data])
     for cut in (pieces, [data[at : at + 1] for at in range(len(data))]):
         assert read_all(cut) == (requests, is_handed_over, unread)
-
-
-@pytest.mark.parametrize("name", ["active access token", "refresh", "profile"])
-def test_a_stream_torn_at_any_byte_gives_the_same_events_as_whole(name: str) -> None:
-    data = ASKED[name] + ASKED["active access token"] + ELSEWHERE["another route"]
-    whole = read_all([data])
-    assert (len(whole[0]), whole[1:]) == (2, (True, ELSEWHERE["another route"]))
-    for at in range(len(data)):
-        assert read_all([data[:at], data[at:]]) == whole
 
 
 def test_a_request_that_is_not_whole_is_waited_for() -> None:

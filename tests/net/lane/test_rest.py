@@ -124,17 +124,6 @@ async def test_the_span_of_a_request_that_nobody_waits_for_any_more_ends() -> No
     assert recorder.told == [("begin", "POST", PARENT), ("end",)]
 
 
-async def test_a_task_is_woken_for_what_is_not_the_lane_s() -> None:
-    woken = Woken()
-    async with opened() as door:
-        line = door.connect()
-        await wait_all_tasks_blocked()
-        trio.lowlevel.add_instrument(woken)
-        await line.say(ELSEWHERE["another route"])
-        trio.lowlevel.remove_instrument(woken)
-        assert woken.steps > 0
-
-
 @pytest.mark.parametrize("behind", [ACTIVE, PROFILE * 2, ELSEWHERE["another route"], ACTIVE[:-5]])
 async def test_what_comes_behind_a_request_waits_for_its_answer(behind: bytes) -> None:
     async with opened() as door:

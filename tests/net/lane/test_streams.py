@@ -3,22 +3,19 @@
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from hypercorn.config import Config
 from hypercorn.trio import serve as hypercorn_serve
 
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.front_door.serving import serve_until
+from tests.localhost import Certificate, made_certificate
+from tests.net.front_door.conftest import answer_lifespan
 from tests.net.lane.test_both_doors import ASKED
 from tests.net.lane.twins import Opened, opened
 
@@ -26,34 +23,13 @@ ACTIVE = ASKED["active access token"]
 
 
 @pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """A key and a certificate for localhost in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    today = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(today - timedelta(days=1))
-        .not_valid_after(today + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path / "localhost.pem"
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        + made.public_bytes(serialization.Encoding.PEM)
-    )
-    return path
+def certificate(tmp_path: Path) -> Certificate:
+    return made_certificate(tmp_path)
 
 
 async def only_lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     assert scope["type"] == "lifespan", "the application was asked"
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await send({"type": "lifespan.shutdown.complete"})
+    await answer_lifespan(receive, send)
 
 
 async def say_twice(stream: trio.abc.Stream) -> None:
@@ -69,17 +45,19 @@ async def say_twice(stream: trio.abc.Stream) -> None:
 
 
 @asynccontextmanager
-async def over_tls(certificate: Path, offered: list[str]) -> AsyncIterator[trio.SSLStream[trio.SocketStream]]:
+async def over_tls(
+    certificate: Certificate, offered: list[str]
+) -> AsyncIterator[trio.SSLStream[trio.SocketStream]]:
     """A connection to a door that Hypercorn itself serves over TLS, offering it these protocols."""
     async with opened(lane=True, app=only_lifespan) as door, trio.open_nursery() as nursery:
         config = Config()
         config.bind, config.errorlog = ["127.0.0.1:0"], None
-        config.certfile = config.keyfile = str(certificate)
+        config.certfile, config.keyfile = str(certificate.certificate), str(certificate.key)
         stop = trio.Event()
         app: Any = door.guarded
         run = partial(hypercorn_serve, app, config, shutdown_trigger=stop.wait)
         addresses: list[str] = await nursery.start(run)
-        context = ssl.create_default_context(cafile=str(certificate))
+        context = ssl.create_default_context(cafile=str(certificate.certificate))
         if offered:
             context.set_alpn_protocols(offered)
         tcp = await trio.open_tcp_stream("127.0.0.1", int(addresses[0].rpartition(":")[2]))
@@ -90,12 +68,12 @@ async def over_tls(certificate: Path, offered: list[str]) -> AsyncIterator[trio.
 
 
 @pytest.mark.parametrize("offered", [["http/1.1"], []], ids=["http/1.1", "no protocol"])
-async def test_the_lane_answers_over_tls(certificate: Path, offered: list[str]) -> None:
+async def test_the_lane_answers_over_tls(certificate: Certificate, offered: list[str]) -> None:
     async with over_tls(certificate, offered) as stream:
         await say_twice(stream)
 
 
-async def test_http2_over_tls_is_left_to_hypercorn(certificate: Path) -> None:
+async def test_http2_over_tls_is_left_to_hypercorn(certificate: Certificate) -> None:
     async with over_tls(certificate, ["h2"]) as stream:
         with trio.fail_after(30):
             await stream.send_all(ACTIVE)

@@ -7,7 +7,7 @@ by nature taken away: the date, trace ids, and freshly drawn tokens.
 
 import re
 from base64 import b64encode
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from hypercorn.config import Config
 from hypercorn.trio.worker_context import WorkerContext
 from trio.testing import MockClock
 
+from ostiary_core.http import TokenEndpoint
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.front_door.connection import install_seam
@@ -161,16 +162,14 @@ async def opened(
     rules: DoorRules = RULES,
     kind: Kind = Kind.MEMORY,
     run_sync: RunSync = run_inline,
+    endpoint: Callable[[], TokenEndpoint] = TokenEndpoint,
     **changed: Any,
 ) -> AsyncIterator[Opened]:
     """A door over its own copy of the house. `app` stands in for the web application."""
     install_seam()
     clock = HandClock(HOUSE.world.now)
-    async with (
-        open_turns(HOUSE.copied_store(), clock, run_sync) as turns,
-        trio.open_nursery() as nursery,
-    ):
-        service = Service(turns=turns, clock=clock, entropy_source=SeededEntropy())
+    async with open_turns(HOUSE.copied_store(), clock, run_sync) as turns, trio.open_nursery() as nursery:
+        service = Service(turns=turns, clock=clock, entropy_source=SeededEntropy(), endpoint=endpoint())
 
         async def web(scope: Scope, receive: Receive, send: Send) -> None:
             if not scope["path"].startswith("/api/"):

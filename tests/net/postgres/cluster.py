@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +11,8 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
+
+from tests.localhost import free_port
 
 
 def _binaries() -> Path | None:
@@ -23,21 +24,19 @@ class Cluster:
     """One server with its data in a folder."""
 
     def __init__(self, folder: Path, binaries: Path) -> None:
-        self._folder, self._binaries = folder, binaries
-        self._owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-        if self._owner:
+        self.folder, self.binaries = folder, binaries
+        self.owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        if self.owner:
             chown(folder, "postgres")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self.port = free_port()
         self.address = f"postgresql://ostiary@127.0.0.1:{self.port}/postgres"
         self._run("initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8")
         self.start()
 
     def start(self) -> None:
         """Back once it takes connections."""
-        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder}"
-        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", settings, "start")
+        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self.folder}"
+        self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", settings, "start")
 
     def stop(self, mode: str = "immediate") -> None:
         """Immediate is as if it had crashed: what is committed is in its log, and nothing else is."""
@@ -47,7 +46,7 @@ class Cluster:
     def frozen(self) -> Iterator[None]:
         """All its processes stand still meanwhile, and its connections stay open, as with a machine that is
         suspended."""
-        postmaster = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        postmaster = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
         group = [postmaster, *_children_of(postmaster)]
         for process in group:
             with suppress(ProcessLookupError):  # one of its helpers that has just ended
@@ -63,9 +62,17 @@ class Cluster:
         with psycopg.connect(self.address, autocommit=True) as connection:
             connection.execute(statement.encode())
 
+    def set(self, name: str, value: str) -> None:
+        """Set a parameter, a literal of SQL, while it runs; back when new connections have it."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = {value}".encode())
+            connection.execute("SELECT pg_reload_conf()")
+            while connection.execute(f"SHOW {name}".encode()).fetchone() != (value.strip("'"),):
+                pass
+
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
-            [*self._owner, str(self._binaries / program), "-D", str(self._folder / "data"), *arguments],
+            [*self.owner, str(self.binaries / program), "-D", str(self.folder / "data"), *arguments],
             check=True,
             stdout=subprocess.DEVNULL,
             cwd="/",

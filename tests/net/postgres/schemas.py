@@ -13,6 +13,10 @@ from ostiary_net.sql.columns import TABLES
 _numbers = count()
 _made: list[tuple[str, str]] = []
 _free: list[str] = []
+_WITHOUT_RECORDS = (
+    "TRUNCATE audit RESTART IDENTITY",
+    "TRUNCATE summaries, refusals, milestones",
+)
 
 
 @contextmanager
@@ -51,4 +55,4 @@ def _empty(address: str) -> None:
         if there is not None and there[0] is not None:
             names = ["access_tokens", *(stored.name for stored in TABLES.values())]
             statements = [f"DELETE FROM {name}" for name in names]
-            connection.execute("; ".join([*statements, "TRUNCATE audit RESTART IDENTITY"]).encode())
+            connection.execute("; ".join([*statements, *_WITHOUT_RECORDS]).encode())

@@ -7,16 +7,17 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
-from random import Random
+from functools import partial
 
 import pytest
 import trio
 
-from fuzz.processes.connection import Connection, Lost
+from fuzz.processes.connection import Connection
 from fuzz.processes.server import ADMIN_PASSWORD, Server
 from fuzz.shared.http_client import Response
 from tests.net.postgres.authorizing import Desk
 from tests.net.postgres.cluster import Cluster
+from tests.net.postgres.load import INTROSPECT, TOKEN, Load
 
 INSTANCES = 4
 MOST_SECONDS = 20.0
@@ -25,8 +26,6 @@ connection, its own as long, and then a machine with much else to do has to tell
 
 OUTAGE_SECONDS = float(os.environ.get("OSTIARY_TEST_OUTAGE_SECONDS", "6"))
 """Longer than an instance waits for a connection, so that it has to say no; docs/scale.md has 30 as well."""
-
-TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
 
 
 @pytest.fixture(scope="module")
@@ -96,77 +95,6 @@ async def test_a_forced_logout_is_seen_by_all_instances_at_once(servers: list[Se
 # --- what is acknowledged stays, whatever goes away
 
 
-class Load:
-    """Sessions that go on refreshing through whichever instance, remembering what was acknowledged."""
-
-    def __init__(self, servers: list[Server], desk: Desk, refreshes: list[str]) -> None:
-        self.servers, self.desk = servers, desk
-        self.refreshes = refreshes
-        """The refresh token of each session as last acknowledged."""
-        self.done = 0
-        self.failed: list[int] = []
-        self.lost = 0
-        self.slowest = 0.0
-        self.faults: list[str] = []
-        self._chance = Random(7)
-        self._refreshed = trio.Event()
-
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        async with trio.open_nursery() as nursery:
-            for place in range(len(self.refreshes)):
-                nursery.start_soon(self._refresh_for_ever, place)
-            task_status.started()
-
-    async def until_each_succeeds(self, seconds: float) -> float:
-        """Back when every session was refreshed once more; how long that took."""
-        before, began = list(self.refreshes), time.monotonic()
-        with trio.fail_after(seconds):
-            while any(now == then for now, then in zip(self.refreshes, before, strict=True)):
-                self._refreshed = trio.Event()
-                await self._refreshed.wait()
-        return time.monotonic() - began
-
-    async def _refresh_for_ever(self, place: int) -> None:
-        while True:
-            server = self._chance.choice(self.servers)
-            if server.lives():
-                await self._refresh(place, server)
-            await trio.sleep(0.01)
-
-    async def _refresh(self, place: int, server: Server) -> None:
-        connection, began = Connection(server.port), time.monotonic()
-        form = {"grant_type": "refresh_token", "refresh_token": self.refreshes[place]}
-        try:
-            heard = await connection.post_form(TOKEN, [self.desk.basic, ("User-Agent", "one")], **form)
-        except Lost:
-            self.lost += 1
-            return
-        finally:
-            connection.close()
-            self.slowest = max(self.slowest, time.monotonic() - began)
-        if heard.status == 200:
-            self.refreshes[place] = str(heard.json()["refresh_token"])
-            self.done += 1
-            self._refreshed.set()
-        elif heard.status in (500, 503):
-            self.failed.append(heard.status)
-            if set(heard.json()) != {"code", "msg", "data", "traceId"} or heard.json()["data"] is not None:
-                self.faults.append(f"a {heard.status} of another shape: {sorted(heard.json())}")
-        else:
-            self.faults.append(f"an acknowledged token is answered {heard.status} {heard.error}")
-
-    def told(self, what: str, recovery_seconds: float) -> str:
-        return (
-            f"{what}: {self.done} refreshes, {len(self.failed)} answered {sorted(set(self.failed))}, "
-            f"{self.lost} lost, slowest {self.slowest:.1f} s, all well {recovery_seconds:.1f} s afterwards"
-        )
-
-
-@pytest.fixture
-async def load(servers: list[Server], desk: Desk) -> Load:
-    return Load(servers, desk, [(await desk.tokens()).refresh for _ in range(6)])
-
-
 def kill_an_instance(cluster: Cluster, servers: list[Server]) -> None:
     servers[-1].kill()
 
@@ -190,25 +118,30 @@ def crash_the_database_for_a_while(cluster: Cluster, servers: list[Server]) -> N
 
 
 @pytest.mark.parametrize(
-    "mishap",
-    [terminate_connections, restart_the_database, crash_the_database_for_a_while, kill_an_instance],
+    "mishap", [terminate_connections, restart_the_database, crash_the_database_for_a_while, kill_an_instance]
 )
 async def test_nothing_acknowledged_is_lost_and_all_recover_by_themselves(
     cluster: Cluster,
     servers: list[Server],
-    load: Load,
+    desk: Desk,
     mishap: Callable[[Cluster, list[Server]], None],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    load = Load(lambda: [server.port for server in servers if server.lives()], desk)
+    sessions = {f"session {number}": await desk.tokens() for number in range(6)}
     async with trio.open_nursery() as nursery:
-        await nursery.start(load.run)
-        await load.until_each_succeeds(30)
+        for name, pair in sessions.items():
+            nursery.start_soon(partial(load.keep_refreshing, name, pair, moves=True))
+        await load.until_answered(sessions, 1)
         await trio.to_thread.run_sync(mishap, cluster, servers)
-        recovery_seconds = await load.until_each_succeeds(30)
+        recovery_seconds = await load.until_answered(sessions, 1)
         nursery.cancel_scope.cancel()
-    print(load.told(mishap.__name__, recovery_seconds))  # docs/scale.md has these: pytest -s
-    assert load.faults == []
-    assert load.slowest < MOST_SECONDS
+    # docs/scale.md has these: pytest -s
+    counts = f"{load.answered.total()} refreshes, {len(load.failed)} failed, {len(load.lost)} lost"
+    times = f"slowest {load.slowest_seconds:.1f} s, all well {recovery_seconds:.1f} s afterwards"
+    print(f"{mishap.__name__}: {counts}, {times}")
+    assert load.wrong == []
+    assert load.slowest_seconds < MOST_SECONDS
     if mishap is crash_the_database_for_a_while:
         assert load.failed, "nobody was told that the database was away"
 

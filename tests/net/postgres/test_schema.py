@@ -1,6 +1,8 @@
 """The schema in PostgreSQL: made once however many start, refused when not ours, true to the classes."""
 
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -49,30 +51,78 @@ def test_a_database_of_a_newer_version_is_left_alone(address: str) -> None:
         PostgreSQLStore(address)
 
 
+def test_a_store_whose_database_lost_a_step_is_not_ready(address: str) -> None:
+    with PostgreSQLStore(address) as store:
+        store.check_ready()
+        with psycopg.connect(address) as connection:
+            connection.execute("DELETE FROM schema_migrations WHERE version = 1")
+        with pytest.raises(SchemaError):
+            store.check_ready()
+
+
+def lender(address: str) -> Callable[[], psycopg.Connection[Any]]:
+    return lambda: psycopg.connect(address, autocommit=True)
+
+
+def step_behind(sql: str) -> tuple[Migration, ...]:
+    """The steps of this release and one more."""
+    return (*known_migrations(), Migration(len(known_migrations()) + 1, "more", sql))
+
+
 def test_a_step_that_fails_leaves_the_schema_as_it_was(address: str) -> None:
-    bad = Migration(len(known_migrations()) + 1, "bad", "CREATE TABLE x (y BIGINT); NONSENSE")
-    with psycopg.connect(address, autocommit=True) as connection:
-        with pytest.raises(psycopg.errors.SyntaxError):
-            bring_up_to_date(connection, START, (*known_migrations(), bad))
+    with pytest.raises(psycopg.errors.SyntaxError):
+        bring_up_to_date(lender(address), step_behind("CREATE TABLE x (y BIGINT); NONSENSE"))
+    with psycopg.connect(address) as connection:
         there = connection.execute("SELECT to_regclass('users'), to_regclass('x')").fetchone()
     assert there == (None, None)
 
 
 def test_an_instance_of_the_release_before_goes_on_beside_a_schema_that_grew(address: str) -> None:
-    grown = Migration(
-        len(known_migrations()) + 1, "grown", "ALTER TABLE users ADD COLUMN nickname TEXT DEFAULT 'none'"
-    )
     with PostgreSQLStore(address, keeps_time=False) as running:
         running.turn([asks.user("before")], START)
-        with psycopg.connect(address, autocommit=True) as connection:
-            bring_up_to_date(connection, START, (*known_migrations(), grown))
+        bring_up_to_date(lender(address), step_behind("ALTER TABLE users ADD COLUMN nickname TEXT"))
         running.turn([asks.user("after")], START)
+
+
+def test_an_index_is_made_while_others_write_and_made_anew_where_it_was_interrupted(address: str) -> None:
+    steps = step_behind("CREATE INDEX CONCURRENTLY users_by_locale ON users (locale)")
+    is_valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('users_by_locale')"
+    with PostgreSQLStore(address, keeps_time=False) as running, ThreadPoolExecutor(1) as thread:
+        running.turn([asks.user("before")], START)
+        with psycopg.connect(address) as writing, psycopg.connect(address, autocommit=True) as operator:
+            writing.execute("UPDATE users SET locale = 'en-US'")
+            migrating = thread.submit(bring_up_to_date, lender(address), steps)
+            while operator.execute(is_valid).fetchone() != (False,):
+                time.sleep(0.01)
+            running.turn([asks.user("meanwhile")], START)
+            operator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONC%'"
+            )
+            with pytest.raises(psycopg.OperationalError):
+                migrating.result(60)
+            assert operator.execute(is_valid).fetchone() == (False,)
+            writing.rollback()
+            bring_up_to_date(lender(address), steps)
+            assert operator.execute(is_valid).fetchone() == (True,)
+        running.turn([asks.user("after")], START)
+
+
+def test_a_step_that_waits_for_a_lock_holds_nobody_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("LOCK_TIMEOUT_MS", 100), ("PAUSE_SECONDS", 0.1), ("MOST_LOCK_ATTEMPTS", 3)):
+        monkeypatch.setattr(f"ostiary_net.postgres.schema._{name}", value)
+    steps = step_behind("ALTER TABLE users ADD COLUMN nickname TEXT")
+    PostgreSQLStore(address).close()
+    with psycopg.connect(address) as reading:
+        reading.execute("SELECT FROM users")
+        with pytest.raises(SchemaError, match=f"step {len(steps)} of the schema waits for a lock"):
+            bring_up_to_date(lender(address), steps)
+    bring_up_to_date(lender(address), steps)
 
 
 def test_access_tokens_of_before_are_found_by_their_sessions(address: str) -> None:
     live = digest_of("live")
+    bring_up_to_date(lender(address), known_migrations()[:5])
     with psycopg.connect(address, autocommit=True) as connection:
-        bring_up_to_date(connection, START, known_migrations()[:5])
         for digest, kind in ((live, "access"), (digest_of("present"), "refresh")):
             connection.execute("INSERT INTO tokens VALUES (%s, 's', %s, 1, 1)", (digest, kind))
         connection.execute(
@@ -107,8 +157,7 @@ def columns() -> dict[str, dict[str, tuple[str, bool]]]:
 
 
 @pytest.mark.parametrize(
-    "name, kind",
-    [(stored.name, stored.record) for stored in TABLES.values()] + [("audit", AuditEntry)],
+    "name, kind", [(stored.name, stored.record) for stored in TABLES.values()] + [("audit", AuditEntry)]
 )
 def test_the_schema_has_the_columns_of_the_class(
     columns: dict[str, dict[str, tuple[str, bool]]], name: str, kind: type[Any]

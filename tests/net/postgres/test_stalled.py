@@ -1,6 +1,9 @@
 """A database that stands still, or has become a standby: turns have a limit of their own (READINGS 46,
 47)."""
 
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
@@ -15,6 +18,7 @@ from ostiary_core.model.records import RECORD_TABLES, Table
 from ostiary_core.model.reply import Refused, TokensIssued, UserKnown
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.connections import DatabaseStalled
+from ostiary_net.postgres.transaction import StandbyAwaited
 from ostiary_net.turns.ports import CommitUnknown
 from tests.core import asks
 from tests.core.story import START, given
@@ -39,12 +43,32 @@ def test_a_turn_is_given_up_with_its_connection_and_the_next_one_has_another(clu
         assert "meanwhile" not in names_of(store)
 
 
+def test_a_connection_that_is_given_up_takes_the_others_along(cluster: Cluster) -> None:
+    """They lead to the same machine: each would be waited for anew."""
+    with PostgreSQLStore(cluster.address, most_connections=2, turn_seconds=SHORTLY) as store:
+        with store._connections.lend() as one, store._connections.lend() as other:
+            before = {one, other}
+        with cluster.frozen(), pytest.raises(DatabaseStalled):
+            store.turn([registered("waiting")], START)
+        with store._connections.lend() as one, store._connections.lend() as other:
+            assert not before & {one, other}
+
+
 def test_a_read_is_given_up_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ostiary_net.postgres.store._QUESTION_SECONDS", SHORTLY)
     with PostgreSQLStore(cluster.address) as store:
         with cluster.frozen(), pytest.raises(DatabaseStalled):
             store.session_history("0" * 32)
         assert store.session_history("0" * 32) is None
+
+
+def test_what_a_server_reads_that_was_silent_waits_for_a_standby(
+    lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be a primary that another has replaced meanwhile: no standby follows it any more."""
+    monkeypatch.setattr("ostiary_net.postgres.store._QUESTION_SECONDS", SHORTLY)
+    with PostgreSQLStore(lone_primary.address) as store, pytest.raises(DatabaseStalled):
+        store.session_history("0" * 32)
 
 
 def test_nobody_can_know_whether_a_commit_without_an_answer_was_kept(
@@ -62,15 +86,78 @@ def test_nobody_can_know_whether_a_commit_without_an_answer_was_kept(
             store.turn([registered("perhaps")], START)
 
 
-def test_connections_that_reach_a_standby_are_given_up_and_the_turn_is_taken_over_another(
-    cluster: Cluster,
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.turn([registered("written")], START),
+        lambda store: store.session_history("0" * 32),
+        lambda store: store.present(START),
+    ],
+    ids=["turn", "question", "time"],
+)
+def test_connections_that_reach_a_standby_are_given_up_for_another(
+    cluster: Cluster, use: Callable[[PostgreSQLStore], object]
 ) -> None:
     with PostgreSQLStore(cluster.address, most_connections=2) as store:
         with store._connections.lend() as one, store._connections.lend() as other:
             for connection in (one, other):
                 connection.execute("SET default_transaction_read_only = on")
-        [decision] = store.turn([registered("written")], START)
-    assert isinstance(decision.reply, UserKnown)
+        use(store)
+        assert one.closed
+        with store._connections.lend() as one, store._connections.lend() as other:
+            for connection in (one, other):
+                assert connection.execute("SHOW default_transaction_read_only").fetchone() == ("off",)
+
+
+@pytest.fixture
+def lone_primary(cluster: Cluster) -> Iterator[Cluster]:
+    """A primary whose only synchronous standby is gone."""
+    PostgreSQLStore(cluster.address).close()
+    cluster.set("synchronous_standby_names", "'nobody'")
+    yield cluster
+    cluster.set("synchronous_standby_names", "''")
+
+
+def test_a_commit_that_no_standby_has_is_not_waited_for_longer_than_a_turn(
+    lone_primary: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who only reads goes on, of a server that was heard of, and sees nothing that may be lost with it. One
+    commit waits on; no other is begun beside it, until a standby has it."""
+    monkeypatch.setattr("ostiary_net.postgres.transaction._BELIEVED_SECONDS", math.inf)
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    with (
+        PostgreSQLStore(lone_primary.address, turn_seconds=1) as store,
+        psycopg.connect(lone_primary.address, autocommit=True) as operator,
+    ):
+        with pytest.raises(CommitUnknown):
+            store.turn([registered("lonely")], START)
+        assert store.session_history("0" * 32) is None
+        for _ in range(3):
+            with pytest.raises(StandbyAwaited):
+                store.turn([registered("later")], START)
+        assert operator.execute(waiting).fetchone() == (1,)
+        assert not {"lonely", "later"} & names_of(store)
+        lone_primary.set("synchronous_standby_names", "''")
+        while operator.execute(waiting).fetchone() != (0,):
+            pass
+        store.turn([registered("restored")], START)
+        assert names_of(store) & {"lonely", "later", "restored"} == {"lonely", "restored"}
+
+
+def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_known_to_be_kept(
+    lone_primary: Cluster,
+) -> None:
+    cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    with (
+        PostgreSQLStore(lone_primary.address, turn_seconds=60) as store,
+        ThreadPoolExecutor(1) as thread,
+        psycopg.connect(lone_primary.address, autocommit=True) as operator,
+    ):
+        turn = thread.submit(store.turn, [registered("cancelled")], START)
+        while not turn.done():
+            operator.execute(cancel)
+        with pytest.raises(CommitUnknown):
+            turn.result()
 
 
 def test_events_are_chosen_once_the_turn_has_begun_and_again_before_each_attempt(cluster: Cluster) -> None:

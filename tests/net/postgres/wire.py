@@ -16,6 +16,8 @@ class Wire:
         self._server = (parts.hostname or "127.0.0.1", parts.port or 5432)
         self._open: list[socket.socket] = []
         self._is_cut = False
+        self.refused = 0
+        """How many connections were asked for while it was cut."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
         user = f"{parts.username}@" if parts.username else ""
@@ -53,6 +55,7 @@ class Wire:
             except OSError:
                 return
             if self._is_cut:
+                self.refused += 1
                 near.close()
                 continue
             far = socket.create_connection(self._server)

@@ -223,9 +223,6 @@ def test_what_is_filed_is_read_by_an_index(
             assert bool(by_user_or_session) == bool(filters.keys() & {"user_id", "session_id"}), plan
 
 
-# --- the step of the schema
-
-
 def test_a_trail_from_before_goes_on(path: Path) -> None:
     connection = apsw.Connection(str(path))
     bring_up_to_date(connection, START, known_migrations()[:6])

@@ -15,20 +15,17 @@ from ostiary_core import Secret
 from ostiary_core.events import Event
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import RECORD_TABLES, Record, Table, User
+from ostiary_core.model.records import RECORD_TABLES, Record, User
 from ostiary_net.sqlite import SQLiteStore, access
 from tests.core import asks
 from tests.core.story import START
+from tests.net.rooms import usernames
 from tests.net.sqlite.disk import Disk
 from tests.net.store.lives import a_life, world_on
 
 
 def contents(store: SQLiteStore) -> tuple[set[Record], tuple[AuditEntry, ...]]:
     return {record for table in RECORD_TABLES for record in store.records(table)}, store.audit()
-
-
-def usernames(store: SQLiteStore) -> set[str]:
-    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
 
 
 def is_sound(path: Path) -> bool:

@@ -12,16 +12,15 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from ostiary_core.events import Event, PasswordHashRequested
-from ostiary_core.model.records import Table, User
 from ostiary_core.model.reply import PasswordOnFile, UserKnown
 from ostiary_net.observability.metrics import Metrics
-from ostiary_net.sqlite import SQLiteStore, StoreClosed
+from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.sqlite.turn import BegunTurn, OpenTurn
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
 from tests.core import asks
 from tests.core.story import START
-from tests.net.rooms import Gate, HandClock, origin, registered
+from tests.net.rooms import Gate, HandClock, origin, registered, usernames
 
 BOUND_SECONDS = 5
 """Half of what a turn in one step waits, and a thousand times what an answer takes."""
@@ -32,10 +31,6 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
     with SQLiteStore(tmp_path / "ostiary.db") as store:
         store.turn([asks.user("first")], START)
         yield store
-
-
-def kept(store: SQLiteStore) -> set[str]:
-    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
 
 
 def opened_turn(store: SQLiteStore, event: Event) -> OpenTurn:
@@ -51,21 +46,21 @@ def opened_turn(store: SQLiteStore, event: Event) -> OpenTurn:
 def test_nobody_sees_a_turn_before_it_is_committed_which_another_thread_may_do(store: SQLiteStore) -> None:
     turn = opened_turn(store, asks.user("anna"))
     assert isinstance(turn.decisions[0].reply, UserKnown)
-    assert (kept(store), turn.is_over) == ({"first"}, False)
+    assert (usernames(store), turn.is_over) == ({"first"}, False)
     thread = threading.Thread(target=turn.commit)
     thread.start()
     thread.join()
-    assert (kept(store), turn.is_over) == ({"first", "anna"}, True)
+    assert (usernames(store), turn.is_over) == ({"first", "anna"}, True)
     turn.abandon()
     store.turn([asks.user("ben")], START)
-    assert kept(store) == {"first", "anna", "ben"}, "to abandon what was committed takes nothing back"
+    assert usernames(store) == {"first", "anna", "ben"}, "to abandon what was committed takes nothing back"
 
 
 def test_nothing_is_left_of_a_turn_that_was_abandoned(store: SQLiteStore) -> None:
     turn = opened_turn(store, asks.user("anna"))
     turn.abandon()
     store.turn([asks.user("ben")], START)
-    assert kept(store) == {"first", "ben"}
+    assert usernames(store) == {"first", "ben"}
     assert len(store.audit()) == 2
 
 
@@ -80,7 +75,7 @@ def test_it_does_not_wait_for_a_turn_of_the_same_store(store: SQLiteStore) -> No
     assert store.begin_turn_at_once() is None
     turn.commit()
     opened_turn(store, asks.user("ben")).commit()
-    assert kept(store) == {"first", "anna", "ben"}
+    assert usernames(store) == {"first", "anna", "ben"}
 
 
 def test_it_does_not_wait_for_another_process(store: SQLiteStore) -> None:
@@ -89,7 +84,7 @@ def test_it_does_not_wait_for_another_process(store: SQLiteStore) -> None:
         turn = opened_turn(other, asks.user("anna"))
         assert store.begin_turn_at_once() is None
         turn.commit()
-    assert kept(store) == {"first", "theirs", "anna"}
+    assert usernames(store) == {"first", "theirs", "anna"}
 
 
 def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLiteStore) -> None:
@@ -101,7 +96,7 @@ def test_whoever_finds_that_another_process_wrote_waits_in_its_turn(store: SQLit
         assert other.begin_turn_at_once() is None
         turn = opened_turn(store, asks.user("ben"))  # nobody has written since
         turn.commit()
-    assert kept(store) == {"first", "theirs", "anna", "ben"}
+    assert usernames(store) == {"first", "theirs", "anna", "ben"}
 
 
 def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -> None:
@@ -117,7 +112,7 @@ def test_it_does_not_wait_for_a_program_that_knows_no_lock(store: SQLiteStore) -
         held.close(force=True)
         asking.join()
     store.turn([asks.user("anna")], START)
-    assert kept(store) == {"first", "anna"}
+    assert usernames(store) == {"first", "anna"}
 
 
 def test_whoever_waits_begins_when_the_one_before_is_through(store: SQLiteStore) -> None:
@@ -130,7 +125,7 @@ def test_whoever_waits_begins_when_the_one_before_is_through(store: SQLiteStore)
     waiting.join(BOUND_SECONDS)
     [after] = begun
     after.open([asks.user("ben")], START).commit()
-    assert kept(store) == {"first", "anna", "ben"}
+    assert usernames(store) == {"first", "anna", "ben"}
 
 
 def test_a_turn_that_was_begun_and_not_opened_leaves_the_store_to_the_next(store: SQLiteStore) -> None:
@@ -140,13 +135,7 @@ def test_a_turn_that_was_begun_and_not_opened_leaves_the_store_to_the_next(store
     store.turn([asks.user("anna")], START)
     with pytest.raises(RuntimeError):
         begun.open([asks.user("ben")], START)
-    assert kept(store) == {"first", "anna"}
-
-
-def test_a_store_that_is_closed_says_so(store: SQLiteStore) -> None:
-    store.close()
-    with pytest.raises(StoreClosed):
-        store.begin_turn_at_once()
+    assert usernames(store) == {"first", "anna"}
 
 
 # --- the queue in front of it
@@ -178,7 +167,7 @@ async def test_others_go_on_while_a_turn_waits_for_the_disk(store: SQLiteStore) 
         assert found.reply == PasswordOnFile(None), "not committed yet"
         assert decided == []
         gate.open()
-    assert kept(store) == {"first", "anna", "ben"}
+    assert usernames(store) == {"first", "anna", "ben"}
     assert len(decided) == 2
 
 
@@ -196,7 +185,7 @@ async def test_a_commit_that_fails_fails_the_turn_and_no_other(store: SQLiteStor
             await turns.decide(registered("anna"), origin())
         is_full = False
         await turns.decide(registered("ben"), origin())
-    assert kept(store) == {"first", "ben"}
+    assert usernames(store) == {"first", "ben"}
 
 
 async def test_turns_that_are_cancelled_before_the_commit_keep_nothing(store: SQLiteStore) -> None:
@@ -220,7 +209,7 @@ async def test_turns_that_are_cancelled_before_the_commit_keep_nothing(store: SQ
                 await trio.lowlevel.checkpoint()
     assert len(failures) == 1
     store.turn([asks.user("ben")], START)
-    assert kept(store) == {"first", "ben"}
+    assert usernames(store) == {"first", "ben"}
 
 
 async def test_where_another_process_writes_too_a_thread_waits_for_it(store: SQLiteStore) -> None:
@@ -239,7 +228,7 @@ async def test_where_another_process_writes_too_a_thread_waits_for_it(store: SQL
             for name in ("cleo", "dora"):
                 await turns.decide(registered(name), origin())
     assert ran == ["commit", "commit", "begin_turn", "commit", "commit"]
-    assert kept(store) == {"first", "anna", "ben", "theirs", "cleo", "dora"}
+    assert usernames(store) == {"first", "anna", "ben", "theirs", "cleo", "dora"}
 
 
 async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(store: SQLiteStore) -> None:
@@ -253,7 +242,7 @@ async def test_who_comes_while_another_process_is_waited_for_shares_the_turn(sto
                 await wait_all_tasks_blocked()
             theirs.commit()
             gate.open()
-    assert kept(store) == {"first", "theirs", "anna", "ben", "cleo"}
+    assert usernames(store) == {"first", "theirs", "anna", "ben", "cleo"}
     assert 'ostiary_turn_events_count{queue="write"} 1' in metrics.exposition()
 
 
@@ -269,7 +258,7 @@ async def test_a_turn_that_nobody_waits_for_any_more_is_let_go_of(store: SQLiteS
             theirs.commit()
             gate.open()
             await turns.decide(registered("ben"), origin())
-    assert kept(store) == {"first", "theirs", "ben"}
+    assert usernames(store) == {"first", "theirs", "ben"}
 
 
 async def test_what_has_nothing_to_keep_waits_for_no_disk(store: SQLiteStore) -> None:
@@ -299,4 +288,4 @@ async def test_a_fault_before_the_commit_leaves_the_store_to_the_next_turn(
         await turns.decide(registered("ben"), origin())
     with SQLiteStore(store.path) as sound:
         sound.turn([asks.user("cleo")], START)
-        assert kept(sound) == {"first", "ben", "cleo"}
+        assert usernames(sound) == {"first", "ben", "cleo"}

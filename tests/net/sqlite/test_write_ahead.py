@@ -10,12 +10,11 @@ import apsw
 import pytest
 import trio
 
-from ostiary_core.model.records import Table, User
 from ostiary_net.sqlite import SQLiteStore, write_ahead
 from ostiary_net.turns.turns import open_turns
 from tests.core import asks
 from tests.core.story import START
-from tests.net.rooms import HandClock
+from tests.net.rooms import HandClock, usernames
 from tests.net.sqlite.disk import Disk
 
 BOUND_SECONDS = 5
@@ -36,10 +35,6 @@ def store(tmp_path: Path) -> Iterator[SQLiteStore]:
         yield store
 
 
-def kept(store: SQLiteStore) -> set[str]:
-    return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
-
-
 def is_due(store: SQLiteStore) -> bool:
     return store.needs_checkpoint
 
@@ -56,7 +51,7 @@ def pages_in_log(store: SQLiteStore) -> int:
 
 def write_until(store: SQLiteStore, is_enough: Callable[[], bool]) -> set[str]:
     """Turns, one after the other; who was registered."""
-    before = kept(store)
+    before = usernames(store)
     names: set[str] = set()
     while not is_enough():
         name = f"user{len(before) + len(names)}"
@@ -75,7 +70,7 @@ def test_a_long_log_says_so_and_once_folded_is_begun_anew(store: SQLiteStore) ->
     assert store.path.stat().st_size > size
     store.turn([asks.user("after")], START)
     assert pages_in_log(store) < LONG // 2
-    assert kept(store) == names | {"after"}
+    assert usernames(store) == names | {"after"}
 
 
 def test_it_becomes_long_again_and_no_longer_than_before(store: SQLiteStore) -> None:
@@ -93,7 +88,7 @@ def test_where_nobody_folds_it_a_commit_does(store: SQLiteStore) -> None:
         longest = max(longest, pages_in_log(store))
     assert longest < 2 * LONGEST
     assert pages_in_log(store) < LONGEST
-    assert kept(store) == names | {f"more{number}" for number in range(100)}
+    assert usernames(store) == names | {f"more{number}" for number in range(100)}
 
 
 class Folds:
@@ -128,7 +123,7 @@ def test_a_turn_that_goes_on_is_not_waited_for_but_at_the_end(
     assert folds.made.acquire(timeout=0), "the rest of it"
     store.turn([asks.user("after")], START)
     assert pages_in_log(store) < LONG // 2
-    assert kept(store) == names | {"meanwhile", "after"}
+    assert usernames(store) == names | {"meanwhile", "after"}
 
 
 def test_what_somebody_still_reads_stays_in_the_log_until_later(store: SQLiteStore) -> None:
@@ -164,7 +159,7 @@ def test_one_process_folds_at_a_time(store: SQLiteStore, monkeypatch: pytest.Mon
         other.checkpoint()
         store.turn([asks.user("after")], START)
         assert pages_in_log(store) < LONG // 2
-        assert {"theirs", "after"} <= kept(other)
+        assert {"theirs", "after"} <= usernames(other)
 
 
 def test_closing_waits_for_it_and_afterwards_there_is_nothing_to_fold(
@@ -184,7 +179,7 @@ def test_closing_waits_for_it_and_afterwards_there_is_nothing_to_fold(
     closing.join(BOUND_SECONDS)
     store.checkpoint()
     with SQLiteStore(store.path) as again:
-        assert kept(again) == names
+        assert usernames(again) == names
 
 
 # --- what goes wrong
@@ -203,7 +198,7 @@ def test_a_disk_that_fails_while_folding_loses_nothing(tmp_path: Path) -> None:
         store.checkpoint()
         store.turn([asks.user("last")], START)
         assert pages_in_log(store) < LONG // 2
-        assert kept(store) == names | {"after", "last"}
+        assert usernames(store) == names | {"after", "last"}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -226,11 +221,8 @@ def test_what_was_acknowledged_survives_a_power_cut_while_folding(tmp_path: Path
         disk.lose_power(after, chance)
         store.close()
     with SQLiteStore(after / "ostiary.db") as survived:
-        assert kept(survived) == names
+        assert usernames(survived) == names
         assert survived._writer._open_connection().pragma("integrity_check") == "ok"
-
-
-# --- the server's
 
 
 class Resolve(SQLiteStore):
@@ -263,5 +255,5 @@ async def test_turns_have_it_folded_and_try_again_where_that_failed(
                     await turns.decide(asks.user(f"user{number}"))
                     number += 1
             await turns.decide(asks.user("after"))
-        assert len(kept(store)) == number + 1
+        assert len(usernames(store)) == number + 1
     assert capsys.readouterr().out.count("checkpoint failed") == failures

@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 
 from ostiary_core import Digest, Entropy, Instant
+from ostiary_core.clients.client_fields import NEW_CLIENT
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import (
     Client,
@@ -36,16 +37,12 @@ def crowd() -> list[Record]:
         return Instant(START - chance.randrange(0, 40) * 1_000)
 
     clients = [
-        Client(
+        replace(
+            NEW_CLIENT,
             client_id=f"{chance.choice(('crowd', 'Crowd', 'c'))}-{number}",
             name=chance.choice(NAMES),
-            secret_digest=None,
-            redirect_uris=(),
             grant_types=tuple(chance.sample(list(GrantType), 2)),
             scopes=("user.read",),
-            auto_approve_scopes=(),
-            access_token_seconds=300,
-            refresh_token_seconds=3600,
             enabled=chance.random() < 0.8,
             built_in=chance.random() < 0.1,
             deleted_at=instant() if chance.random() < 0.2 else None,

@@ -14,12 +14,13 @@ from ostiary_core.model.decision import Change
 from ostiary_core.model.records import Record, Table
 from ostiary_core.storage.listing import ListingStore
 from ostiary_core.storage.store import Store
+from ostiary_core.storage.summaries import SummaryStore
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sqlite import SQLiteStore, access
 from tests.net.postgres.schemas import lent_schema
 
 
-class ContractStore(Store, ListingStore, Protocol):
+class ContractStore(Store, ListingStore, SummaryStore, Protocol):
     """A store with what lets a test look into it."""
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]: ...

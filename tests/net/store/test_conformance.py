@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from tests.net.store.stores import DURABLE, ContractStore, OpenStore, opened
 class Bench:
     """Stores of one kind, as many as are asked for, each opened again from what it kept."""
 
-    def __init__(self, kind: str, folder: Path) -> None:
-        self._kind = kind
+    def __init__(self, open_in: Callable[[Path], AbstractContextManager[OpenStore]], folder: Path) -> None:
+        self._open_in = open_in
         self._folder = folder
         self._stack = ExitStack()
         self._made = 0
@@ -26,7 +27,7 @@ class Bench:
         self._made += 1
         folder = self._folder / str(self._made)
         folder.mkdir()
-        return self._opened(self._stack.enter_context(opened(self._kind, folder)))
+        return self._opened(self._stack.enter_context(self._open_in(folder)))
 
     def reopen(self, store: ContractStore) -> ContractStore:
         open_store, held = self._openers.pop(id(store))
@@ -45,7 +46,7 @@ class Bench:
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    one = Bench(request.param, tmp_path)
+    one = Bench(partial(opened, request.param), tmp_path)
     yield one
     one.close()
 

@@ -18,16 +18,6 @@ def world(store: ContractStore) -> World:
     return world.given(client("other"), client("idle"))
 
 
-def test_a_client_was_last_used_when_it_was_last_given_tokens(store: ContractStore, world: World) -> None:
-    pair = world.tokens()
-    world.wait(LATER_SECONDS).when(asks.machine(world.basic("other"))).then(TokensIssued)
-    other_used_at = world.now
-    world.wait(LATER_SECONDS).when(asks.refresh(world.basic(), pair)).then(TokensIssued)
-    assert store.last_used(["app", "other", "idle", "nobody"]) == {"app": world.now, "other": other_used_at}
-    world.wait(20).when(asks.refresh(world.basic(), pair)).then(TokensIssued)
-    assert store.last_used(["app"]) == {"app": world.now}
-
-
 def test_what_is_done_to_a_client_is_no_use_of_it(store: ContractStore, world: World) -> None:
     pair = world.tokens()
     used_at = world.now
@@ -42,7 +32,3 @@ def test_a_clock_that_was_set_back_does_not_hide_a_later_use(store: ContractStor
     used_at = world.now
     world.wait(-LATER_SECONDS).when(asks.machine(world.basic("other"))).then(TokensIssued)
     assert store.last_used(["other"]) == {"other": used_at}
-
-
-def test_of_no_clients_nothing_is_asked(store: ContractStore) -> None:
-    assert store.last_used([]) == {}

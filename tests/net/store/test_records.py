@@ -16,12 +16,11 @@ from ostiary_core.model.records import (
     IdentifierKind,
     Record,
     Role,
-    Session,
     Table,
     revised,
 )
 from ostiary_net.sql.columns import TABLES
-from tests.core.hostile import RECORDS, records_of
+from tests.core.hostile import records_of
 from tests.net.store.stores import KINDS, ContractStore, opened
 
 
@@ -57,38 +56,6 @@ def test_every_kind_of_record_comes_back_as_it_went_in(kind: str, table: Table) 
 def _key_of(record: Record) -> dict[str, object]:
     """The fields that a later revision shares with the first."""
     return {name: getattr(record, name) for name in TABLES[record.table].key}
-
-
-def _access_token(record: Record) -> object:
-    """What no two sessions share."""
-    return record.access_digest if isinstance(record, Session) else record.key
-
-
-any_record = st.one_of([records_of(kind) for kind in RECORDS])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_many_records_at_once_are_kept_apart(kind: str) -> None:
-    with TemporaryDirectory() as folder, opened(kind, Path(folder)) as open_store, open_store() as store:
-
-        @settings(max_examples=10)
-        @given(
-            st.lists(
-                st.one_of([records_of(kind) for kind in RECORDS]),
-                max_size=12,
-                unique_by=(lambda record: record.key, _access_token),
-            )
-        )
-        def many(records: list[Record]) -> None:
-            store.write([Insert(record) for record in records])
-            for table in RECORD_TABLES:
-                expected = {record for record in records if record.table is table}
-                assert set(store.fetch(table, [record.key.id for record in expected])) == expected
-                assert set(store.records(table)) == expected
-            store.write([Delete(record) for record in records])
-            assert everything(store) == set()
-
-        many()
 
 
 def test_more_keys_of_two_parts_than_any_one_statement_takes_are_all_found(store: ContractStore) -> None:

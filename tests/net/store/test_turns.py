@@ -5,10 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from ostiary_core import Why
-from ostiary_core.events import Event, IntrospectionRequested, PasswordHashRequested, SignInAttempted
+from ostiary_core.events import Event, IntrospectionRequested, PasswordHashRequested
 from ostiary_core.model.audit import Origin
-from ostiary_core.model.records import RECORD_TABLES, Table
+from ostiary_core.model.records import RECORD_TABLES
 from ostiary_core.model.reply import Refused, TokensIssued
 from tests.core import asks, story
 from tests.core.story import START
@@ -36,30 +35,8 @@ def test_events_that_only_read_find_the_same_beside_the_turns(durable_store: Con
 def test_no_user_agent_fails_the_turn_that_others_share(store: ContractStore, user_agent: str) -> None:
     world = world_on(store)
     odd = replace(asks.machine(world.basic()), user_agent=user_agent)
-    guess = SignInAttempted(
-        username="alice",
-        verified_against=None,
-        password_matches=False,
-        user_agent=user_agent,
-        source="203.0.113.7",
-        entropy=asks.fresh_entropy(),
-    )
+    guess = asks.sign_in(against=None, password_matches=False, user_agent=user_agent)
     origin = Origin(trace_id="trace", source="203.0.113.7", user_agent=user_agent)
     decisions = store.turn([odd, guess, asks.machine(world.basic())], START, [origin, origin, None])
     assert [type(decision.reply) for decision in decisions] == [TokensIssued, Refused, TokensIssued]
     assert len(world.sessions()) == 2
-
-
-@pytest.mark.parametrize("text", ["half a pair \ud800", "nul\x00inside", "\udfff"])
-def test_text_that_no_store_can_hold_is_refused_as_a_bad_field(store: ContractStore, text: str) -> None:
-    world = world_on(store)
-    events: list[Event] = [
-        story.client("another", name=text),
-        story.client(text),
-        story.client("another", redirectUris=[f"https://app.example/{text}"]),
-        asks.user(text),
-    ]
-    for decision in store.turn(events, START):
-        assert isinstance(decision.reply, Refused)
-        assert decision.reply.why is Why.FIELDS_INVALID
-    assert len(store.records(Table.USER)) == len(world.user_ids)

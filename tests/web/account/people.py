@@ -9,19 +9,6 @@ from ostiary_core.model.reply import UserKnown
 from tests.web.envelopes import refused, succeeded
 from tests.web.served import Api, Registered, Served, exchange_of
 
-__all__ = [
-    "ANNAS_PHONE",
-    "NEW_PHONE",
-    "PASSWORD",
-    "Open",
-    "code_sent_to",
-    "everything_open",
-    "new_number",
-    "outbox",
-    "signed_in",
-    "with_phone",
-]
-
 ANNAS_PHONE = "+8613800000001"
 NEW_PHONE = "+8613800000002"
 PASSWORD = "anna password"

@@ -2,8 +2,12 @@
 
 import re
 
+import pytest
+
+from ostiary_core.model.permissions import Permission
 from tests.web.account.people import everything_open, signed_in, with_phone
 from tests.web.envelopes import refused, succeeded
+from tests.web.holders import holder_of
 from tests.web.served import Api, Served, authorization, exchange_of
 
 USER_AGENT = "app-backend/1.0"
@@ -75,23 +79,31 @@ async def test_nobody_sees_another_users_grants_nor_login_sessions_nor_what_has_
     assert grant["sessions"] == []
 
 
-async def test_grants_are_in_the_order_of_their_clients(served: Served, anna: Api) -> None:
-    for client_id, scopes in (("b", []), ("c", ["user.read"]), ("a", [])):
-        client = await served.client(client_id, autoApproveScopes=scopes)
-        await anna.service("token", client, **exchange_of(await served.code(anna, client_id)))
-    assert [grant["clientId"] for grant in await grants(anna)] == ["a", "b", "c"]
-
-
+@pytest.mark.parametrize("by_administrator", [False, True])
 async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_it_asks_again(
-    served: Served,
+    served: Served, by_administrator: bool
 ) -> None:
-    await with_phone(served)
+    """The same, whether the user does it or an administrator on the user's behalf."""
+    anna_id = await with_phone(served)
     await with_phone(served, "bert", None)
     client, other = await served.client(), await served.client("other")
     anna, annas_other = await everything_open(served, client), await everything_open(served, other)
     bert = await everything_open(served, client, "bert")
 
-    assert succeeded(await anna.here.call("DELETE", "/api/auth/grants/app")) is None
+    if by_administrator:
+        place = f"/api/iam/users/{anna_id}/grants"
+        clerk = await holder_of(served, Permission.USER_LIST, Permission.USER_UPDATE, username="clerk")
+        own = await grants(anna.here)
+        assert succeeded(await clerk.call("GET", place)) == own != []
+        assert succeeded(await clerk.call("DELETE", f"{place}/app")) is None
+        assert [one["clientId"] for one in succeeded(await clerk.call("GET", place))] == ["other"]
+        actor_id = succeeded(await clerk.call("GET", "/api/auth/me"))["id"]
+    else:
+        assert succeeded(await anna.here.call("DELETE", "/api/auth/grants/app")) is None
+        actor_id = None
+    trail = await (await served.administrator()).call("GET", "/api/audit/events?kind=consent-withdrawn")
+    [entry] = succeeded(trail)["items"]
+    assert (entry["userId"], entry["clientId"], entry["actorId"]) == (anna_id, "app", actor_id)
 
     assert await anna.living() == {"login here", "login elsewhere"}
     answer = await anna.here.service("token", client, **exchange_of(anna.code))
@@ -106,7 +118,35 @@ async def test_withdrawing_ends_the_clients_sessions_and_codes_of_this_user_and_
     await bert.assert_all_alive()
 
 
-async def test_clients_that_are_not_there_or_built_in_cannot_be_withdrawn(anna: Api) -> None:
+async def test_clients_that_are_not_there_or_built_in_cannot_be_withdrawn(served: Served, anna: Api) -> None:
+    own_id = succeeded(await anna.call("GET", "/api/auth/me"))["id"]
+    admin = await served.administrator()
+    await served.client()
     for client_id in ("nothing", "console", "mobile", "%00", "%2e%2e"):
         refused(await anna.call("DELETE", f"/api/auth/grants/{client_id}"), 404, "A0404")
+        refused(await admin.call("DELETE", f"/api/iam/users/{own_id}/grants/{client_id}"), 404, "A0404")
+    refused(await admin.call("DELETE", "/api/iam/users/nobody/grants/app"), 404, "A0404")
+    refused(await admin.call("GET", "/api/iam/users/nobody/grants"), 404, "A0404")
     succeeded(await anna.call("GET", "/api/auth/me"))
+
+
+async def test_an_administrator_withdraws_on_the_persons_page_after_a_question(served: Served) -> None:
+    anna_id = await with_phone(served)
+    anna = await everything_open(served, await served.client(name="The App"))
+    clerk, deputy = served.browser(), served.browser()
+    people = (Permission.USER_LIST, Permission.USER_UPDATE)
+    await holder_of(served, *people, username="clerk")
+    await holder_of(served, Permission.USER_LIST, username="reader")
+    await clerk.sign_in("clerk", "the holder's")
+    await deputy.sign_in("reader", "the holder's")
+    place = f"/admin/people/{anna_id}"
+    question = f"{place}/applications/app/withdraw"
+
+    assert ("The App" in (shown := (await deputy.get(place)).text), question in shown) == (True, False)
+    assert question in (await clerk.get(place)).text
+    asked = await clerk.get(question)
+    assert re.search("Anna.*2 running sessions", asked.text)
+    done = await clerk.submit(asked, to=question)
+    assert done.headers["location"] == f"{place}?done=1"
+    assert await anna.living() == {"login here", "login elsewhere"}
+    assert (await clerk.get(question)).status_code == 404

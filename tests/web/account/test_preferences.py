@@ -9,11 +9,7 @@ from tests.web.served import Api
 @pytest.mark.parametrize(
     "name, right, wrong",
     [
-        (
-            "locale",
-            ["zh-CN", "en-US"],
-            ["de-DE", "zh", "ZH-cn", "", None, 1, "x" * 65, "en-US\x00"],
-        ),
+        ("locale", ["zh-CN", "en-US"], ["de-DE", "zh", "ZH-cn", "", None, 1, "x" * 65, "en-US\x00"]),
         (
             "timezone",
             ["Asia/Shanghai", "UTC", "America/Argentina/Buenos_Aires", "Etc/GMT+5"],

@@ -6,9 +6,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from ostiary_web.app.factory import create_app
-from ostiary_web.server.settings import Settings
-from tests.web.served import ADMIN_PASSWORD, BASE, Api, Browser, Served, form_token_in
+from tests.web.routes import VARIABLE, rules
+from tests.web.served import BASE, Api, Browser, Served
 
 pytestmark = pytest.mark.parametrize("door", ["guard", "lane"])
 
@@ -61,24 +60,23 @@ async def asked(client: httpx.AsyncClient, method: str, path: str, **options: An
     return await client.request(method, BASE, extensions={"target": path.encode("ascii")}, **options)
 
 
-def fixed_paths() -> list[tuple[str, str]]:
-    """A method and path of every route without variable parts."""
-    rules = create_app(Settings.from_environment({})).url_map.iter_rules()
-    methods = {str(rule.rule): min((rule.methods or set()) - {"HEAD", "OPTIONS"}) for rule in rules}
-    return sorted((method, path) for path, method in methods.items() if path != "/" and "<" not in path)
+FIXED: Final = sorted(
+    {path: method for method, path in rules() if path != "/" and not VARIABLE.search(path)}.items()
+)
+"""Every path without variable parts, and a method of it."""
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 async def test_another_spelling_of_an_address_is_not_there(browser: Browser, spelling: Spelling) -> None:
     bearer = {"Authorization": f"Bearer {browser.cookies['ostiary_access']}"}
-    for method, path in fixed_paths():
+    for path, method in FIXED:
         response = await asked(browser, method, spelling(path), headers=bearer)
         assert response.status_code == 404, (method, spelling(path), response.text[:200])
 
 
 async def test_the_one_spelling_is_there(api: Api) -> None:
     """Or the test above would pass on a server that has nothing."""
-    for method, path in fixed_paths():
+    for path, method in FIXED:
         response = await api.call(method, path)
         assert response.status_code not in (404, 405), path
 
@@ -100,14 +98,3 @@ async def test_no_spelling_gets_around_a_limit_that_goes_by_the_path(served: Ser
     ):
         response = await asked(served.api(), "POST", path, **{**right, "content": body})
         assert response.status_code == status, path
-
-
-async def test_a_page_and_the_sign_in_are_asked_for_by_their_own_address_alone(served: Served) -> None:
-    browser = served.browser()
-    page = await browser.get("/login")
-    token = form_token_in(page)
-    values = {"username": "admin", "password": ADMIN_PASSWORD, "form_token": token}
-    for path in ("//login", "/%6cogin", "/login/", "/./login"):
-        response = await asked(browser, "POST", path, data=values, headers={"Origin": "null"})
-        assert response.status_code == 404
-    assert "ostiary_access" not in browser.cookies

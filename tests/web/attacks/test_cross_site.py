@@ -8,7 +8,8 @@ import pytest
 
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.third_party import third_party
-from tests.web.served import ADMIN_PASSWORD, BASE, Browser, Served
+from ostiary_web.texts import LANGUAGES
+from tests.web.served import ADMIN_PASSWORD, BASE, Served
 
 SHOP = "http://127.0.0.1:9000"
 FOREIGN = [
@@ -42,13 +43,6 @@ async def test_nobody_is_signed_in_by_a_form_of_another_site(served: Served, med
     assert not victim.cookies
 
 
-async def test_a_browser_is_not_refreshed_by_a_form_of_another_site(browser: Browser) -> None:
-    kept = dict(browser.cookies)
-    for fields in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {}):
-        assert (await browser.post("/api/auth/refresh", headers=fields)).status_code == 403
-    assert dict(browser.cookies) == kept
-
-
 # --- the demonstration's third party
 
 
@@ -57,7 +51,7 @@ def shop() -> httpx.AsyncClient:
     oauth = OAuthClient(
         httpx.AsyncClient(), client_id="demo-shop", secret="s", redirect_uri=f"{SHOP}/callback", server=BASE
     )
-    application: Any = third_party(oauth, BASE)
+    application: Any = third_party(oauth, BASE, LANGUAGES)
     return httpx.AsyncClient(transport=httpx.ASGITransport(application), base_url=SHOP)
 
 

@@ -4,7 +4,9 @@ Everything that can be named is named with markup: people, roles, clients, the U
 a token request, whatever is searched for, and what was typed into a form that is shown again.
 """
 
+import re
 from collections.abc import AsyncIterator
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -12,22 +14,24 @@ from typing import Final
 import httpx
 import pytest
 
+from ostiary_web.app import factory
+from ostiary_web.server.brand_color import DARK, LIGHT, contrast_in, read_colors
+from ostiary_web.server.settings import SettingError, Settings
+from tests.web.account.pictures import png
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.served import (
-    ADMIN_PASSWORD,
-    BASE,
     Api,
     Browser,
     Served,
     exchange_of,
     form_token_in,
+    in_memory,
     serving,
     sso,
 )
 
 MARK: Final = "mark7341"
 HOSTILE: Final = f"{MARK}'\"><x-{MARK} on{MARK}=1 style=x></title></textarea></pre><!--{{{{7*7}}}}%s&lt;"
-LONGEST: Final = f"{MARK}<b>" + "W" * 80
 ALLOWED_SCHEMES: Final = ("/", "#", "https://app.example/")
 
 
@@ -155,14 +159,6 @@ async def test_no_form_that_is_shown_again_makes_an_element_of_what_was_typed(
         harmless(await stranger.submit(await stranger.get(path), values, to=path), shows=True)
 
 
-async def test_the_longest_name_is_shown_whole_and_breaks_no_page(served: Served, browser: Browser) -> None:
-    await served.client("app", name=LONGEST)
-    for path in (sso(), "/admin/clients", "/admin/clients/app"):
-        page = await browser.get(path)
-        harmless(page, shows=True)
-        assert LONGEST in Elements(page).text
-
-
 @pytest.mark.parametrize(
     "name",
     ["\u202egnp.exe", "a\u2066b", "\u200bApp", "a\x00b", "a\r\nb", "\ufeffApp", "\x1b[2J", "x" * 101],
@@ -184,9 +180,66 @@ async def test_nothing_is_called_what_nobody_can_read_aloud(served: Served, api:
     assert served.records() == before
 
 
-async def test_a_json_answer_is_never_taken_for_a_page(browser: Browser) -> None:
-    for path in ("/api/auth/me", "/api/oauth/clients", "/api/nothing/<script>", "/files/x.html"):
-        answer = await browser.get(httpx.URL(BASE).join(path))
-        assert answer.headers["content-type"] == "application/json; charset=utf-8"
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert ADMIN_PASSWORD not in answer.text
+async def test_what_the_operator_calls_a_brand_brings_no_markup_to_any_page(tmp_path: Path) -> None:
+    links = "privacy=https://example.com/?a=1&b=\"'<, help=https://example.com/help"
+    name, drawing = "<b>Bank & Söhne</b>", tmp_path / "logo.svg"
+    drawing.write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
+    branded = partial(serving, tmp_path, open_store=in_memory(), BRAND_NAME=name, BRAND_LINKS=links)
+    async with branded(BRAND_LOGO=str(drawing), BRAND_COLOR="#0A5BD3") as served:
+        await served.client()
+        browser = served.browser()
+        style = logo = ""
+        pages = [await browser.get(path) for path in ("/", "/login", "/recover", "/nowhere")]
+        await browser.sign_in()
+        pages += [await browser.get(path) for path in (sso(), "/password", "/account", "/admin/clients")]
+        for page in pages:
+            assert "<b>Bank" not in page.text
+            assert page.text.count("&lt;b&gt;Bank &amp; Söhne&lt;/b&gt;") >= 2, "the title and the head"
+            assert '<a href="https://example.com/?a=1&amp;b=&#34;&#39;&lt;">Privacy</a>' in page.text
+            assert '<a href="https://example.com/help">Help</a>' in page.text
+            _, style, logo = re.findall('"(/brand/(?:logo|color)-[0-9a-f]{16}[.](?:svg|css))"', page.text)
+            assert f'src="{logo}" alt="&lt;b&gt;Bank' in page.text
+            assert (" style=" in page.text, "<style" in page.text) == (False, False)
+        for address, kind in ((logo, "image/svg+xml"), (style, "text/css")):
+            found = (await browser.get(address)).headers
+            assert found["content-type"].startswith(kind)
+            assert found["x-content-type-options"] == "nosniff"
+            assert "immutable" in found["cache-control"]
+            assert re.match("default-src 'none';.*; sandbox;", found["content-security-policy"])
+        assert "--door: #0a5bd3;" in (await browser.get(style)).text.splitlines()[0]
+        chinese = await served.browser(**{"Accept-Language": "zh-CN"}).get("/login")
+        assert all(f">{each}</a>" in chinese.text for each in ("隐私", "帮助"))
+    drawing.write_bytes(png())
+    async with branded(BRAND_LOGO=str(drawing)) as served:
+        browser = served.browser()
+        page = await browser.get("/login")
+        assert (await browser.get(logo)).status_code == 404, "another picture has another address"
+        (other,) = set(re.findall('"(/brand/logo-[0-9a-f]{16}[.]png)"', page.text))
+        assert (await browser.get(other)).content == png()
+    faults = {b"<!DOCTYPE svg [<!ENTITY a 'a'>]><svg/>": "declares entities", b"<svg": "no such picture"}
+    faults |= {b"<html/>": "no such picture", png()[:40]: "a broken one", b"<" * 262_145: "too large"}
+    for content, fault in faults.items():
+        drawing.write_bytes(content)
+        with pytest.raises(SettingError, match=f"BRAND_LOGO: .*{fault}.*; allowed: .* at most 256 KiB"):
+            Settings.from_environment({"BRAND_LOGO": str(drawing)})
+
+
+def test_no_colour_is_drawn_where_it_cannot_be_read() -> None:
+    """What is said to be the nearest is enough, of every hue; and so are the usual colours."""
+    css = (Path(factory.__file__).parents[1] / "static/ostiary.css").read_text()
+    for scheme, usual in ((LIGHT, "#1f5f5b"), (DARK, "#7fc8c0")):
+        for name, value in (("ground", scheme.ground), ("sheet", scheme.sheet), ("on-door", scheme.text)):
+            assert f"--{name}: {value};" in css
+        assert f"--door: {usual};" in css
+        assert contrast_in(usual, scheme) >= 4.5
+    with pytest.raises(ValueError, match=r"light pages; #826800 is the nearest with enough, 4[.]51:1"):
+        read_colors("#ffcc00")
+    for color in ("#ff0000", "#00ff00", "#ffffff", "#7f7f7f", "#1e90ff", "#ff69b4"):
+        with pytest.raises(ValueError, match=f"{color} has a contrast of [1-4][.].*:1 on light") as refused:
+            read_colors(color)
+        better = str(refused.value).rpartition("; ")[2].partition(" ")[0]
+        for shade, scheme in ((better, LIGHT), (read_colors(better).dark, DARK)):
+            assert 4.5 <= contrast_in(shade, scheme) < 4.7, "and no farther off than need be"
+        assert read_colors(f"{better},{read_colors(better).dark}") == read_colors(better)
+        with pytest.raises(ValueError, match=f"{better} has a contrast of [0-4][.].*:1 on dark pages"):
+            read_colors(f"{better},{better}")

@@ -6,42 +6,35 @@ from tests.web.served import REDIRECT_URI, Served, authorization, sso
 
 LOCAL = "http://127.0.0.1:9000/callback"
 
-NOT_REGISTERED = [
-    # By prefix.
-    "https://app.example/callback/",
-    "https://app.example/callback.evil.example",
-    "https://app.example/callback?next=https://evil.example",
-    "https://app.example/callback#",
-    "https://app.example/",
-    "https://app.example.evil.example/callback",
-    # By case and by what a parser takes for the same.
-    "https://app.example/CALLBACK",
-    "https://APP.example/callback",
-    "HTTPS://app.example/callback",
-    "https://app.example:443/callback",
-    "https://app.example/%63allback",
-    " https://app.example/callback",
-    "https://app.example/callback\n",
-    # By user information.
-    "https://app.example@evil.example/callback",
-    "https://app.example:x@@evil.example/callback",
-    "https://evil.example@app.example/callback",
-    "https://a@b@app.example/callback",
-    "https://evil.example\\@app.example/callback",
-    # By a path that another server walks.
-    "https://app.example/callback/..;/evil",
-    "https://app.example/x/..;/callback",
-    "https://app.example/callback/../evil",
-    "https://app.example/x/%2e%2e/callback",
-    "https://app.example//callback",
-    # By the exception for local use.
-    "http://127.0.0.1/callback",
-    "http://127.0.0.1:9001/callback",
-    "http://localhost:9000/callback",
-    "http://127.0.0.1:9000@evil.example/callback",
-    "http://127.0.0.1.evil.example:9000/callback",
-    "javascript:alert(1)//https://app.example/callback",
-]
+_BY_WORD = """
+    https://app.example/callback/ https://app.example/callback.evil.example https://app.example/callback#
+    https://app.example/callback?next=https://evil.example https://app.example/
+    https://app.example.evil.example/callback
+
+    https://app.example/CALLBACK https://APP.example/callback HTTPS://app.example/callback
+    https://app.example:443/callback https://app.example/%63allback
+
+    https://app.example@evil.example/callback https://app.example:x@@evil.example/callback
+    https://evil.example@app.example/callback https://a@b@app.example/callback
+    https://evil.example\\@app.example/callback
+
+    https://app.example/callback/..;/evil https://app.example/x/..;/callback
+    https://app.example/callback/../evil https://app.example/x/%2e%2e/callback https://app.example//callback
+
+    https://app.example/callback%2Fevil https://app.example/callback/..%252Fevil
+    https://app.example/callback/%252e%252e%252Fevil https://app.example/callback/evil/..
+    https://app.example/callback%3B%2F..%2F..%2Fevil https://app.example/callback%0A%0D/../../evil
+    https://app.example/callback?code=evil https://app.example/callback?state=evil
+    https://app.example/callback&code=evil https://app.example/callback%3Fcode=evil
+
+    http://127.0.0.1/callback http://127.0.0.1:9001/callback http://localhost:9000/callback
+    http://127.0.0.1:9000@evil.example/callback http://127.0.0.1.evil.example:9000/callback
+    javascript:alert(1)//https://app.example/callback
+"""
+"""By prefix; by case and what a parser takes for the same; by user information; by a path that another server
+walks; by what OAuch asks about confused paths and polluted codes; by the exception for local use."""
+
+NOT_REGISTERED = [*_BY_WORD.split(), " https://app.example/callback", "https://app.example/callback\n"]
 
 
 async def test_nothing_but_a_registered_address_gets_a_code(served: Served) -> None:

@@ -32,8 +32,8 @@ async def snippets_for(served: Served, address: str) -> list[str]:
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-async def test_a_shell_is_given_the_address_as_one_word(served: Served, address: str) -> None:
-    _, by_curl, _ = await snippets_for(served, address)
+async def test_a_shell_and_python_are_given_the_address_as_one_text(served: Served, address: str) -> None:
+    _, by_curl, by_authlib = await snippets_for(served, address)
     [*_, redeem] = by_curl.replace("\\\n", " ").split("\n")
     words = shlex.split(redeem)
     assert words[-2:] == ["--data-urlencode", f"redirect_uri={address}"]
@@ -44,10 +44,6 @@ async def test_a_shell_is_given_the_address_as_one_word(served: Served, address:
     assert "`" not in shown
     assert set(re.findall(r"\$\S", shown)) == {"$C", "$S"}
 
-
-@pytest.mark.parametrize("address", ADDRESSES)
-async def test_python_is_given_the_address_as_one_text(served: Served, address: str) -> None:
-    *_, by_authlib = await snippets_for(served, address)
     called = [node for node in ast.walk(ast.parse(by_authlib)) if isinstance(node, ast.Call)]
     names = {node.func.id for node in called if isinstance(node.func, ast.Name)}
     assert names == {"OAuth2Session", "generate_token"}

@@ -11,6 +11,8 @@ from tests.web.browser.household import Household, Visitor, a_browser, a_househo
 
 Visit = Callable[..., Visitor]
 
+COLOR = "#b3124f"
+
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
@@ -20,7 +22,16 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def household(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Household]:
-    with a_household(tmp_path_factory.mktemp("household")) as running:
+    """Under a path, and with a brand, of its own: what no page may be the worse for."""
+    folder = tmp_path_factory.mktemp("household")
+    logo = folder / "logo.svg"
+    logo.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30"><path d="M0 0h90v30H0z"/></svg>'
+    )
+    settings = {"BRAND_NAME": "Söhne & Co", "BRAND_LOGO": str(logo), "BRAND_COLOR": COLOR}
+    settings["BRAND_LINKS"] = "help=https://example.com/help"
+    settings["PUBLIC_URL"] = "https://www.example.com/auth"
+    with a_household(folder, **settings) as running:
         yield running
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+from tests.localhost import free_port
 
 __all__ = ["PASSWORD", "Household", "Visitor", "a_browser", "a_household", "a_visitor", "chromium"]
 
@@ -43,6 +44,11 @@ class Household:
     shop: str
     outbox: Path
 
+    @property
+    def path(self) -> str:
+        """What every path of the server begins with."""
+        return urlsplit(self.server).path
+
     def text_codes(self, phone: str) -> list[str]:
         """The codes sent to a number, in order."""
         if not self.outbox.exists():
@@ -62,8 +68,8 @@ class Visitor:
     complaints: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> None:
-        """A page of the server."""
-        self.page.goto(self.household.server + path)
+        """A page of the server, with the server's own path or without."""
+        self.page.goto(self.household.server + path.removeprefix(self.household.path))
 
     def press(self, text: str) -> None:
         """The button or link of the page's main part that says `text`."""
@@ -74,11 +80,23 @@ class Visitor:
 
     def sign_in(self, username: str, password: str = PASSWORD) -> None:
         """By the sign-in page, wherever it leads on to."""
-        if urlsplit(self.page.url).path != "/login":
+        if not self.path.endswith("/login"):
             self.open("/login")
-        self.page.fill("#username", username)
-        self.page.fill("#password", password)
+        self.fill(username=username, password=password)
         self.page.locator("main button[type=submit]").click()
+
+    def fill(self, **values: str) -> None:
+        """The fields of these identifiers."""
+        for name, value in values.items():
+            self.page.fill(f"#{name}", value)
+
+    def enter_shop(self, username: str) -> None:
+        """Sign in to the demonstration's third party by this server."""
+        self.page.goto(self.household.shop)
+        self.press("Sign in with Ostiary")
+        self.sign_in(username)
+        if self.path == "/sso":
+            self.agree()
 
     def agree(self) -> None:
         """Yes to what the consent page asks, in whichever language it does."""
@@ -87,7 +105,7 @@ class Visitor:
     @property
     def path(self) -> str:
         """Where the browser is."""
-        return urlsplit(self.page.url).path
+        return urlsplit(self.page.url).path.removeprefix(self.household.path)
 
     @property
     def text(self) -> str:
@@ -111,17 +129,10 @@ def chromium() -> str:
     return found
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
-def a_household(folder: Path) -> Iterator[Household]:
+def a_household(folder: Path, **settings: str) -> Iterator[Household]:
     """`ostiary demo` for as long as the block runs."""
-    server, shop = f"127.0.0.1:{_free_port()}", f"127.0.0.1:{_free_port()}"
+    server, shop = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     outbox = folder / "outbox.jsonl"
     log = folder / "demo.log"
     environment = {
@@ -130,6 +141,7 @@ def a_household(folder: Path) -> Iterator[Household]:
         "SMS_OUTBOX": str(outbox),
         "RATE_LIMIT_SCALE": "100",
         "PYTHONUNBUFFERED": "1",
+        **settings,
     }
     command = [sys.executable, "-m", "ostiary_web", "demo", "--shop", shop]
     with (
@@ -140,7 +152,8 @@ def a_household(folder: Path) -> Iterator[Household]:
             assert process.stdout is not None
             first = process.stdout.readline()
             assert first.startswith(b"Open "), log.read_text()
-            yield Household(f"http://{server}", f"http://{shop}", outbox)
+            path = urlsplit(settings.get("PUBLIC_URL", "")).path
+            yield Household(f"http://{server}{path}", f"http://{shop}", outbox)
         finally:
             process.send_signal(signal.SIGTERM)
             try:

@@ -26,6 +26,7 @@ ROOMS: Final = (
     Room("/account/phone", "bob"),
     Room("/account/applications", "bob"),
     Room("/account/sessions", "bob"),
+    Room("/admin", "admin"),
     Room("/admin/clients", "admin"),
     Room("/admin/clients/new", "admin"),
     Room("/admin/clients/import", "admin"),
@@ -40,6 +41,7 @@ ROOMS: Final = (
     Room("/admin/roles/new", "admin"),
     Room("/admin/roles/auditor", "admin"),
     Room("/admin/online", "admin"),
+    Room("/admin/online/end-all", "admin"),
     Room("/admin/audit", "admin"),
 )
 """In an order that changes who is signed in as seldom as can be."""

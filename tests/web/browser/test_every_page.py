@@ -1,18 +1,23 @@
 """What must hold of every page: nothing serious from axe, no wider than the window, no other host, no
 complaint of the browser, and the headers that keep a page to itself."""
 
+import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from ostiary_web.server.brand_color import read_colors
+from tests.web.browser.conftest import COLOR
 from tests.web.browser.household import Household, Visitor
 from tests.web.browser.rooms import ROOMS
 from tests.web.browser.test_signing_in import request_for
 
 Visit = Callable[..., Visitor]
+
+COLORS = read_colors(COLOR)
 
 
 @pytest.mark.parametrize("width, scheme, locale", [(360, "dark", "zh-CN"), (1280, "light", "en-US")])
@@ -34,7 +39,10 @@ def test_no_page_has_a_serious_fault(
         if serious or wide:
             found[room.path] = [*serious, *(["wider than the window"] if wide else [])]
     assert found == {}
-    assert visitor.hosts == {household.server.removeprefix("http://")}
+    assert visitor.hosts == {urlsplit(household.server).netloc}
+    assert visitor.page.locator("img.logo").evaluate("logo => logo.naturalWidth") == 90
+    drawn = visitor.page.locator("footer a").first.evaluate("link => getComputedStyle(link).color")
+    assert "#{:02x}{:02x}{:02x}".format(*map(int, re.findall("[0-9]+", drawn))) == getattr(COLORS, scheme)
     assert [each for each in visitor.complaints if "Content Security Policy" in each] == []
 
 
@@ -45,17 +53,13 @@ def test_the_longest_names_make_no_page_wider_than_the_window(visit: Visit, widt
     name, client_id = f"{width}".ljust(100, "W"), f"w{width}".ljust(64, "w")
     address = "https://app.example/" + "w" * 300
     visitor.open("/admin/clients/new")
-    visitor.page.fill("#clientId", client_id)
-    visitor.page.fill("#name", name)
-    visitor.page.fill("#redirectUris", address)
+    visitor.fill(clientId=client_id, name=name, redirectUris=address)
     visitor.page.check("input[value=authorization_code]")
     visitor.page.check("input[name=scopes]")
     visitor.press("Register")
     wide = [] if _fits(visitor) else ["the secret"]
     visitor.open("/admin/people/new")
-    visitor.page.fill("#username", client_id)
-    visitor.page.fill("#name", name)
-    visitor.page.fill("#password", "long enough")
+    visitor.fill(username=client_id, name=name, password="long enough")
     visitor.press("Save")
     person = visitor.path
     query = {"response_type": "code", "client_id": client_id, "redirect_uri": address}
@@ -76,58 +80,6 @@ def test_the_longest_names_make_no_page_wider_than_the_window(visit: Visit, widt
         assert "ww" in visitor.text.lower() or path == "/admin/audit" or "?q=" in path, path
         wide += [] if _fits(visitor) else [path]
     assert wide == []
-
-
-def test_no_table_breaks_a_short_word(visit: Visit, household: Household) -> None:
-    """Nor a heading, a time, an address or an id with a hyphen, also where long names need the room."""
-    visitor = visit(java_script_enabled=True)
-    visitor.open(request_for(household))
-    visitor.sign_in("liwei")
-    if visitor.path == "/sso":
-        visitor.agree()
-    visitor.context.clear_cookies()
-    visitor.sign_in("admin")
-    visitor.open("/admin/clients/new")
-    visitor.page.fill("#clientId", "q" * 64)
-    visitor.page.fill("#name", "Q" * 100)
-    visitor.page.fill("#redirectUris", "https://app.example/")
-    visitor.page.check("input[value=authorization_code]")
-    visitor.page.check("input[name=scopes]")
-    visitor.press("Register")
-    broken: dict[str, list[str]] = {}
-    for path in (
-        "/admin/clients",
-        "/admin/people",
-        "/admin/online",
-        "/admin/audit",
-        "/admin/audit?clientId=demo-shop",
-        f"/admin/audit?clientId={'q' * 64}",
-        "/account/sessions",
-    ):
-        visitor.open(path)
-        found = visitor.page.evaluate(_BROKEN_WORDS)
-        if found or not _fits(visitor):
-            broken[path] = found
-    assert broken == {}
-
-
-_BROKEN_WORDS = """() => {
-  const broken = [];
-  for (const cell of document.querySelectorAll(".table th, .table td:not(.long)")) {
-    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-      for (const word of walker.currentNode.data.matchAll(/\\S+/g)) {
-        const range = document.createRange();
-        range.setStart(walker.currentNode, word.index);
-        range.setEnd(walker.currentNode, word.index + word[0].length);
-        const lines = new Set([...range.getClientRects()].map(box => box.top));
-        if (lines.size > 1) broken.push(word[0]);
-      }
-    }
-  }
-  return broken;
-}"""
-"""The words of a page's tables that stand on more than one line, those in cells of long names left out."""
 
 
 def _fits(visitor: Visitor) -> bool:

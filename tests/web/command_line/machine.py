@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 from click.testing import CliRunner
 
+from ostiary_core.texts import Languages
 from ostiary_web.cli.command_line import main
 
 __all__ = ["Machine", "Ran", "is_active", "token"]
@@ -53,7 +54,8 @@ class Ran:
 class Machine:
     """One database in a folder, and an environment that names it."""
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    def __init__(self, folder: Path, languages: Languages | None = None, /, **environment: str) -> None:
+        self.languages = languages
         self.environment = {
             "DATABASE_URL": f"sqlite:///{folder / 'ostiary.db'}",
             "DATA_DIR": str(folder),
@@ -68,7 +70,9 @@ class Machine:
 
     def run(self, *words: str, stdin: str | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """A command, in this process."""
-        result = CliRunner().invoke(main, words, input=stdin, env={**self.environment, **(env or {})})
+        result = CliRunner().invoke(
+            main, words, input=stdin, env={**self.environment, **(env or {})}, obj=self.languages
+        )
         out, err = result.stdout, result.stderr
         match result.exception:
             case SystemExit(code=str(words_of_the_end)):
@@ -90,11 +94,11 @@ class Machine:
         return str(self.script(*words, "--grant", "client_credentials")["secret"])
 
     def started(
-        self, *, stderr: int | None = None, settings: Mapping[str, str] | None = None
+        self, *words: str, stderr: int | None = None, settings: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """`ostiary serve` on the same database, as it starts."""
+        """A command in a process of its own, as it starts; `serve` by default."""
         return subprocess.Popen(
-            [sys.executable, "-m", "ostiary_web", "serve"],
+            [sys.executable, "-m", "ostiary_web", *(words or ("serve",))],
             env={**os.environ, **self.environment, **(settings or {})},
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -108,7 +112,7 @@ class Machine:
         try:
             assert process.stdout is not None
             said = process.stdout.readline()
-            found = re.search(r"http://\S+", said)
+            found = re.search(r"https?://\S+", said)
             assert found, f"the server said {said!r}"
             yield found[0]
         finally:

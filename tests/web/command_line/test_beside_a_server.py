@@ -3,78 +3,49 @@
 import httpx
 import pytest
 
-from tests.core.asks import VERIFIER, challenge_of
 from tests.web.command_line.machine import Machine
-from tests.web.served import REDIRECT_URI, in_query
+from tests.web.served import ADMIN_PASSWORD, REDIRECT_URI, authorization, exchange_of, in_query
 
 
-def the_pair(address: str, secret: str) -> dict[str, str]:
-    """The administrator signs in at the server, and the client gets a pair for them."""
-    with httpx.Client(base_url=address) as browser:
-        login = browser.post(
-            "/api/auth/login", json={"username": "admin", "password": "correct horse battery"}
-        ).json()["data"]
-        browser.cookies.clear()
-        consent = {
-            "response_type": "code",
-            "client_id": "app",
-            "redirect_uri": REDIRECT_URI,
-            "code_challenge": challenge_of(VERIFIER),
-            "code_challenge_method": "S256",
-            "approve": True,
-        }
-        bearer = {"Authorization": f"Bearer {login['accessToken']}"}
-        answer = browser.post("/api/oauth2/authorize", json=consent, headers=bearer).json()
-        code = in_query(answer["data"]["redirectTo"], "code")
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": REDIRECT_URI,
-            "code_verifier": VERIFIER,
-        }
-        pair: dict[str, str] = browser.post("/api/oauth2/token", data=form, auth=("app", secret)).json()
-        return pair
+def signed_in(address: str) -> dict[str, str]:
+    """The field of an administrator's request."""
+    body = {"username": "admin", "password": ADMIN_PASSWORD}
+    login = httpx.post(f"{address}/api/auth/login", json=body).json()["data"]
+    return {"Authorization": f"Bearer {login['accessToken']}"}
 
 
-def refresh(address: str, secret: str, token: str, agent: str) -> httpx.Response:
+def token_answer(address: str, secret: str, agent: str = "app/1", **form: str) -> httpx.Response:
     return httpx.post(
-        f"{address}/api/oauth2/token",
-        data={"grant_type": "refresh_token", "refresh_token": token},
-        auth=("app", secret),
-        headers={"User-Agent": agent},
+        f"{address}/api/oauth2/token", data=form, auth=("app", secret), headers={"User-Agent": agent}
     )
 
 
 def test_the_server_knows_at_once_and_explain_tells_what_the_server_saw(machine: Machine) -> None:
     with machine.serving() as address:
         secret = machine.script("client", "create", "app", "--redirect-uri", REDIRECT_URI)["secret"]
-        pair = the_pair(address, secret)
-        assert refresh(address, secret, pair["refresh_token"], "app/1").status_code == 200
-        assert refresh(address, secret, pair["refresh_token"], "app/1").status_code == 200
-        assert refresh(address, secret, pair["refresh_token"], "thief/9").status_code == 400
-        login = httpx.post(
-            f"{address}/api/auth/login", json={"username": "admin", "password": "correct horse battery"}
-        ).json()["data"]
-        listed = httpx.get(
-            f"{address}/api/audit/events",
-            params={"kind": "session-ended"},
-            headers={"Authorization": f"Bearer {login['accessToken']}"},
-        ).json()["data"]["items"]
+        admin = signed_in(address)
+        consent = {**authorization(), "approve": True}
+        agreed = httpx.post(f"{address}/api/oauth2/authorize", json=consent, headers=admin).json()
+        code = in_query(agreed["data"]["redirectTo"], "code")
+        pair = token_answer(address, secret, **exchange_of(code)).json()
+        refresh = {"grant_type": "refresh_token", "refresh_token": pair["refresh_token"]}
+        for agent, status in (("app/1", 200), ("app/1", 200), ("thief/9", 400)):
+            assert token_answer(address, secret, agent, **refresh).status_code == status
+        asked = {"kind": "session-ended"}
+        events = httpx.get(f"{address}/api/audit/events", params=asked, headers=admin).json()
+        listed = events["data"]["items"]
         session_id = listed[0]["sessionId"]
 
         told = machine.script("explain", session_id)
-        over_http = httpx.get(
-            f"{address}/api/audit/sessions/{session_id}/explain",
-            headers={"Authorization": f"Bearer {login['accessToken']}"},
-        ).json()["data"]
-        assert told == over_http
+        over_http = httpx.get(f"{address}/api/audit/sessions/{session_id}/explain", headers=admin).json()
+        assert told == over_http["data"]
         assert (told["why"], told["nearMisses"]["count"]) == ("replayed_by_another_user_agent", 1)
 
         lines = machine.run("explain", session_id).lines
         assert len(lines) == len(told["steps"]) + 1
         assert 'User-Agent "app/1"' in lines[3]
         assert 'User-Agent "thief/9"' in lines[3]
-        assert lines[-1].startswith("Safe retries that saved the client: 1;")
+        assert lines[-1].startswith("A safe retry saved the client once;")
         chinese = machine.run("explain", session_id, "--language", "zh-CN").lines
         assert "首次使用" in chinese[3]
         for text in (*lines, *chinese):

@@ -1,17 +1,23 @@
-"""`/api/monitor/online-users`: which sessions run, who may see them, and the end of one of them."""
+"""`/api/monitor`: which sessions run, who may see them, and the end of one, of a client's, of all."""
 
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from ostiary_core.events import Event, Operator
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import Reply
+from ostiary_net.turns.turns import Question
+from ostiary_web.api.resources.online import force_out_everybody
+from tests.net.rooms import origin
 from tests.rows import row
-from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.envelopes import refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.served import ADMIN_PASSWORD, SOURCE, Api, Browser, Registered, Served
 
 PATH = "/api/monitor/online-users"
+T = TypeVar("T")
 
 
 async def listed(api: Api, **query: str) -> list[dict[str, Any]]:
@@ -56,32 +62,6 @@ async def test_login_and_oauth_sessions_are_listed_with_who_whence_and_until_whe
     assert by_kind["login"]["clientId"] == "console"
 
 
-async def test_filters_ranges_sorts_and_pages(served: Served, api: Api) -> None:
-    app = await served.client()
-    for _ in range(3):
-        served.clock.wait(10)
-        await served.tokens(app)
-
-    every = await listed(api, kind="oauth")
-    assert [item["signedInAt"] for item in every] == sorted(
-        (item["signedInAt"] for item in every), reverse=True
-    )
-    assert await listed(api, kind="oauth", sort="signedInAt") == every[::-1]
-    assert await listed(api, kind="oauth", signedInAtFrom=every[1]["signedInAt"]) == every[:2]
-    assert await listed(api, kind="oauth", signedInAtTo=every[1]["signedInAt"]) == every[1:]
-    assert await listed(api, clientId="app", q="ADM") == every
-    page = succeeded(await api.call("GET", PATH, params={"kind": "oauth", "pageSize": "2", "page": "2"}))
-    assert page == {"items": every[2:], "total": 3}
-
-
-async def test_every_bad_parameter_is_named(api: Api) -> None:
-    query = {"kind": "robot", "pageSize": "201", "sort": "ip", "colour": "red", "expiresAtFrom": "then"}
-
-    failure = refused(await api.call("GET", PATH, params=query), 400, "A0401")
-
-    assert sorted(fields_of(failure)) == sorted(query)
-
-
 # --- the end of one session
 
 
@@ -109,9 +89,84 @@ async def test_one_session_ends_at_once_and_the_others_stand(served: Served) -> 
     refused(await watcher.call("DELETE", f"{PATH}/{ended['id']}"), 404, "A0404")
 
 
-@pytest.mark.parametrize("session_id", ["unknown", "%00", "é", "a" * 2_000])
-async def test_a_session_that_is_not_there_is_404(api: Api, session_id: str) -> None:
-    refused(await api.call("DELETE", f"{PATH}/{session_id}"), 404, "A0404")
+# --- the end of all of a client, and of all there is
+
+ANNA = ("anna", "anna's password")
+
+
+async def test_all_of_a_client_ends_and_nothing_else_does(served: Served, api: Api) -> None:
+    app, other = await served.client(), await served.client("other")
+    await served.user("anna")
+    kept = await served.tokens(other, *ANNA)
+    browser, place = served.browser(), "/admin/clients/app/force-out"
+    await browser.sign_in()
+    for by_page in (False, True):
+        ended = await served.tokens(app, *ANNA)
+        if by_page:
+            asked = await browser.get(place)
+            assert "1 running session that you may see ends at once" in asked.text
+            await browser.submit(asked, to=place)
+        else:
+            succeeded(await api.call("POST", "/api/oauth/clients/app/force-logout"))
+        assert not await api.is_active(app, ended["access_token"])
+        assert (await api.refresh(app, ended["refresh_token"])).json()["error"] == "invalid_grant"
+    assert await api.is_active(other, kept["access_token"])
+
+
+@pytest.mark.parametrize("by_page", [False, True])
+async def test_everybody_is_signed_out_and_who_did_it_too(served: Served, api: Api, by_page: bool) -> None:
+    app = await served.client()
+    await served.user("anna")
+    pair = await served.tokens(app, *ANNA)
+    holder, theirs, here = await holder_of(served, *Permission), served.browser(), served.browser()
+    await theirs.sign_in("holder", "the holder's")
+    assert "/admin/online/end-all" not in (await theirs.get("/admin/online")).text
+    await here.sign_in()
+    [session] = await listed(api, kind="oauth")
+    if by_page:
+        assert "/admin/online/end-all" in (await here.get("/admin/online")).text
+        asked = await here.get("/admin/online/end-all")
+        assert f"you too: {len(await listed(api))} running sessions end" in asked.text
+        done = await here.submit(asked, to="/admin/online/end-all")
+        assert done.headers["location"] == "/login"
+    else:
+        succeeded(await api.call("POST", "/api/monitor/force-logout-all"))
+
+    assert not await api.is_active(app, pair["access_token"])
+    for signed_in in (api, holder):
+        refused(await signed_in.call("GET", "/api/auth/me"), 401, "A1001")
+    assert (await here.get("/account")).headers["location"].startswith("/login")
+    root = await served.administrator()
+    assert [item["username"] for item in await listed(root)] == ["admin"]
+    told = await root.call("GET", "/api/audit/events", params={"kind": "client-sessions-ended"})
+    entries = [(item["clientId"], item["why"]) for item in succeeded(told)["items"]]
+    assert sorted(entries) == [(name, "everybody_forced_out") for name in ("app", "console", "mobile")]
+    explained = succeeded(await root.call("GET", f"/api/audit/sessions/{session['id']}/explain"))
+    assert explained["steps"][-1]["actorId"] == succeeded(await root.call("GET", "/api/auth/me"))["id"]
+
+
+async def test_a_client_that_comes_while_all_are_listed_is_ended_as_well(served: Served, api: Api) -> None:
+    late: list[tuple[Registered, str]] = []
+
+    class Asker:
+        """Lists the clients, and then one is registered and given a token."""
+
+        async def decide(self, event: Event) -> Reply:
+            reply: Reply = await served.decide(event)
+            return reply
+
+        async def look(self, question: Question[T]) -> T:
+            found = await served.service.look(question, origin())
+            if len(late) < 2:
+                client = await served.client(f"late-{len(late)}")
+                late.append((client, await machine_token(served, client)))
+            return found
+
+    await served.client()
+    assert await force_out_everybody(Asker(), Operator()) == 5
+    for client, token in late:
+        assert not await served.api().is_active(client, token)
+    refused(await api.call("GET", "/api/auth/me"), 401, "A1001")
 
 
 # --- client credentials
@@ -141,7 +196,7 @@ async def seen_on_pages(browser: Browser) -> list[str]:
     counts = re.findall(r"<dt>Running sign-ins</dt><dd>(?:<a [^>]*>)?([0-9]+)", shown)
     for action in ("disable", "delete", "reset-secret"):
         asked = (await browser.get(f"/admin/clients/app/{action}")).text
-        counts += re.findall(r"you may see[^0-9<]*([0-9]+)", asked)
+        counts += re.findall(r"([0-9]+) running session", asked)
     return counts
 
 
@@ -164,14 +219,8 @@ async def test_a_client_has_as_many_sessions_as_its_reader_may_see(served: Serve
         sessions = succeeded(await api.call("GET", "/api/oauth/clients/app/sessions"))
         assert (sessions["total"], len(sessions["items"])) == (seen, seen)
         assert len(await listed(api, clientId="app")) == seen
-
-
-@pytest.mark.parametrize("sees", [True, False])
-async def test_the_number_leads_to_the_list_for_whoever_may_open_it(served: Served, sees: bool) -> None:
-    await served.client()
-    more = (Permission.ONLINE_LIST,) if sees else ()
-    await holder_of(served, Permission.CLIENT_LIST, *more)
+        assert "/admin/online?clientId=app" in (await browser.get("/admin/clients/app")).text
+    await holder_of(served, Permission.CLIENT_LIST, username="short")
     browser = served.browser()
-    await browser.sign_in("holder", "the holder's")
-    shown = (await browser.get("/admin/clients/app")).text
-    assert ("/admin/online?clientId=app" in shown) is sees
+    await browser.sign_in("short", "the holder's")
+    assert "/admin/online" not in (await browser.get("/admin/clients/app")).text

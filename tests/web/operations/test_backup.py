@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import stat
 import subprocess
 import sys
@@ -9,9 +10,14 @@ import threading
 from pathlib import Path
 
 import apsw
+import psycopg
 import pytest
 
+from ostiary_core.storage.summaries import Milestone
+from ostiary_net.sqlite import SQLiteStore
+from tests.net.postgres.schemas import lent_schema
 from tests.net.sqlite.disk import Disk
+from tests.net.store.stores import POSTGRESQL
 from tests.web.command_line.machine import Machine, is_active, token
 
 
@@ -46,6 +52,9 @@ def test_a_backup_made_under_load_is_whole_and_holds_what_was_acknowledged_befor
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("backup")] == ["backup.db"]
 
+    with SQLiteStore(tmp_path / "here" / "ostiary.db") as store:
+        assert Milestone.BACKED_UP in store.state().milestones
+
     elsewhere = Machine(tmp_path / "there")
     restored = elsewhere.script("restore", str(file), "--keep-sessions")
     assert restored["ended"] == 0
@@ -59,14 +68,58 @@ def test_what_was_alive_in_a_backup_is_dead_once_it_is_restored(machine: Machine
         old = token(address, secret)
         machine.script("backup", str(file))
     elsewhere = Machine(tmp_path / "there")
-    assert elsewhere.script("restore", str(file))["ended"] == 2
+    assert elsewhere.script("restore", str(file))["ended"] == 3, "its client, and the backend's own two"
     with elsewhere.serving() as address:
         assert not is_active(address, secret, old)
         assert is_active(address, secret, token(address, secret))
 
 
-def test_nothing_is_written_over(machine: Machine, tmp_path: Path) -> None:
-    file = tmp_path / "backup.db"
+@pytest.mark.skipif(
+    POSTGRESQL is None or shutil.which("pg_dump") is None,
+    reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database), or no pg_dump",
+)
+def test_what_was_alive_in_a_dump_of_postgresql_is_dead_once_everything_is_ended(tmp_path: Path) -> None:
+    assert POSTGRESQL is not None
+    with lent_schema(POSTGRESQL) as url:
+        schema = url.rpartition("%3D")[2]
+        machine = Machine(tmp_path / "here", RATE_LIMIT_SCALE="1000", DATABASE_URL=url)
+        machine.run("migrate")
+        secret = machine.client()
+        with machine.serving() as address:
+            old = token(address, secret)
+            dump = subprocess.run(
+                ["pg_dump", "-n", schema, POSTGRESQL], check=True, capture_output=True
+            ).stdout
+            machine.run("client", "disable", "app")
+            machine.run("client", "enable", "app")
+            assert not is_active(address, secret, old)
+        with machine.serving():
+            pass  # it writes down how far the database is
+        with psycopg.connect(POSTGRESQL, autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
+        subprocess.run(["psql", "-q", POSTGRESQL], check=True, input=dump, stdout=subprocess.DEVNULL)
+        mark = next((tmp_path / "here").rglob("database-mark.json"))
+        kept = mark.read_text()
+        by_file = machine.run("backup", str(tmp_path / "backup.db"))
+        assert (by_file.exit_code, "PostgreSQL has pg_dump" in by_file.err) == (1, True)
+        refused = machine.run("serve")
+        assert (refused.exit_code, "ostiary end-everything" in refused.err) == (1, True), refused.err
+        mark.unlink()
+        with machine.serving() as address:
+            assert is_active(address, secret, old), "the dump brings it back"
+        mark.write_text(kept)
+        assert machine.script("end-everything")["ended"] == 3
+        with machine.serving() as address:
+            assert not is_active(address, secret, old)
+            assert is_active(address, secret, token(address, secret))
+
+
+def test_nothing_is_written_over_and_nothing_that_is_not_whole_is_restored(
+    machine: Machine, tmp_path: Path
+) -> None:
+    file, elsewhere = tmp_path / "backup.db", Machine(tmp_path / "there")
+    nothing = elsewhere.run("backup", str(file))
+    assert (nothing.exit_code, "there is no database" in nothing.err, file.exists()) == (1, True, False)
     machine.script("backup", str(file))
     kept = file.read_bytes()
     again = machine.run("backup", str(file))
@@ -74,24 +127,14 @@ def test_nothing_is_written_over(machine: Machine, tmp_path: Path) -> None:
     assert file.read_bytes() == kept
     back = machine.run("restore", str(file))
     assert (back.exit_code, "stop the server" in back.err) == (1, True)
-
-
-@pytest.mark.parametrize("spoil", ["foreign", "torn"])
-def test_a_backup_that_is_not_whole_is_not_restored(machine: Machine, tmp_path: Path, spoil: str) -> None:
-    file = tmp_path / "backup.db"
-    machine.script("backup", str(file))
-    content = bytearray(file.read_bytes())
-    if spoil == "foreign":
-        content = bytearray(b"something else entirely")
-    else:
-        for start in range(3 * 4_096, len(content), 2 * 4_096):
-            content[start : start + 64] = b"\xff" * 64
-    file.write_bytes(content)
-    elsewhere = Machine(tmp_path / "there")
-    ran = elsewhere.run("restore", str(file))
-    assert ran.exit_code == 1
-    assert len(ran.err.splitlines()) == 1
-    assert [path for path in (tmp_path / "there").iterdir() if path.suffix == ".db"] == []
+    torn = bytearray(kept)
+    for start in range(3 * 4_096, len(torn), 2 * 4_096):
+        torn[start : start + 64] = b"\xff" * 64
+    for content in (b"something else entirely", torn):
+        file.write_bytes(content)
+        ran = elsewhere.run("restore", str(file))
+        assert (ran.exit_code, len(ran.err.splitlines())) == (1, 1)
+        assert [path for path in (tmp_path / "there").iterdir() if path.suffix == ".db"] == []
 
 
 class FullDisk(Disk):
@@ -165,14 +208,13 @@ def test_a_file_that_may_not_grow_leaves_nothing_and_what_the_system_says_is_sai
     assert list(target.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_not_made(machine: Machine, tmp_path: Path) -> None:
+def test_a_backup_is_one_file_that_sqlite_itself_reads_in_a_folder_that_is_there(
+    machine: Machine, tmp_path: Path
+) -> None:
     ran = machine.run("backup", str(tmp_path / "not-mounted" / "backup.db"))
     assert (ran.exit_code, ran.out) == (1, "")
     assert f"there is no folder {tmp_path / 'not-mounted'}" in ran.err
     assert not (tmp_path / "not-mounted").exists()
-
-
-def test_a_backup_is_one_file_that_sqlite_itself_reads(machine: Machine, tmp_path: Path) -> None:
     machine.script("backup", str(tmp_path / "backup.db"))
     connection = apsw.Connection(str(tmp_path / "backup.db"), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.pragma("journal_mode") == "delete"

@@ -1,6 +1,8 @@
 """`ostiary check`: what is at fault is named and makes it exit with 1; what may be meant is a warning."""
 
 import json
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,12 @@ SOUND = {
     "SMS_GATEWAY_URL": "https://sms.example.com/send",
     "ADMIN_PASSWORD": "",
 }
+
+
+@pytest.fixture(autouse=True)
+def optimised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests' own interpreter need not be."""
+    monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": "'--enable-optimizations'"}.get)
 
 
 def prepared(folder: Path) -> Machine:
@@ -38,7 +46,8 @@ def levels(machine: Machine, **environment: str) -> dict[str, str]:
 def test_a_sound_installation_has_nothing_but_fine_lines(tmp_path: Path) -> None:
     machine = prepared(tmp_path)
     assert levels(machine) == {}
-    lines = machine.run("check").lines
+    lines = machine.run("check", env={"BRAND_COLOR": "#0a5bd3"}).lines
+    assert "#0a5bd3 at a contrast of 5.0" in "".join(lines)
     assert all(line.startswith("fine") for line in lines)
     assert len(lines) >= 4
 
@@ -63,10 +72,36 @@ def test_a_setting_that_is_allowed_and_unwise_is_named(
     assert levels(prepared(tmp_path), **{name: value}) == {about: level}
 
 
+def test_behind_a_unix_socket_no_address_is_known_unless_the_proxy_is_trusted(tmp_path: Path) -> None:
+    found = levels(prepared(tmp_path), BIND=f"unix:{tmp_path / 'door'}", TRUST_PROXY="")
+    assert found["TRUST_PROXY"] == "warning"
+
+
+@pytest.mark.parametrize(
+    "options, prefix, is_told",
+    [("'--prefix=/opt'", "/opt", True), ("'--prefix=/usr'", "/usr", False), (None, "/opt", False)],
+)
+def test_an_interpreter_built_without_its_optimisations_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str | None, prefix: str, is_told: bool
+) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", {"CONFIG_ARGS": options}.get)
+    monkeypatch.setattr(sys, "base_prefix", prefix)
+    assert levels(prepared(tmp_path)) == ({"Python": "warning"} if is_told else {})
+
+
 def test_a_database_that_others_can_read_is_at_fault(tmp_path: Path) -> None:
     machine = prepared(tmp_path)
     (tmp_path / "ostiary.db").chmod(0o644)
     assert levels(machine) == {"files": "fault"}
+
+
+def test_a_secret_that_everybody_can_read_is_named(tmp_path: Path) -> None:
+    machine = prepared(tmp_path)
+    token = tmp_path / "token"
+    token.write_text("abc\n")
+    for mode, expected in ((0o640, {}), (0o644, {"secrets": "warning"})):
+        token.chmod(mode)
+        assert levels(machine, SMS_GATEWAY_TOKEN_FILE=str(token)) == expected
 
 
 @pytest.mark.parametrize("setting, name", [("DATA_DIR", "data"), ("SMS_OUTBOX", "outbox")])

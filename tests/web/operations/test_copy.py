@@ -39,6 +39,8 @@ def test_everything_arrives_and_tokens_live_on(tmp_path: Path) -> None:
             assert is_active(address, secret, issued)
         again = moved.run("copy", source)
         assert (again.exit_code, "is not empty" in again.err) == (1, True)
+    with lent_schema(POSTGRESQL) as url:
+        assert "sessions: 1" in Machine(tmp_path, DATABASE_URL=url).run("copy", source).lines
 
 
 @pytest.mark.parametrize(

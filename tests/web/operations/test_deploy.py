@@ -4,25 +4,35 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+import tomllib
 from configparser import RawConfigParser
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml  # type: ignore[import-untyped]
+from kubernetes_validate import ValidationError, validate
 
 from ostiary_net.front_door.rules import DoorRules
 from ostiary_net.front_door.serving import HARD_END_SECONDS
 from ostiary_net.observability.metrics import Metrics
-from ostiary_web.cli.command_line import _GRACEFUL_SECONDS
+from ostiary_net.postgres.schema import _LOCK_TIMEOUT_MS, _MOST_LOCK_ATTEMPTS, _PAUSE_SECONDS
+from ostiary_net.runtime.foreign_hashes import _MOST_BYTES
+from ostiary_web.cli.command_line import _GRACEFUL_SECONDS, main
+from ostiary_web.server.database import PostgreSQLDatabase
+from ostiary_web.server.readiness import _PATIENCE_SECONDS
 from ostiary_web.server.settings import Settings
+from ostiary_web.sheets.child import MOST_MEMORY_BYTES
+from ostiary_web.sheets.reader import _AT_A_TIME
+from tests.web.command_line.machine import Machine
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"
 OF_OTHERS = {
     "PATH",
+    "PYTHON_CPU_COUNT",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONUNBUFFERED",
     "POSTGRES_USER",
@@ -32,36 +42,42 @@ OF_OTHERS = {
 """Variables in these files that are not for Ostiary."""
 
 
-class Asked(Mapping[str, str]):
-    """An environment that remembers what it was asked for."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.names.add(name)
-        return default
-
-    def __getitem__(self, name: str) -> str:
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
 def known() -> set[str]:
     """Every setting there is, by its being read."""
-    asked = Asked()
-    Settings.from_environment(asked)
-    return asked.names
+    names: set[str] = set()
+
+    class Asked(dict[str, str]):
+        def get(self, name: str, default: Any = None) -> Any:
+            names.add(name)
+            return default
+
+    Settings.from_environment(Asked())
+    return names
 
 
 def compose() -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
     return content
+
+
+def kubernetes_objects() -> list[dict[str, Any]]:
+    """All that is in the files for Kubernetes."""
+    files = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    return [each for file in files for each in yaml.safe_load_all(file.read_text())]
+
+
+def kubernetes(kind: str) -> dict[str, Any]:
+    """The one object of a kind among them."""
+    [found] = [each for each in kubernetes_objects() if each["kind"] == kind]
+    assert found["metadata"]["name"].startswith("ostiary")
+    return found
+
+
+def pod(kind: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """What the pods of a kind are made of, their one container, and the variables it is given."""
+    spec = kubernetes(kind)["spec"]["template"]["spec"]
+    [container] = spec["containers"]
+    return spec, container, {each["name"]: each["value"] for each in container["env"]}
 
 
 def unit() -> dict[str, list[str]]:
@@ -110,7 +126,7 @@ def test_what_the_pages_name_as_a_setting_is_one() -> None:
     page = (ROOT / "docs" / "operating.md").read_text()
     named = set(re.findall(r"`([A-Z]+_[A-Z_]+)(?:=[^`]*)?`", page))
     of_the_sdk = {"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_TRACES_SAMPLER", "OTEL_SERVICE_NAME"}
-    assert named <= known() | of_the_sdk | {"SO_REUSEPORT"}
+    assert named <= known() | of_the_sdk | OF_OTHERS | {"SO_REUSEPORT"}
 
 
 def test_a_stop_is_given_longer_than_it_takes() -> None:
@@ -120,6 +136,10 @@ def test_a_stop_is_given_longer_than_it_takes() -> None:
     for name, service in compose()["services"].items():
         if name.startswith("ostiary"):
             assert float(service["stop_grace_period"].removesuffix("s")) > longest
+    spec, container, _ = pod("Deployment")
+    [command, pause] = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert command == "sleep"
+    assert spec["terminationGracePeriodSeconds"] > float(pause) + longest
 
 
 def test_the_proxy_that_is_trusted_is_the_one_in_front() -> None:
@@ -141,24 +161,109 @@ def test_containers_run_without_root_and_write_nowhere_but_to_their_volumes() ->
             assert service["security_opt"] == ["no-new-privileges:true"]
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "Job"])
+def test_a_pod_of_kubernetes_is_given_what_the_server_understands(kind: str, tmp_path: Path) -> None:
+    spec, container, environment = pod(kind)
+    assert set(environment) - OF_OTHERS <= known()
+    assert container["args"][0] in main.commands
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert container["image"] == f"ostiary:{version}"
+
+    mounts = {each["name"]: each for each in container["volumeMounts"]}
+    volumes = {each["name"]: each for each in spec["volumes"]}
+    assert set(mounts) == set(volumes)
+    [secrets] = [name for name, volume in volumes.items() if "secret" in volume]
+    assert mounts[secrets]["readOnly"] is True
+    assert not volumes[secrets]["secret"]["defaultMode"] & 0o007
+    given = {"DATABASE_URL": "postgresql://ostiary@db/ostiary", "ADMIN_PASSWORD": "correct horse battery"}
+    shown = volumes[secrets]["secret"].get("items", [{"key": name, "path": name} for name in given])
+    files = {f"{mounts[secrets]['mountPath']}/{each['path']}": given[each["key"]] for each in shown}
+    for name, value in environment.items():
+        if name.endswith("_FILE"):
+            assert files[value] == given[name.removesuffix("_FILE")]
+            (tmp_path / name).write_text(files[value])
+            environment[name] = str(tmp_path / name)
+    settings = Settings.from_environment(environment)
+    assert isinstance(settings.database, PostgreSQLDatabase), "the image names a SQLite file"
+    assert (settings.admin_password is not None) == (kind == "Job"), "nobody else needs it"
+
+    if kind == "Deployment":
+        ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+        assert settings.bind == f"0.0.0.0:{ports['http']}"
+        assert settings.metrics_bind == f"0.0.0.0:{ports['metrics']}"
+        claims = {name: volume["persistentVolumeClaim"] for name, volume in volumes.items() if name == "data"}
+        assert str(settings.data_dir) == mounts["data"]["mountPath"]
+        hashes = (int(environment["PYTHON_CPU_COUNT"]) - 1) * _MOST_BYTES
+        needed = hashes + _AT_A_TIME * MOST_MEMORY_BYTES + 200 * 2**20
+        assert needed < int(container["resources"]["limits"]["memory"].removesuffix("Mi")) * 2**20
+        assert claims["data"]["claimName"] == kubernetes("PersistentVolumeClaim")["metadata"]["name"]
+
+    user = re.search(r"^USER (\d+):(\d+)$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    assert user is not None
+    of_all = spec["securityContext"]
+    assert (str(of_all["runAsUser"]), str(of_all["runAsGroup"])) == user.groups()
+    assert of_all["runAsNonRoot"] is True
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert spec["automountServiceAccountToken"] is False
+
+
+@pytest.mark.parametrize("version", ["1.30", "1.37"])
+def test_kubernetes_knows_every_field_of_its_files(version: str) -> None:
+    for each in kubernetes_objects():
+        validate(each, version, strict=True)
+        with pytest.raises(ValidationError):
+            validate({**each, "spec": {**each["spec"], "replica": 2}}, version, strict=True)
+
+
+def test_kubernetes_asks_the_server_for_what_it_answers(tmp_path: Path) -> None:
+    _, container, environment = pod("Deployment")
+    probes = {kind: container[f"{kind}Probe"] for kind in ("startup", "readiness", "liveness")}
+    kept = {name: environment[name] for name in ("PUBLIC_URL", "TRUST_PROXY", "LOG_FORMAT")}
+    door = tmp_path / "door"
+    with Machine(tmp_path, BIND=f"unix:{door}", **kept).started() as process:
+        try:
+            assert process.stdout is not None
+            assert environment["PUBLIC_URL"] in process.stdout.readline()
+            # The kubelet knows a pod by its address alone.
+            transport = httpx.HTTPTransport(uds=str(door))
+            with httpx.Client(transport=transport, base_url="http://10.244.1.7:8000") as kubelet:
+                for probe in probes.values():
+                    assert probe["httpGet"]["port"] == "http"
+                    assert kubelet.get(probe["httpGet"]["path"]).status_code == 200
+        finally:
+            process.terminate()
+    assert [probes[kind]["httpGet"]["path"] for kind in ("readiness", "liveness")] == ["/readyz", "/healthz"]
+    assert probes["readiness"]["timeoutSeconds"] > _PATIENCE_SECONDS
+    longest_start = _MOST_LOCK_ATTEMPTS * (_LOCK_TIMEOUT_MS / 1000 + _PAUSE_SECONDS)
+    assert probes["startup"]["periodSeconds"] * probes["startup"]["failureThreshold"] > longest_start
+
+
+def test_what_kubernetes_selects_is_the_pods_that_serve() -> None:
+    template = kubernetes("Deployment")["spec"]["template"]
+    labels, container = template["metadata"]["labels"], template["spec"]["containers"][0]
+    ports = {each["name"] for each in container["ports"]}
+    service, policy, budget = (
+        kubernetes(kind)["spec"] for kind in ("Service", "NetworkPolicy", "PodDisruptionBudget")
+    )
+    selectors = [kubernetes("Deployment")["spec"]["selector"], policy["podSelector"], budget["selector"]]
+    assert [each["matchLabels"] for each in selectors] == [labels] * 3
+    assert service["selector"] == labels
+    assert not labels.items() <= kubernetes("Job")["spec"]["template"]["metadata"]["labels"].items()
+    assert {each["targetPort"] for each in service["ports"]} == {"http"}
+    assert {port["port"] for rule in policy["ingress"] for port in rule["ports"]} == ports
+    assert 0 < budget["minAvailable"] < kubernetes("Deployment")["spec"]["replicas"]
+
+
 def test_proxies_close_idle_connections_before_ostiary_does() -> None:
     [idle_seconds] = [each.default for each in fields(DoorRules) if each.name == "idle_seconds"]
     assert isinstance(idle_seconds, float)
     [by_nginx] = re.findall(r"keepalive_timeout (\d+)s", (DEPLOY / "nginx.conf").read_text())
     [by_caddy] = re.findall(r"keepalive (\d+)s", (DEPLOY / "Caddyfile").read_text())
     assert max(float(by_nginx), float(by_caddy)) < idle_seconds
-
-
-@pytest.mark.parametrize("file", ["nginx.conf", "Caddyfile"])
-def test_every_block_is_closed(file: str) -> None:
-    lines = [line.partition("#")[0].strip() for line in (DEPLOY / file).read_text().splitlines()]
-    depth = 0
-    for line in lines:
-        depth += line.count("{") - line.count("}")
-        assert depth >= 0
-        if file == "nginx.conf" and line:
-            assert line[-1] in ";{}"
-    assert depth == 0
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not on this machine")

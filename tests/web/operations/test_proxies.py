@@ -17,19 +17,16 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from fuzz.processes.server import Server
+from tests.localhost import Certificate, free_port, made_certificate
+from tests.web.browser.household import Household, a_browser, a_visitor
 from tests.web.command_line.machine import Machine
 
 DEPLOY: Final = Path(__file__).parents[3] / "docs" / "deploy"
@@ -38,6 +35,7 @@ CADDY: Final = shutil.which("caddy")
 PATIENCE_SECONDS: Final = 30
 TEMPORARY: Final = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 """What nginx keeps folders for."""
+PICTURE: Final = Path(__file__).parents[1] / "account" / "photographs" / "progressive.jpg"
 CALLER: Final = "127.0.0.2"
 PROXY: Final = "127.0.0.1"
 
@@ -45,42 +43,9 @@ needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not on this mac
 needs_caddy = pytest.mark.skipif(CADDY is None, reason="caddy is not on this machine")
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """For localhost, signed by itself."""
-
-    certificate: Path
-    key: Path
-
-
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    folder = tmp_path_factory.mktemp("certificate")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    today = datetime.now(UTC)
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(today - timedelta(days=1))
-        .not_valid_after(today + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    made = Certificate(folder / "fullchain.pem", folder / "key.pem")
-    made.certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    made.key.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    return made
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    return made_certificate(tmp_path_factory.mktemp("certificate"))
 
 
 def changed(text: str, changes: dict[str, str]) -> str:
@@ -113,14 +78,22 @@ def running(command: list[str], folder: Path, port: int) -> Iterator[None]:
 
 
 @contextmanager
-def nginx(folder: Path, servers: Sequence[str], certificate: Certificate) -> Iterator[int]:
-    """docs/deploy/nginx.conf; the port of https."""
+def nginx(
+    folder: Path,
+    servers: Sequence[str],
+    certificate: Certificate,
+    path: str = "/",
+    to: str = "http://ostiary",
+) -> Iterator[int]:
+    """docs/deploy/nginx.conf, for what begins with `path`; the port of https."""
     assert NGINX is not None
     plain, secure = free_port(), free_port()
     site = changed(
         (DEPLOY / "nginx.conf").read_text(),
         {
             "server 127.0.0.1:8000 max_fails=0;": " ".join(f"server {each} max_fails=0;" for each in servers),
+            "location / {": f"location {path} {{",
+            "proxy_pass http://ostiary;": f"proxy_pass {to};",
             "listen 80;": f"listen 127.0.0.1:{plain};",
             "listen 443 ssl": f"listen 127.0.0.1:{secure} ssl",
             "/etc/ssl/id.example.com/fullchain.pem": str(certificate.certificate),
@@ -143,8 +116,8 @@ def nginx(folder: Path, servers: Sequence[str], certificate: Certificate) -> Ite
 
 
 @contextmanager
-def caddy(folder: Path, servers: Sequence[str], certificate: Certificate) -> Iterator[int]:
-    """docs/deploy/Caddyfile; the port of https."""
+def caddy(folder: Path, servers: Sequence[str], certificate: Certificate, path: str = "/") -> Iterator[int]:
+    """docs/deploy/Caddyfile, for what begins with `path`; the port of https."""
     assert CADDY is not None
     port = free_port()
     site = changed(
@@ -153,7 +126,7 @@ def caddy(folder: Path, servers: Sequence[str], certificate: Certificate) -> Ite
             "id.example.com {": (
                 f"https://localhost:{port} {{\n\ttls {certificate.certificate} {certificate.key}"
             ),
-            "ostiary-1:8000 ostiary-2:8000": " ".join(servers),
+            "reverse_proxy ostiary-1:8000 ostiary-2:8000 {": f"reverse_proxy {path}* {' '.join(servers)} {{",
         },
     )
     (folder / "Caddyfile").write_text("{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + site)
@@ -162,7 +135,7 @@ def caddy(folder: Path, servers: Sequence[str], certificate: Certificate) -> Ite
         yield port
 
 
-OpenProxy = Callable[[Path, Sequence[str], Certificate], AbstractContextManager[int]]
+OpenProxy = Callable[..., AbstractContextManager[int]]
 
 PROXIES = [
     pytest.param(nginx, id="nginx", marks=needs_nginx),
@@ -216,36 +189,76 @@ def test_the_server_learns_who_asks_and_how_through_a_proxy_as_documented(
 
 
 @pytest.mark.parametrize("open_proxy", PROXIES)
-def test_a_live_request_finds_that_trust_proxy_is_right(
-    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
-) -> None:
-    with behind(open_proxy, tmp_path, certificate, TRUST_PROXY=PROXY) as (machine, _):
-        finding = live(machine)
-        assert finding == {
-            "level": "fine",
-            "about": "live request",
-            "text": f"was seen to come from {CALLER}, as it did",
-        }
-        clients = [each["clientId"] for each in machine.script("client", "list")["items"]]
-        assert not [name for name in clients if name.startswith("ostiary-check")], "it leaves no client"
-
-
-@pytest.mark.parametrize("open_proxy", PROXIES)
 @pytest.mark.parametrize(
     "trusted, level, words",
     [
+        (PROXY, "fine", f"was seen to come from {CALLER}, as it did"),
         ("", "fault", f"was taken to come from {PROXY}, which is the proxy's: TRUST_PROXY must hold it"),
         ("10.0.0.5", "fault", f"was taken to come from {PROXY}, which is the proxy's"),
         ("127.0.0.0/8", "warning", f"asked from {CALLER}, whose word TRUST_PROXY believes"),
     ],
 )
-def test_a_live_request_finds_that_trust_proxy_is_wrong(
+def test_a_live_request_finds_whether_trust_proxy_is_right(
     open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate, trusted: str, level: str, words: str
 ) -> None:
     with behind(open_proxy, tmp_path, certificate, TRUST_PROXY=trusted) as (machine, _):
         finding = live(machine)
-    assert finding["level"] == level
-    assert words in finding["text"]
+        clients = [each["clientId"] for each in machine.script("client", "list")["items"]]
+    assert (finding["level"], words in finding["text"]) == (level, True), finding
+    assert not [name for name in clients if name.startswith("ostiary-check")], "it leaves no client"
+
+
+@contextmanager
+def under_a_path(
+    open_proxy: OpenProxy, folder: Path, certificate: Certificate
+) -> Iterator[tuple[Machine, str]]:
+    """A server under `/auth` of its proxy: the machine, and where its callers find it."""
+    inside = f"127.0.0.1:{free_port()}"
+    (folder / "proxy").mkdir()
+    with open_proxy(folder / "proxy", [inside], certificate, path="/auth/") as port:
+        address = f"https://localhost:{port}/auth"
+        settings = {"PUBLIC_URL": address, "TRUST_PROXY": PROXY, "API_DOCS_ENABLED": "true"}
+        machine = Machine(folder, BIND=inside, SSL_CERT_FILE=str(certificate.certificate), **settings)
+        known = ssl.create_default_context(cafile=str(certificate.certificate))
+        with machine.serving():
+            until = time.monotonic() + PATIENCE_SECONDS
+            while httpx.get(f"{address}/healthz", verify=known).status_code != 200:
+                assert time.monotonic() < until, "the proxy never noticed that the server is there"
+                time.sleep(0.05)
+            yield machine, address
+
+
+@pytest.mark.parametrize("open_proxy", PROXIES)
+def test_people_and_backends_find_the_server_under_a_path(
+    open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
+) -> None:
+    with under_a_path(open_proxy, tmp_path, certificate) as (machine, address):
+        assert live(machine)["level"] == "fine"
+        household = Household(address, "", tmp_path)
+        with a_browser() as browser, a_visitor(browser, household, ignore_https_errors=True) as visitor:
+            visitor.open("/account?x=1")
+            visitor.sign_in("admin", machine.environment["ADMIN_PASSWORD"])
+            assert visitor.page.url == f"{address}/account?x=1"
+            visitor.page.set_input_files("input[type=file]", PICTURE)
+            visitor.press("Upload")
+            assert visitor.page.locator("img.picture").evaluate("picture => picture.naturalWidth > 0")
+            visitor.page.locator("nav.languages a").first.click()
+            visitor.page.locator("a[href$='/admin/clients']").click()
+            assert visitor.page.url == f"{address}/admin/clients"
+            visitor.open("/api/docs")
+            visitor.page.wait_for_selector(".opblock", timeout=60_000)
+            assert [each for each in visitor.asked if not each.startswith((address, "data:"))] == []
+            assert visitor.complaints == []
+            kept = visitor.context.cookies()
+            assert {each["path"] for each in kept} == {"/auth"}
+
+
+@needs_nginx
+def test_a_proxy_that_takes_the_path_off_is_at_fault(tmp_path: Path, certificate: Certificate) -> None:
+    with under_a_path(partial(nginx, to="http://ostiary/"), tmp_path, certificate) as (machine, _):
+        finding = live(machine)
+    assert finding["level"] == "fault"
+    assert "the proxy must hand the path on as it came" in finding["text"]
 
 
 def caddy_version() -> tuple[int, ...]:
@@ -262,13 +275,7 @@ NEVER_TWICE: Final = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize(
-    "open_proxy",
-    [
-        pytest.param(nginx, id="nginx", marks=needs_nginx),
-        pytest.param(caddy, id="caddy", marks=[needs_caddy, NEVER_TWICE]),
-    ],
-)
+@pytest.mark.parametrize("open_proxy", [PROXIES[0], pytest.param(caddy, marks=[needs_caddy, NEVER_TWICE])])
 def test_instances_behind_a_proxy_are_replaced_one_by_one_and_nobody_notices(
     open_proxy: OpenProxy, tmp_path: Path, certificate: Certificate
 ) -> None:
@@ -323,51 +330,24 @@ def test_instances_behind_a_proxy_are_replaced_one_by_one_and_nobody_notices(
     assert answered.total() > 40
 
 
-@needs_caddy
-def test_caddy_takes_the_file_as_it_is(tmp_path: Path) -> None:
-    assert CADDY is not None
-    ran = subprocess.run(
-        [CADDY, "validate", "--adapter", "caddyfile", "--config", str(DEPLOY / "Caddyfile")],
-        env={**os.environ, "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-
-
-# --- without a proxy
-
-
-def test_a_server_that_believes_its_callers_is_at_fault(tmp_path: Path) -> None:
-    with Machine(tmp_path, TRUST_PROXY=CALLER).serving() as address:
-        finding = live(Machine(tmp_path, PUBLIC_URL=address))
-    assert finding["level"] == "fault"
-    assert "which it made up: TRUST_PROXY holds more than the proxy" in finding["text"]
-
-
-def test_a_server_that_is_not_there_is_at_fault(tmp_path: Path) -> None:
-    machine = Machine(tmp_path, PUBLIC_URL=f"http://localhost:{free_port()}")
-    assert machine.run("migrate").exit_code == 0
-    finding = live(machine)
-    assert finding["level"] == "fault"
-    assert "does not answer: ConnectError" in finding["text"]
-
-
-def test_a_server_on_another_database_is_at_fault(tmp_path: Path) -> None:
-    (tmp_path / "here").mkdir()
-    (tmp_path / "there").mkdir()
-    with Machine(tmp_path / "there").serving() as address:
-        machine = Machine(tmp_path / "here", PUBLIC_URL=address)
-        assert machine.run("migrate").exit_code == 0
-        finding = live(machine)
-    assert finding["level"] == "fault"
-    assert "it has another database" in finding["text"]
-
-
-def test_without_a_public_url_nobody_is_asked(tmp_path: Path) -> None:
-    machine = Machine(tmp_path)
-    assert machine.run("migrate").exit_code == 0
-    assert live(machine)["level"] == "fault"
-    assert machine.script("client", "list")["total"] == 2, "the built-in ones alone"
+def test_a_live_request_names_what_is_wrong_with_the_server(tmp_path: Path) -> None:
+    found = {}
+    folders = {name: tmp_path / name for name in ("believing", "away", "there", "here", "nameless")}
+    for folder in folders.values():
+        folder.mkdir()
+    with Machine(folders["believing"], TRUST_PROXY=CALLER).serving() as address:
+        found["which it made up"] = live(Machine(folders["believing"], PUBLIC_URL=address))
+    away = Machine(folders["away"], PUBLIC_URL=f"http://localhost:{free_port()}")
+    assert away.run("migrate").exit_code == 0
+    found["does not answer: ConnectError"] = live(away)
+    with Machine(folders["there"]).serving() as address:
+        here = Machine(folders["here"], PUBLIC_URL=address)
+        assert here.run("migrate").exit_code == 0
+        found["it has another database"] = live(here)
+    nameless = Machine(folders["nameless"])
+    assert nameless.run("migrate").exit_code == 0
+    found["PUBLIC_URL"] = live(nameless)
+    for words, finding in found.items():
+        assert (finding["level"], words in finding["text"]) == ("fault", True), finding
+    assert "TRUST_PROXY holds more than the proxy" in found["which it made up"]["text"]
+    assert nameless.script("client", "list")["total"] == 2, "the built-in ones alone"

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -19,33 +18,38 @@ import pytest
 from ostiary_web.cli import context
 from ostiary_web.server import storage
 from ostiary_web.server.database import PostgreSQLDatabase, read_database
-from ostiary_web.server.settings import SettingError, Settings
-from ostiary_web.server.storage import open_store
+from ostiary_web.server.settings import Settings
+from tests.localhost import free_port
 from tests.net.store.stores import POSTGRESQL
 from tests.web.command_line.machine import Machine
 
 _NOBODY = 65_534
+needs_postgresql = pytest.mark.skipif(
+    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
+)
 
 
 @pytest.fixture
 def nobody_there() -> str:
     """An address where no database listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    return f"postgresql://somebody:hunter22@127.0.0.1:{port}/ostiary"
+    return f"postgresql://somebody:hunter22@127.0.0.1:{free_port()}/ostiary"
 
 
 @pytest.mark.parametrize("words", [("migrate",), ("serve",), ("client", "list")])
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "foreign", "mysql", "postgresql"])
 def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     kind: str, words: tuple[str, ...], nobody_there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storage, "_START_SECONDS", 0.1)
     monkeypatch.setattr(context, "_PATIENCE_SECONDS", 0.1)
-    in_the_way = tmp_path / "file"
-    in_the_way.touch()
-    url = f"sqlite:///{in_the_way}/ostiary.db" if kind == "sqlite" else nobody_there
-    ran = Machine(tmp_path, DATABASE_URL=url).run(*words)
+    (tmp_path / "file").write_bytes(b"notes of mine, " * 100)
+    urls = {
+        "sqlite": f"sqlite:///{tmp_path / 'file'}/ostiary.db",
+        "foreign": f"sqlite:///{tmp_path / 'file'}",
+        "mysql": "mysql://root:hunter22@db/x",
+        "postgresql": nobody_there,
+    }
+    ran = Machine(tmp_path, DATABASE_URL=urls[kind]).run(*words)
     assert (ran.exit_code, ran.out) == (1, "")
     *before, line = ran.err.splitlines()
     assert all("waiting for the database" in each for each in before)
@@ -53,6 +57,7 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     assert line.startswith("ostiary: DATABASE_URL: ")
     assert "; allowed: " in line
     assert "hunter22" not in ran.err
+    assert ("not a SQLite file" in line) == (kind == "foreign")
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -76,17 +81,7 @@ def test_a_server_that_waits_for_its_database_says_so_and_can_be_stopped(
     assert (server.returncode, out, err) == (0, "", "")
 
 
-async def test_a_file_of_another_program_is_named_as_such(tmp_path: Path) -> None:
-    (tmp_path / "ostiary.db").write_bytes(b"something else entirely")
-    settings = Settings.from_environment({"DATABASE_URL": f"sqlite:///{tmp_path / 'ostiary.db'}"})
-    with pytest.raises(SettingError, match="not a SQLite file"):
-        async with open_store(settings):
-            pass
-
-
-@pytest.mark.skipif(
-    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
-)
+@needs_postgresql
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_a_database_that_has_no_room_for_every_name_is_left_alone(encoding: str, tmp_path: Path) -> None:
     with made_database(f"TEMPLATE template0 LOCALE 'C' ENCODING '{encoding}'") as url:
@@ -100,9 +95,7 @@ def test_a_database_that_has_no_room_for_every_name_is_left_alone(encoding: str,
         assert relations_in(url) == set()
 
 
-@pytest.mark.skipif(
-    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
-)
+@needs_postgresql
 @pytest.mark.parametrize("table", ["users", "schema_migrations"])
 def test_a_database_of_another_program_is_left_alone(table: str, tmp_path: Path) -> None:
     with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
@@ -116,9 +109,7 @@ def test_a_database_of_another_program_is_left_alone(table: str, tmp_path: Path)
         assert relations_in(url) == {table}
 
 
-@pytest.mark.skipif(
-    POSTGRESQL is None, reason="OSTIARY_TEST_POSTGRES names no server (postgresql://user@host:port/database)"
-)
+@needs_postgresql
 def test_what_an_extension_brought_along_is_no_other_program(tmp_path: Path) -> None:
     with made_database("TEMPLATE template0 ENCODING 'UTF8'") as url:
         with psycopg.connect(url) as connection:

@@ -24,6 +24,7 @@ def test_what_has_lapsed_is_gone_and_counted(tmp_path: Path) -> None:
             )
             store.write([Update(first, revised(first, expires_at=Instant(0))), Insert(refresh_token)])
         cleared = machine.script("sweep")
+    assert cleared.pop("countedEntries") >= 2  # the server counts at its start
     assert {what: number for what, number in cleared.items() if number} == {"sessions": 1, "tokens": 1}
     assert set(machine.script("sweep").values()) == {0}
     assert machine.run("sweep").lines[0].split() == ["salts", "0"]

@@ -162,66 +162,52 @@ def of_operation(operation: str, known: int, collector: Collector) -> Callable[[
 
 
 @pytest.mark.parametrize("door", [AT_THE_LANE, AT_HYPERCORN], ids=["lane", "hypercorn"])
-async def test_a_request_has_a_span_with_its_turn_under_the_id_that_the_log_has(
+async def test_a_request_has_a_span_with_its_turn_in_the_callers_trace_and_the_log_an_id_of_its_own(
     server: Server, desk: Desk, collector: Collector, door: list[tuple[str, str]]
 ) -> None:
-    pair = await desk.tokens()
-    known = len(collector.spans)
-    form = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
-    assert (await posted(server, TOKEN, [desk.basic, *door], **form)).status == 200
-    span = collector.await_span(of_operation("refresh_requested", known, collector))
-    assert (span.name, span.parent_id, span.failed) == (f"POST {TOKEN}", "", False)
-    assert span.attributes == {
-        "http.request.method": "POST",
-        "http.route": TOKEN,
-        "http.response.status_code": 200,
-        "ostiary.operation": "refresh_requested",
-        "ostiary.outcome": "ok",
-        "ostiary.trace_id": span.trace_id,
-    }
-    assert [entry["event"] for entry in logged(server, span.trace_id)] == ["pair-rotated"]
-    turn = collector.await_span(lambda each: each.parent_id == span.span_id)
-    assert (turn.name, turn.trace_id) == ("turn write", span.trace_id)
-    assert turn.attributes == {"ostiary.turn.queue": "write", "ostiary.turn.events": 1}
-
-
-@pytest.mark.parametrize("door", [AT_THE_LANE, AT_HYPERCORN], ids=["lane", "hypercorn"])
-async def test_a_callers_trace_is_gone_on_with_and_the_log_has_an_id_of_its_own(
-    server: Server, desk: Desk, collector: Collector, door: list[tuple[str, str]]
-) -> None:
-    pair = await desk.tokens()
-    known = len(collector.spans)
-    form = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
-    assert (await posted(server, TOKEN, [desk.basic, TRACEPARENT, *door], **form)).status == 200
-    span = collector.await_span(of_operation("refresh_requested", known, collector))
-    assert (span.trace_id, span.parent_id) == (CALLERS_TRACE, CALLERS_SPAN)
-    own_id = span.attributes["ostiary.trace_id"]
-    assert own_id != CALLERS_TRACE
-    assert [entry["event"] for entry in logged(server, own_id)] == ["pair-rotated"]
+    form = {"grant_type": "refresh_token", "refresh_token": (await desk.tokens()).refresh}
+    for parent, trace in (("", []), (CALLERS_SPAN, [TRACEPARENT])):
+        known = len(collector.spans)
+        answer = await posted(server, TOKEN, [desk.basic, *trace, *door], **form)
+        assert answer.status == 200
+        form["refresh_token"] = answer.json()["refresh_token"]
+        span = collector.await_span(of_operation("refresh_requested", known, collector))
+        assert (span.name, span.parent_id, span.failed) == (f"POST {TOKEN}", parent, False)
+        own_id = span.attributes["ostiary.trace_id"]
+        assert (span.trace_id, own_id == CALLERS_TRACE) == (CALLERS_TRACE if trace else own_id, False)
+        assert span.attributes == {
+            "http.request.method": "POST",
+            "http.route": TOKEN,
+            "http.response.status_code": 200,
+            "ostiary.operation": "refresh_requested",
+            "ostiary.outcome": "ok",
+            "ostiary.trace_id": own_id,
+        }
+        assert [entry["event"] for entry in logged(server, own_id)] == ["pair-rotated"]
+        turn = collector.await_span(lambda each: each.parent_id == span.span_id)  # noqa: B023 (called at once)
+        assert (turn.name, turn.trace_id) == ("turn write", span.trace_id)
+        assert turn.attributes == {"ostiary.turn.queue": "write", "ostiary.turn.events": 1}
     assert logged(server, CALLERS_TRACE) == []
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        [("traceparent", "")],
-        [("traceparent", f"00-{'0' * 32}-{CALLERS_SPAN}-01")],
-        [("traceparent", f"00-{CALLERS_TRACE}-{'0' * 16}-01")],
-        [("traceparent", f"ff-{CALLERS_TRACE}-{CALLERS_SPAN}-01")],
-        [("traceparent", f"00-{CALLERS_TRACE.upper()}-{CALLERS_SPAN}-01")],
-        [("traceparent", TRACEPARENT[1] + "-" + "x" * 4_000)],
-        [TRACEPARENT, TRACEPARENT],
-    ],
-    ids=["empty", "no trace", "no span", "version ff", "capitals", "long", "twice"],
-)
 async def test_a_traceparent_that_is_not_in_order_counts_as_none(
-    server: Server, desk: Desk, collector: Collector, fields: list[tuple[str, str]]
+    server: Server, desk: Desk, collector: Collector
 ) -> None:
-    known = len(collector.spans)
-    await posted(server, INTROSPECT, [desk.basic, *fields], token="unknown")
-    span = collector.await_span(of_operation("introspection_requested", known, collector))
-    assert span.parent_id == ""
-    assert span.trace_id == span.attributes["ostiary.trace_id"] != CALLERS_TRACE
+    for name, *values in (
+        ("empty", ""),
+        ("no trace", f"00-{'0' * 32}-{CALLERS_SPAN}-01"),
+        ("no span", f"00-{CALLERS_TRACE}-{'0' * 16}-01"),
+        ("version ff", f"ff-{CALLERS_TRACE}-{CALLERS_SPAN}-01"),
+        ("capitals", f"00-{CALLERS_TRACE.upper()}-{CALLERS_SPAN}-01"),
+        ("long", TRACEPARENT[1] + "-" + "x" * 4_000),
+        ("twice", TRACEPARENT[1], TRACEPARENT[1]),
+    ):
+        known = len(collector.spans)
+        fields = [("traceparent", value) for value in values]
+        await posted(server, INTROSPECT, [desk.basic, *fields], token="unknown")
+        span = collector.await_span(of_operation("introspection_requested", known, collector))
+        assert span.parent_id == "", name
+        assert span.trace_id == span.attributes["ostiary.trace_id"] != CALLERS_TRACE, name
 
 
 async def test_a_refusal_has_its_reason_and_a_page_its_route(
@@ -244,12 +230,8 @@ async def test_nothing_that_a_caller_sent_is_in_any_span(
     server: Server, desk: Desk, collector: Collector
 ) -> None:
     pair = await desk.tokens()
-    marked = [
-        ("User-Agent", "MarkedAgent"),
-        ("tracestate", "marked=state"),
-        ("X-Forwarded-For", "198.51.100.77"),
-        TRACEPARENT,
-    ]
+    marked = [("User-Agent", "MarkedAgent"), ("tracestate", "marked=state"), TRACEPARENT]
+    marked += [("X-Forwarded-For", "198.51.100.77")]
     refresh = {"grant_type": "refresh_token", "refresh_token": pair.refresh}
     rotated = (await posted(server, TOKEN, [desk.basic, *marked], **refresh)).json()
     await posted(server, INTROSPECT, [desk.basic, *marked], token=pair.access)

@@ -19,9 +19,8 @@ async def refresh(served: Served, client: Registered, token: str, agent: str = "
     return str((await api.service("token", client, **form)).json().get("refresh_token", ""))
 
 
-@pytest.mark.parametrize("language", ["en", "zh-CN"])
 async def test_each_replay_that_ended_a_session_can_be_told_from_the_others(
-    served: Served, language: str
+    served: Served, browser: Browser
 ) -> None:
     app = await served.client()
     await served.user("anna")
@@ -35,24 +34,47 @@ async def test_each_replay_that_ended_a_session_can_be_told_from_the_others(
     assert not await refresh(served, app, older)
     served.clock.wait(3600)
     assert not await refresh(served, app, late)
-    browser = served.browser(**{"Accept-Language": language})
-    await browser.sign_in()
 
     page = unescape((await browser.get("/admin/audit?kind=session-ended")).text)
 
-    for text in {
-        "en": (
-            "A used refresh token came again, too late for a safe retry.",
-            "A used refresh token came again, with a different User-Agent.",
-            "A refresh token came that had been used before the last refresh.",
-        ),
-        "zh-CN": (
-            "已使用过的刷新令牌再次出现，超过了允许安全重试的时间",
-            "已使用过的刷新令牌以不同的 User-Agent 再次出现",
-            "上一次刷新之前就已使用过的刷新令牌再次出现",
-        ),
-    }[language]:
+    for text in (
+        "A used refresh token came again, too late for a safe retry.",
+        "A used refresh token came again, with a different User-Agent.",
+        "A refresh token came that had been used before the last refresh.",
+    ):
         assert page.count(text) == 1, text
+
+
+@pytest.mark.parametrize(
+    "language, lines",
+    [
+        (
+            "en",
+            ("<li>Name: The App → Shop</li>", "<li>Enabled: yes → no</li>", "<li>Name: Clerk</li>"),
+        ),
+        (
+            "zh-CN",
+            ("<li>名称：The App → Shop</li>", "<li>启用：是 → 否</li>", "<li>名称：Clerk</li>"),
+        ),
+    ],
+)
+async def test_what_changed_stands_below_an_entry(
+    served: Served, language: str, lines: tuple[str, ...]
+) -> None:
+    await served.tokens(await served.client())
+    root = await served.administrator()
+    await root.call("PUT", "/api/oauth/clients/app", json={"name": "Shop"})
+    await root.call("PUT", "/api/oauth/clients/app/enabled", json={"enabled": False})
+    await root.call("POST", "/api/iam/roles", json={"code": "clerk", "name": "Clerk"})
+    await root.call("DELETE", "/api/iam/roles/clerk")
+    browser = served.browser(**{"Accept-Language": language})
+    await browser.sign_in()
+
+    page = unescape((await browser.get("/admin/audit")).text)
+
+    assert [page.count(line) for line in lines] == [1, 1, 2]
+    [life] = {entry.session_id for entry in served.audit() if entry.kind == "code-used"}
+    assert lines[1] in (await browser.get(f"/admin/audit/sessions/{life}")).text
 
 
 @pytest.mark.parametrize("sees_machines", [False, True])
@@ -73,7 +95,7 @@ async def test_every_link_to_a_life_leads_there(served: Served, sees_machines: b
 
     page = await browser.get("/admin/audit?clientId=app")
 
-    lives = re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)"', page.text)
+    lives = re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)[?"]', page.text)
     assert [(await browser.get(life)).status_code for life in lives] == [200] * len(lives)
     assert len(set(lives)) == (2 if sees_machines else 1)
 
@@ -110,7 +132,7 @@ async def test_a_session_whose_record_was_erased_is_told_by_its_entries(
     tokens = await served.tokens(app, "anna", "anna's password")
     await served.api().service("revoke", app, token=tokens["access_token"])
     listed = await browser.get("/admin/audit?kind=session-ended")
-    (life,) = set(re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)"', listed.text))
+    (life,) = set(re.findall(r'href="(/admin/audit/sessions/[0-9a-f]+)[?"]', listed.text))
     assert (await browser.get(life)).status_code == 200
     served.clock.wait(400 * 86_400)
     await served.decide(RecordLapsed(key=Key(Table.SESSION, life.rpartition("/")[2])))

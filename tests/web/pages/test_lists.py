@@ -10,7 +10,11 @@ import httpx
 import pytest
 
 from ostiary_core.model.instant import SECOND_MS
-from tests.web.served import Browser, Served
+from ostiary_core.model.permissions import Permission
+from tests.web.account.people import with_phone
+from tests.web.envelopes import succeeded
+from tests.web.holders import holder_of
+from tests.web.served import SOURCE, Browser, Served
 
 
 async def at_desk(served: Served) -> Browser:
@@ -26,7 +30,7 @@ async def people(browser: Browser, **query: Any) -> httpx.Response:
 
 def names_on(page: httpx.Response) -> list[str]:
     """The user names of a page, from its first column."""
-    return re.findall(r'<a href="/admin/people/[0-9a-f]{32}"><b>([^<]*)</b>', page.text)
+    return re.findall(r'<a href="/admin/people/[0-9a-f]{32}[^"]*"><b>([^<]*)</b>', page.text)
 
 
 def links_on(page: httpx.Response) -> set[str]:
@@ -80,22 +84,79 @@ async def test_the_audit_trail_is_narrowed_by_the_visitors_days_too(served: Serv
     await served.client()
     browser = await at_desk(served)
     found = await browser.get("/admin/audit?kind=client-registered&atFrom=2027-01-16&atTo=2027-01-16")
-    assert "1 in all" in found.text
+    assert "1 record ·" in found.text
     found = await browser.get("/admin/audit?kind=client-registered&atFrom=2027-01-15&atTo=2027-01-15")
-    assert "Nothing fits" in found.text
+    assert "Nothing matches" in found.text
 
 
-@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31"])
-async def test_the_first_and_the_last_day_there_are(served: Served, day: str) -> None:
-    found = await people(await at_desk(served), createdAtFrom=day, createdAtTo=day)
-    assert (found.status_code, names_on(found)) == (200, [])
+# --- what a cell says
 
 
-@pytest.mark.parametrize("day", ["2027-02-30", "yesterday"])
-async def test_what_is_no_day_is_named(served: Served, day: str) -> None:
-    found = await people(await at_desk(served), createdAtFrom=day)
-    assert found.status_code == 400
-    assert "createdAtFrom:" in found.text
+async def test_a_cell_names_the_browser_and_says_how_long_ago_and_an_empty_one_takes_no_line(
+    served: Served,
+) -> None:
+    user_agent = "Mozilla/5.0 (X11; Linux) Chrome/131"
+    for language, name, hours, days in (
+        ("en", "Chrome on Linux", "1 hour ago", "2 days ago"),
+        ("zh-CN", "Linux 上的 Chrome", "1 小时前", "2 天前"),
+    ):
+        browser = served.browser(**{"User-Agent": f"{user_agent} <x>", "Accept-Language": language})
+        await browser.sign_in()
+        behind = f"</summary>{user_agent} &lt;x&gt;</details>"
+        for path in ("/account/sessions", "/admin/online", "/admin/audit"):
+            shown = (await browser.get(path)).text
+            assert f'<details class="agent"><summary>{name}{behind}' in shown, path
+        listed = (await browser.get("/admin/audit")).text
+        told = (await browser.get(re.findall('"(/admin/audit/sessions/[^"]*)"', listed)[0])).text
+        assert re.search(f"{SOURCE}(?:, |，){name}", told)
+        assert f"<summary>User-Agent{behind}" in told
+        assert re.search('class="[a-z ]*none"><div>\\s*—', listed)
+        assert not re.search('class="[a-z ]*none"><div>\\s*[^—\\s]', listed)
+        for seconds, said in ((3_600, hours), (2 * 86_400 - 3_600, days)):
+            served.clock.wait(seconds)
+            assert f"{said}</span>" in (await browser.get("/account/sessions")).text
+
+
+# --- who is looked for
+
+
+async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_number(
+    served: Served, browser: Browser
+) -> None:
+    numbers = {"anna": "+8613800138000", "20240001": "13900138000", "dora": None}
+    ids = {name: await with_phone(served, name, phone) for name, phone in numbers.items()}
+    for name in ids:
+        await served.api().sign_in(name, f"{name} password")
+
+    async def found(path: str, **fields: str) -> tuple[str, list[str]]:
+        sent = await browser.submit(await browser.get(path), fields, to=path)
+        address = sent.headers["location"]
+        assert "138000" not in address
+        page = await browser.follow(sent)
+        assert page.status_code == 200, page.text
+        cell = 'data-label="User(?: name)?">?[^>]*>?\\s*<div>(.*?)</div>'
+        shown = [re.sub("<[^>]*>", "", each).strip() for each in re.findall(cell, page.text, re.DOTALL)]
+        return address.partition("?")[2], sorted(set(shown) & set(ids))
+
+    by_id = {name: f"id={user_id}" for name, user_id in ids.items()}
+    for typed in ("+8613800138000", "+86 138-0013 8000", "(8613800138000)", "13800138000"):
+        assert await found("/admin/people", q=typed) == (by_id["anna"], ["anna"])
+        assert await found("/admin/audit", userId=typed) == (f"userId={ids['anna']}", ["anna"])
+        assert await found("/admin/online", q=typed) == (f"userId={ids['anna']}", ["anna"])
+    assert await found("/admin/people", q="20240001") == (by_id["20240001"], ["20240001"]), "a name of digits"
+    assert await found("/admin/people", q="138 9999 9999") == ("q=%E2%80%A69999", [])
+    assert (await found("/admin/people", q="8000"))[1] == ["20240001", "anna"]
+    assert await found("/admin/audit", userId="9001380") == ("userId=" + ids["20240001"], ["20240001"])
+    assert (await found("/admin/audit", userId="8000"))[1] == ["20240001", "anna"]
+    assert (await found("/admin/people", q=ids["dora"][:9]))[1] == ["dora"]
+    root = await served.administrator()
+    [of_dora] = succeeded(await root.call("GET", "/api/monitor/online-users?q=dora"))["items"]
+    for asked in ({"q": of_dora["id"]}, {"q": ids["dora"]}, {"userId": "dora"}):
+        assert (await found("/admin/online", **asked))[1] == ["dora"]
+    await holder_of(served, Permission.AUDIT_READ)
+    browser = served.browser()
+    await browser.sign_in("holder", "the holder's")
+    assert await found("/admin/audit", userId="+8613800138000") == ("userId=%E2%80%A68000", [])
 
 
 # --- pages with nothing on them
@@ -109,24 +170,22 @@ async def test_past_the_last_page_there_is_a_way_back(served: Served) -> None:
     assert (beyond.status_code, names_on(beyond)) == (200, [])
     assert "Nothing is on this page" in beyond.text
     assert "There are no accounts yet" not in beyond.text
-    assert "Nothing fits" not in beyond.text
+    assert "Nothing matches" not in beyond.text
     (last,) = [link for link in links_on(beyond) if link.startswith("/admin/people?") and "page=2" in link]
     assert names_on(await browser.get(last)) == ["anna0"]
 
 
-@pytest.mark.parametrize("query", [{"sort": "bogus"}, {"page": "x"}, {"nonsense": "1"}])
-async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(
-    served: Served, query: dict[str, str]
-) -> None:
-    found = await people(await at_desk(served), **query)
-    assert found.status_code == 400
-    assert "Nothing is on this page" in found.text
-    assert "There are no accounts yet" not in found.text
-    assert "Nothing fits" not in found.text
-    assert re.search('<a href="/admin/people">Show all</a>', found.text)
-
-
-async def test_what_does_not_fit_is_still_told_from_what_is_not_there(served: Served) -> None:
+async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(served: Served) -> None:
     browser = await at_desk(served)
-    assert "Nothing fits" in (await people(browser, q="nobody")).text
-    assert "Nothing fits" in (await people(browser, q="nobody", page=2)).text
+    for wrong in ("sort=bogus", "page=x", "nonsense=1", "createdAtFrom=2027-02-30", "createdAtTo=yesterday"):
+        found = await browser.get(f"/admin/people?{wrong}")
+        assert (found.status_code, f"{wrong.partition('=')[0]}: " in found.text) == (400, True), wrong
+        assert "Nothing is on this page" in found.text
+        assert "There are no accounts yet" not in found.text
+        assert "Nothing matches" not in found.text
+        assert re.search('<a href="/admin/people">Show all</a>', found.text)
+    for day in ("0001-01-01", "9999-12-31"):
+        found = await people(browser, createdAtFrom=day, createdAtTo=day)
+        assert (found.status_code, names_on(found)) == (200, []), "the first and the last day there are"
+    for page in (1, 2):
+        assert "Nothing matches" in (await people(browser, q="nobody", page=page)).text

@@ -6,10 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.web.account.people import with_phone
 from tests.web.callers import Browser
 from tests.web.envelopes import succeeded
-from tests.web.pages.test_client_form import form_of
+from tests.web.pages.test_forms import form_of
 from tests.web.served import Served
 
 FORM = "/admin/clients/app/edit"
@@ -44,17 +43,6 @@ async def app(served: Served) -> dict[str, Any]:
 async def served_app(served: Served) -> Served:
     await served.client(accessTokenTtl=1800, refreshTokenTtl=2_592_000)
     return served
-
-
-async def test_each_saves_what_they_touched(served_app: Served) -> None:
-    (first, first_page), (second, second_page) = await opened(served_app), await opened(served_app)
-    assert (
-        await saved(first, first_page, name="Renamed", grantTypes=["client_credentials"])
-    ).status_code == 303
-    assert (await saved(second, second_page, accessTokenTtl="600")).status_code == 303
-    client = await app(served_app)
-    assert (client["name"], client["grantTypes"]) == ("Renamed", ["client_credentials"])
-    assert client["accessTokenTtl"] == 600
 
 
 async def test_who_touched_the_same_is_asked_first(served_app: Served) -> None:
@@ -114,12 +102,3 @@ async def test_an_untouched_form_changes_nothing_in_whatever_order_things_were_r
     served.clock.wait(60)
     assert (await saved(browser, page, **fields)).status_code == 303
     assert await app(served) == before
-
-
-async def test_a_form_shown_to_one_person_is_not_sent_by_the_next(served_app: Served) -> None:
-    await with_phone(served_app, "berta", None, roleIds=["super_admin"])
-    browser, left_open = await opened(served_app)
-    switched = await browser.get("/login", params={"switch": "1"})
-    assert (await browser.log_in(switched, "berta", "berta password")).status_code == 303
-    assert (await saved(browser, left_open, name="Renamed")).status_code == 403
-    assert (await app(served_app))["name"] != "Renamed"

@@ -36,23 +36,6 @@ async def at_sign_in(served: Served) -> tuple[Browser, httpx.Response]:
     return browser, await browser.follow(await browser.get(sso()))
 
 
-async def test_another_language_after_a_wrong_password(served: Served) -> None:
-    browser, page = await at_sign_in(served)
-    wrong = await browser.log_in(page, "admin", "wrong")
-    again = await in_another_language(browser, wrong)
-    assert (await browser.log_in(again)).headers["location"] == sso()
-
-
-async def test_another_language_while_another_account_signs_in(served: Served, browser: Browser) -> None:
-    """The switch must not lead on as whoever is signed in still."""
-    await served.client()
-    await with_phone(served)
-    page = await browser.get(link(await browser.get(sso()), "/login?"))
-    wrong = await browser.log_in(page, "anna", "wrong")
-    again = await in_another_language(browser, wrong)
-    assert (await browser.log_in(again, "anna", "anna password")).headers["location"] == sso()
-
-
 async def test_another_language_on_the_way_through_the_first_password(served: Served) -> None:
     await served.user("anna", must_change=True)
     browser, page = await at_sign_in(served)
@@ -64,16 +47,6 @@ async def test_another_language_on_the_way_through_the_first_password(served: Se
     page = await in_another_language(browser, differ)
     changed = await browser.submit(page, {**change, "new_password_again": "a better one"}, to="/password")
     assert changed.headers["location"] == sso()
-
-
-async def test_another_language_after_an_answer_that_could_not_be_taken(
-    served: Served, browser: Browser
-) -> None:
-    await served.client()
-    consent = await browser.get(sso())
-    odd = await browser.submit(consent, {"decision": "perhaps"}, to="/sso")
-    assert odd.status_code == 400
-    assert "同意并继续" in (await in_another_language(browser, odd)).text
 
 
 @pytest.mark.parametrize(
@@ -199,3 +172,45 @@ async def test_who_is_signed_out_by_wrong_passwords_is_asked_to_sign_in(served: 
     for sign_in in (page_after, switched):
         signed_in = await browser.log_in(sign_in, "anna", "anna's password")
         assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/account")
+
+
+async def test_a_list_is_as_it_was_left_after_a_record_and_what_was_done_with_it(
+    served: Served, browser: Browser
+) -> None:
+    """Whatever `back` says, it is a query of the same list."""
+    anna = await served.user("anna")
+    here = "/admin/people?q=ann&enabled=true&sort=-username"
+    person = f"/admin/people/{anna}"
+    page = await browser.get(link(await browser.get(here), person))
+    assert link(page, "/admin/people?") == here
+    form = await browser.get(link(page, f"{person}/edit"))
+    assert link(form, person).startswith(f"{person}?back=")
+    for path, values in (("edit", {"name": "Ann"}), ("disable", {}), ("enable", {}), ("delete", {})):
+        form = page if path == "enable" else await browser.get(link(page, f"{person}/{path}"))
+        done = await browser.submit(form, values, to=f"{person}/{path}")
+        if path == "delete":
+            assert done.headers["location"] == here
+            break
+        page = await browser.follow(done)
+        assert link(page, "/admin/people?") == here
+
+    served.clock.wait(1)
+    await served.browser().sign_in()
+    online = await browser.get("/admin/online?q=admin&sort=-signedInAt")
+    end = next(each for each in hrefs(online) if "/end?back=" in each)
+    ended = await browser.submit(await browser.get(end), {}, to=end.partition("?")[0])
+    assert ended.headers["location"] == "/admin/online?q=admin&sort=-signedInAt"
+    trail = await browser.get("/admin/audit?kind=session-started")
+    life = await browser.get(next(each for each in hrefs(trail) if "/sessions/" in each))
+    assert link(life, "/admin/audit?kind") == "/admin/audit?kind=session-started"
+
+    strange = ("//evil.example", "https://evil.example/?a=b", "javascript:alert(1)", "\\evil=x", "q=%ff", "")
+    for back in (*strange, "q=" + "x" * 3000, "a=1&" * 100):
+        page = await browser.get("/admin/roles/super_admin", params={"back": back})
+        (found,) = re.findall('<p class="way-back"><a href="([^"]*)"', page.text)
+        assert re.fullmatch("/admin/roles(?:[?][A-Za-z0-9%+=&._-]*)?", unescape(found)), found
+
+
+def hrefs(page: httpx.Response) -> list[str]:
+    """Where the links of a page lead."""
+    return [unescape(each) for each in re.findall(r'<a [^>]*href="([^"]*)"', page.text)]

@@ -24,25 +24,6 @@ async def works(served: Served, client: Registered) -> bool:
     return response.status_code == 200
 
 
-async def test_the_old_secret_works_on_for_as_long_as_is_asked(served: Served) -> None:
-    old, api = await served.client(), await served.administrator()
-    new = await reset(api, {"keepOldForSeconds": 3_600})
-    assert succeeded(await api.call("GET", f"{CLIENTS}/app"))["oldSecretUntil"] == "2027-01-15T09:00:00.123Z"
-    assert (await works(served, old), await works(served, new)) == (True, True)
-    served.clock.wait(3_600)
-    assert (await works(served, old), await works(served, new)) == (False, True)
-
-
-async def test_the_overlap_can_be_ended_early(served: Served) -> None:
-    old, api = await served.client(), await served.administrator()
-    new = await reset(api, {"keepOldForSeconds": 3_600})
-    shown = succeeded(await api.call("DELETE", f"{CLIENTS}/app/old-secret"))
-    assert (shown["clientId"], shown["oldSecretUntil"]) == ("app", None)
-    assert (await works(served, old), await works(served, new)) == (False, True)
-    newer = await reset(api)
-    assert (await works(served, new), await works(served, newer)) == (False, True), "a plain reset ends it"
-
-
 async def test_an_administrator_sees_when_each_secret_was_last_used(served: Served) -> None:
     """An introspection counts: it is in no audit trail, and a resource server does nothing else."""
     old, api = await served.client(), await served.administrator()
@@ -69,16 +50,6 @@ async def test_requests_write_nothing_about_their_secrets_themselves(served: Ser
 
 
 # --- wrong secrets
-
-
-async def test_a_wrong_secret_is_invalid_client_however_often(served: Served) -> None:
-    """READINGS 38: nothing but the limit of the address ever comes before it."""
-    client, api = await served.client(), served.api()
-    for operation in ("token", "introspect", "revoke"):
-        for client_id in ["app"] * 50 + ["nobody", "console"]:
-            answer = await api.service(operation, Registered(client_id, "wrong"), token="x")
-            assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
-    assert (await api.service("introspect", client, token="x")).status_code == 200
 
 
 async def counts_of(served: Served, api: Api) -> tuple[int, str | None]:
@@ -108,7 +79,7 @@ async def test_the_page_of_a_client_shows_its_wrong_secrets(served: Served, brow
     await keep_uses_once(served.service.authentications, served.service.turns)
     shown = (await browser.get("/admin/clients/app")).text
     assert "<dt>Wrong secrets</dt><dd>12</dd>" in shown
-    assert re.search(r"<dt>Last wrong secret</dt><dd><time [^>]*2027-01-15T", shown)
+    assert re.search(r"<dt>Last wrong secret at</dt><dd><time [^>]*2027-01-15T", shown)
 
 
 async def test_wrong_secrets_are_written_down_together_and_never_those_of_strangers(served: Served) -> None:

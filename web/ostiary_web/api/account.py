@@ -67,7 +67,7 @@ async def put_timezone(context: RequestContext) -> Response:
 @account.get("/api/auth/grants", gate=SIGNED_IN)
 async def get_grants(context: RequestContext) -> Response:
     """The systems that the caller lets act for them, each with its running sessions."""
-    return context.success(await grants_of(context))
+    return context.success(await grants_of(context, context.user.user_id))
 
 
 @account.delete("/api/auth/grants/<client_id>", gate=SIGNED_IN)

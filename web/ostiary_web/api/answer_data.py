@@ -10,7 +10,6 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from ostiary_core.model.secret import TOKEN_LENGTH
-from ostiary_core.users.user_fields import LOCALES
 
 
 def one_of(values: Iterable[str]) -> Meta:
@@ -21,7 +20,9 @@ def one_of(values: Iterable[str]) -> Meta:
 PHONE_PATTERN: Final = r"\+?[0-9]{5,20}"
 
 Count = Annotated[int, Meta(ge=0)]
-Locale = Annotated[str, one_of(LOCALES)]
+LOCALE_SCHEMA: Final = {"$ref": "#/components/schemas/Locale"}
+"""Which languages there are, the document says that is made for a server."""
+Locale = Annotated[str, Meta(extra_json_schema=LOCALE_SCHEMA)]
 Phone = Annotated[str, Meta(pattern=f"^{PHONE_PATTERN}$")]
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 """ISO-8601 in UTC."""

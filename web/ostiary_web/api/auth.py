@@ -55,7 +55,7 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
     while True:
         on_file = (await context.submit(PasswordHashRequested(of=username))).reply
         password_hash = on_file.password_hash if isinstance(on_file, PasswordOnFile) else None
-        matches = await context.backing.passwords.verify(password_hash, password)
+        verified = await context.passwords.verify_and_renew(password_hash, password)
         if password_hash is None:
             wait = service.unknown_name_throttle.seconds_to_wait(account, service.clock.monotonic())
             if wait:
@@ -63,7 +63,8 @@ async def sign_in(context: RequestContext, username: str, password: str) -> Logi
         attempt = SignInAttempted(
             username=username,
             verified_against=password_hash,
-            password_matches=matches,
+            password_matches=verified.matches,
+            new_password_hash=verified.new_hash,
             user_agent=user_agent_of(context.headers),
             source=context.source,
             entropy=context.entropy(),
@@ -109,8 +110,8 @@ async def verify_current_password(context: RequestContext, password: str) -> Pas
     """What the caller entered as the current password; one that is too long to be any is wrong unhashed."""
     on_file = await context.decide(PasswordHashRequested(of=context.caller))
     assert isinstance(on_file, PasswordOnFile)
-    passwords = context.backing.passwords
-    matches = len(password) <= LONGEST_PASSWORD and await passwords.verify(on_file.password_hash, password)
+    is_short_enough = len(password) <= LONGEST_PASSWORD
+    matches = is_short_enough and await context.passwords.verify(on_file.password_hash, password)
     return PasswordCheck(on_file.password_hash, matches)
 
 
@@ -125,7 +126,7 @@ async def change_password(context: RequestContext, old: str, new: str) -> None:
             caller=context.caller,
             verified_against=check.verified_against,
             password_matches=check.matches,
-            new_password_hash=await context.backing.passwords.hash(new),
+            new_password_hash=await context.passwords.hash(new),
         )
     )
 

@@ -47,13 +47,11 @@ class Grant(AnswerData):
 Found = tuple[tuple[RememberedConsent, ...], tuple[OnlineSession, ...]]
 
 
-async def grants_of(context: RequestContext) -> list[Grant]:
-    """What the caller lets other systems do: one entry a client, in the order of their identifiers.
+async def grants_of(context: RequestContext, user_id: str) -> list[Grant]:
+    """What a user lets other systems do: one entry a client, in the order of their identifiers.
 
     A client may have sessions and no remembered consent, where nobody needed to be asked.
     """
-
-    user_id = context.user.user_id
 
     def question(store: ListingStore, now: Instant) -> Found:
         consents = Listing(resource=CONSENTS, filters={"user_id": user_id}, page_size=_MOST_CONSENTS)

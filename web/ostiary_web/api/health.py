@@ -4,6 +4,8 @@ They are for a supervisor and a load balancer: no secret, no rate limit, nothing
 look at the store finds holds for a moment, so that nobody can make the disk work by asking often.
 """
 
+from typing import Final
+
 from quart import Response
 
 from ostiary_core.model.why import Why
@@ -12,14 +14,18 @@ from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
 
 health = GatedRoutes("health", __name__)
 
+_LIVENESS: Final = "/healthz"
+_READINESS: Final = "/readyz"
+HEALTH_PATHS: Final = frozenset({_LIVENESS, _READINESS})
 
-@health.get("/healthz", gate=OPEN_TO_ALL)
+
+@health.get(_LIVENESS, gate=OPEN_TO_ALL)
 async def show_health(context: RequestContext) -> Response:
     """The process answers."""
     return context.success(None)
 
 
-@health.get("/readyz", gate=OPEN_TO_ALL)
+@health.get(_READINESS, gate=OPEN_TO_ALL)
 async def show_readiness(context: RequestContext) -> Response:
     """The store can be written, and its schema is the one of this release."""
     is_ready = await context.backing.readiness.is_ready()

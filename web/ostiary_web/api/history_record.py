@@ -8,13 +8,14 @@ from msgspec import Meta
 from ostiary_core.events import Operator, UserRequested
 from ostiary_core.history.explain import Explanation, Step, StepKind
 from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text
-from ostiary_core.http.language import Language
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import Session, SessionKind
 from ostiary_core.model.reply import UserKnown
 from ostiary_core.oauth.session import SessionState
+from ostiary_core.texts import Language
 from ostiary_web.api.answer_data import AnswerData, Count, Time, one_of
+from ostiary_web.api.resources.changes import ChangedField, changed_fields
 
 Names = Mapping[str, str]
 
@@ -43,6 +44,7 @@ class StepRecord(AnswerData):
     earlier_at: Annotated[Time, Meta(description="When the token was first used.")] | None
     earlier_user_agent: str | None
     delay_ms: Annotated[Count, Meta(description="How long after its first use the token came again.")] | None
+    changes: Annotated[list[ChangedField], Meta(description="What an ending changed in the client's record.")]
 
 
 class SessionHistoryRecord(AnswerData):
@@ -120,6 +122,7 @@ def _step_record(step: Step, of: Explanation, language: Language, names: Names) 
         earlier_at=_time(step.earlier_at),
         earlier_user_agent=step.earlier_user_agent,
         delay_ms=step.delay_ms,
+        changes=changed_fields(step.changes),
     )
 
 

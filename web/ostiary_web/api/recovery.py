@@ -8,18 +8,19 @@ after the same work.
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from quart import Response, request
 
 from ostiary_core.events import PasswordResetByTextMessage, SignedIn, TextCodeRequested
-from ostiary_core.http.language import Language
 from ostiary_core.model.fields import FieldRule
 from ostiary_core.model.instant import SECOND_MS, Instant, later
 from ostiary_core.model.policy import SPECIFICATION
-from ostiary_core.model.records import TextCodePurpose, User
+from ostiary_core.model.records import TextCodePurpose
 from ostiary_core.model.reply import TextCodeDrawn
 from ostiary_core.model.secret import Secret
 from ostiary_core.model.why import Why
+from ostiary_core.texts import Language
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_core.users.telephone import seconds_to_text_code
 from ostiary_net.runtime.text_messages import TextMessage
@@ -105,61 +106,29 @@ def _purpose(text: str) -> FieldRule | None:
 async def _written(
     context: RequestContext, event: TextCodeRequested, zone_header: str | None
 ) -> TextMessage | None:
-    """The message to send, once the rules have drawn a code for it; None where they drew none."""
+    """The message to send, once the rules have drawn a code for it, in the user's language, else the
+    request's; None where they drew none."""
     drawn = (await context.submit(event)).reply
     if not isinstance(drawn, TextCodeDrawn) or drawn.code is None:
         return None
     now = context.service.clock.now()
+    addressee = drawn.addressee
+    language = context.languages.by_tag(addressee.locale if addressee else None) or context.language
+    zone = zone_for(zone_header, addressee)
+    until = later(now, SPECIFICATION.text_code_seconds)
     return TextMessage(
         phone=event.phone,
         purpose=event.purpose,
         code=drawn.code,
-        text=message_text(
-            event.purpose,
-            drawn.code,
-            later(now, SPECIFICATION.text_code_seconds),
-            drawn.addressee,
-            asked_in=context.language,
-            zone_header=zone_header,
-        ),
+        text=_message(event.purpose, drawn.code, until, language, zone),
         at=now,
     )
 
 
-_TEXTS: Final = {
-    (TextCodePurpose.RESET_PASSWORD, Language.EN): (
-        "{code} is your code to reset your password. It can be used once, until {until} ({zone}). "
-        "If you did not ask for it, ignore this message and tell nobody the code."
-    ),
-    (TextCodePurpose.RESET_PASSWORD, Language.ZH): (
-        "验证码 {code}，用于重置密码，{until}（{zone}）前有效，仅可使用一次。"
-        "如非本人操作，请忽略，切勿告知他人。"
-    ),
-    (TextCodePurpose.CHANGE_PHONE, Language.EN): (
-        "{code} is your code to use this number for your account. It can be used once, until {until} "
-        "({zone}). If you did not ask for it, ignore this message and tell nobody the code."
-    ),
-    (TextCodePurpose.CHANGE_PHONE, Language.ZH): (
-        "验证码 {code}，用于将本号码绑定到您的账号，{until}（{zone}）前有效，仅可使用一次。"
-        "如非本人操作，请忽略，切勿告知他人。"
-    ),
-}
-
-
-def message_text(
-    purpose: TextCodePurpose,
-    code: Secret,
-    until: Instant,
-    addressee: User | None,
-    *,
-    asked_in: Language,
-    zone_header: str | None,
+def _message(
+    purpose: TextCodePurpose, code: Secret, until: Instant, language: Language, zone: ZoneInfo
 ) -> str:
-    """What the telephone shows: in the user's language, else the request's; the time in the zone that
-    "Common conventions" names."""
-    chosen = None if addressee is None else addressee.locale
-    language = asked_in if chosen is None else Language(chosen)
-    zone = zone_for(zone_header, addressee)
+    """What the telephone shows, the time in the zone that "Common conventions" names."""
     # Rounded down: the code is good for longer than it says, never for less.
     at = datetime.fromtimestamp(until // SECOND_MS, UTC).astimezone(zone)
-    return _TEXTS[purpose, language].format(code=code.reveal(), until=f"{at:%H:%M}", zone=zone.key)
+    return language.text(f"message.{purpose}", code=code.reveal(), until=f"{at:%H:%M}", zone=zone.key)

@@ -11,17 +11,18 @@ from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.scopes import SCOPES
-from ostiary_core.users.user_fields import LOCALES
-from ostiary_web.api.answer_data import PHONE_PATTERN
+from ostiary_web.api.answer_data import LOCALE_SCHEMA, PHONE_PATTERN
+from ostiary_web.api.grants import Grant
 from ostiary_web.api.history_record import SessionHistoryRecord
+from ostiary_web.api.overview import OverviewRecord
 from ostiary_web.api.resources import clients, roles, users
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
 from ostiary_web.api.resources.clients import ClientSecret, NewSecret
 from ostiary_web.api.resources.online import RUNNING
 from ostiary_web.api.resources.roles import DescribedPermission
-from ostiary_web.api_document.lists import page_parameters
+from ostiary_web.api_document.lists import narrowing_parameters, page_parameters, time_parameters
 from ostiary_web.api_document.operations import Body, Operation
-from ostiary_web.api_document.resources import convention
+from ostiary_web.api_document.resources import SHEET, ZONE, convention
 from ostiary_web.api_document.schemas import (
     NEW_PASSWORD,
     Json,
@@ -105,9 +106,9 @@ _NEW_CLIENT: Final = Body(
         ],
     },
 )
-_CLIENT: Final = record_type("Client", clients.RESOURCE.fields)
+_CLIENT: Final = record_type("Client", clients.RESOURCE.list_view)
 _CLIENT_PATH: Final = f"{clients.RESOURCE.path}/{{client_id}}"
-_ONLINE_SESSION: Final = record_type("OnlineSession", RUNNING.fields)
+_ONLINE_SESSION: Final = record_type("OnlineSession", RUNNING)
 
 CLIENTS: Final[Mapping[str, Operation]] = {
     **convention(
@@ -115,7 +116,7 @@ CLIENTS: Final[Mapping[str, Operation]] = {
         _CLIENT,
         new=_NEW_CLIENT,
         change=_all_optional(_CLIENT_FIELDS),
-        made=record_type("ClientWithSecret", clients.RESOURCE.fields, secret=ClientSecret),
+        made=record_type("ClientWithSecret", clients.RESOURCE.list_view, secret=ClientSecret),
     ),
     f"POST {_CLIENT_PATH}/secret": Operation(
         "resetClientSecret",
@@ -128,6 +129,11 @@ CLIENTS: Final[Mapping[str, Operation]] = {
         "endOldClientSecret",
         "The old secret that was to work on stops working now",
         data=_CLIENT,
+        refusals=(Why.BUILT_IN_PROTECTED, Why.MEDIA_TYPE_UNSUPPORTED),
+    ),
+    f"POST {_CLIENT_PATH}/force-logout": Operation(
+        "forceClientOut",
+        "End all sessions and unredeemed codes of a client, which stays enabled",
         refusals=(Why.BUILT_IN_PROTECTED, Why.MEDIA_TYPE_UNSUPPORTED),
     ),
     f"GET {_CLIENT_PATH}/sessions": Operation(
@@ -149,7 +155,7 @@ _USER_FIELDS: Final[Mapping[str, Any]] = {
     "phone": optional(Annotated[str, Meta(pattern=f"^(?:{PHONE_PATTERN})?$")] | None),
     "mustChangePassword": optional(bool),
     "roleIds": optional(set_of(str, most=100)),
-    "locale": optional(Literal[(*LOCALES, "")] | None),
+    "locale": optional(as_sent({"anyOf": [LOCALE_SCHEMA, {"type": "null"}, {"const": ""}]})),
     "timezone": optional(
         as_sent({"anyOf": [{"$ref": "#/components/schemas/TimeZone"}, {"type": "null"}, {"const": ""}]})
     ),
@@ -159,7 +165,7 @@ _USER_PATH: Final = f"{users.RESOURCE.path}/{{user_id}}"
 USERS: Final[Mapping[str, Operation]] = {
     **convention(
         users.RESOURCE,
-        record_type("User", users.RESOURCE.fields),
+        record_type("User", users.RESOURCE.list_view),
         new=Body({**_USER_FIELDS, "password": NEW_PASSWORD, "enabled": _ENABLED}),
         change=_all_optional(_USER_FIELDS),
     ),
@@ -173,6 +179,16 @@ USERS: Final[Mapping[str, Operation]] = {
         "End all sessions and unredeemed codes of a user",
         refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
     ),
+    f"GET {_USER_PATH}/grants": Operation(
+        "listUserGrants",
+        "What other systems may do for a user, by client, and their running sessions",
+        data=list[Grant],
+    ),
+    f"DELETE {_USER_PATH}/grants/{{client_id}}": Operation(
+        "withdrawUserGrant",
+        "Withdraw on a user's behalf what a client may do, and end its sessions of the user",
+        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
+    ),
 }
 
 _ROLE_FIELDS: Final = {"name": _NAME, "permissions": optional(set_of(Permission))}
@@ -181,7 +197,7 @@ _ROLE_CODE: Final = Annotated[str, Meta(pattern="^[a-z][a-z0-9._-]{0,63}$")]
 ROLES: Final[Mapping[str, Operation]] = {
     **convention(
         roles.RESOURCE,
-        record_type("Role", roles.RESOURCE.fields),
+        record_type("Role", roles.RESOURCE.list_view),
         new=Body({"code": _ROLE_CODE, **_ROLE_FIELDS}),
         change=_all_optional(_ROLE_FIELDS),
     ),
@@ -201,13 +217,41 @@ ONLINE_USERS: Final[Mapping[str, Operation]] = {
         data=page_of(_ONLINE_SESSION),
     ),
     "DELETE /api/monitor/online-users/{session_id}": Operation("forceSessionOut", "End one session"),
+    "POST /api/monitor/force-logout-all": Operation(
+        "forceEverybodyOut",
+        "End every session and unredeemed code there is, the caller's own included",
+        refusals=(Why.MEDIA_TYPE_UNSUPPORTED,),
+    ),
+}
+OVERVIEW: Final[Mapping[str, Operation]] = {
+    "GET /api/monitor/overview": Operation(
+        "showOverview",
+        "What happened and how the server is, in numbers",
+        description="By the hour up to 48 hours, else by the day, in the zone of `X-Timezone` or the caller. "
+        "What is of the audit trail takes the permission `audit.read` too. Counts are a minute or two late.",
+        parameters=tuple(
+            time_parameters(
+                **{
+                    "from": "At this time or later; a day before `to` where it is not given.",
+                    "to": "At this time or earlier; now where it is not given. 400 days later at most.",
+                }
+            )
+        ),
+        data=OverviewRecord,
+    )
 }
 AUDIT: Final[Mapping[str, Operation]] = {
     "GET /api/audit/events": Operation(
         "listAuditEvents",
         "What happened, the latest first",
         parameters=tuple(page_parameters(AUDIT_EVENTS)),
-        data=page_of(record_type("AuditEvent", AUDIT_EVENTS.fields)),
+        data=page_of(record_type("AuditEvent", AUDIT_EVENTS)),
+    ),
+    "GET /api/audit/events/export": Operation(
+        "exportAuditEvents",
+        "What happened, as a sheet",
+        parameters=(*narrowing_parameters(AUDIT_EVENTS), ZONE),
+        replies=SHEET,
     ),
     "GET /api/audit/sessions/{session_id}/explain": Operation(
         "explainSession", "A session's life in order, and how and why it ended", data=SessionHistoryRecord

@@ -5,6 +5,7 @@ from typing import Final
 
 from quart import Quart
 
+from ostiary_core.texts import Languages
 from ostiary_web.api_document import administration, own_account, pages, token_service
 from ostiary_web.api_document.operations import Operation, describe, described_path
 from ostiary_web.api_document.schemas import Json, Schemas
@@ -15,7 +16,7 @@ Ordinary operations answer in the envelope `{code, msg, data}`: `code` is the nu
 text such as `A0401` for a failure, which also has `errors` (every bad field) and a `traceId` that the log
 knows. The token service answers in the form of RFC 6749, but for 429 and 500.
 
-Times are ISO-8601 in UTC. `Accept-Language` chooses between English and Chinese.
+Times are ISO-8601 in UTC. `Accept-Language` chooses among the languages of the schema `Locale`.
 
 A program sends `Authorization: Bearer` with the access token of `POST /api/auth/login`. A browser may rely
 on its cookies, and proves every change with its form token.
@@ -28,6 +29,7 @@ _SECTIONS: Final[Mapping[str, tuple[str, Mapping[str, Operation]]]] = {
     "Users": ("The accounts of the backend.", administration.USERS),
     "Roles": ("What people may do.", administration.ROLES),
     "Online users": ("Which sessions run, and the end of one of them.", administration.ONLINE_USERS),
+    "Overview": ("What happened, counted, and how the server is.", administration.OVERVIEW),
     "Audit": ("What happened, and why a session ended.", administration.AUDIT),
     "Health": ("Whether the process answers and takes changes; for load balancers.", pages.HEALTH),
     "This document": ("There only where `API_DOCS_ENABLED` allows it.", pages.THIS_DOCUMENT),
@@ -40,7 +42,8 @@ _SECURITY: Final[Json] = {
         "type": "http",
         "scheme": "bearer",
         "description": "The `accessToken` of a login session. A browser's cookie `ostiary_access` (over "
-        f"https `__Host-ostiary_access`) does as well, with the header `{FORM_HEADER}` where "
+        "https `__Host-ostiary_access`, under a path `__Secure-ostiary_access`) does as well, with the "
+        f"header `{FORM_HEADER}` where "
         "something is changed.",
     },
     "client": {
@@ -56,9 +59,11 @@ _SECURITY: Final[Json] = {
 }
 
 
-def api_document(app: Quart, version: str) -> Json:
-    """OpenAPI 3.1 for the routes of an application; pages for people come last."""
+def api_document(app: Quart, version: str, languages: Languages, public_path: str = "") -> Json:
+    """OpenAPI 3.1 for the routes of an application that speaks `languages` and is found under `public_path`;
+    pages for people come last."""
     schemas = Schemas()
+    schemas.components["Locale"] = {"type": "string", "enum": list(languages.tags)}
     paths: dict[str, dict[str, Json]] = {}
     routes = {
         f"{method} {described_path(rule.rule)}": app.view_functions[rule.endpoint]
@@ -82,7 +87,7 @@ def api_document(app: Quart, version: str) -> Json:
             "description": _ABOUT,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "servers": [{"url": "/"}],
+        "servers": [{"url": public_path or "/"}],
         "tags": [{"name": tag, "description": about} for tag, (about, _) in _SECTIONS.items()],
         "paths": paths,
         "components": {

@@ -29,6 +29,12 @@ def page_parameters(list_view: ListView[Any, Any]) -> Iterator[Json]:
     yield from narrowing_parameters(list_view)
 
 
+def time_parameters(**said: str) -> Iterator[Json]:
+    """Bounds of a time that is looked at, by their names."""
+    for name, description in said.items():
+        yield _parameter(name, _BOUND, description)
+
+
 def narrowing_parameters(list_view: ListView[Any, Any]) -> Iterator[Json]:
     """Which items, in which order."""
     resource = list_view.source

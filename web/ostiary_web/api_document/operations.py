@@ -11,11 +11,13 @@ from typing import Annotated, Any, Final, get_origin
 
 from msgspec import Meta, Struct
 
+from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.why import Why
+from ostiary_core.texts import ENGLISH
 from ostiary_web.api.answer_data import AnswerData
 from ostiary_web.api_document.schemas import Json, Schemas, object_type
-from ostiary_web.http.gate import gate_of, is_limited
+from ostiary_web.http.gate import SUPER_ADMINISTRATOR, gate_of, is_limited
 
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -127,6 +129,8 @@ def describe(
     gate = gate_of(view)
     assert gate is not None
     takes = "" if gate.permission is None else f"Takes the permission `{gate.permission.value}`."
+    if gate == SUPER_ADMINISTRATOR:
+        takes = "Takes a super administrator."
     follows: list[Json] = [] if gate.is_open else [{"login": []}]
     described: Json = {
         "operationId": operation.name,
@@ -153,6 +157,9 @@ def describe(
         whys.append(Why.TOO_MANY_REQUESTS)
     if "{" in path:
         whys.append(Why.NOT_FOUND)
+    if path.endswith("}"):
+        # The variable part may be a word that is an address of its own, with other methods.
+        whys.append(Why.METHOD_NOT_ALLOWED)
     described["responses"] = _responses(operation, [*whys, *operation.refusals], schemas)
     return {member: said for member, said in described.items() if said or member == "security"}
 
@@ -214,10 +221,9 @@ def _reply(reply: Reply, schemas: Schemas) -> Json:
 
 def _refusal(status: int, whys: Iterable[Why], schemas: Schemas) -> Json:
     """The answer in the envelope for these reasons, with its codes and what they mean."""
-    meanings = [MEANINGS[why] for why in whys]
-    codes = {"properties": {"code": {"enum": sorted({meaning.code for meaning in meanings})}}}
+    codes = {"properties": {"code": {"enum": sorted({MEANINGS[why].code for why in whys})}}}
     schema: Json = {"allOf": [schemas.of(Failure), codes]}
     if Why.TOO_MANY_REQUESTS in whys:
         schema = {"anyOf": [schema, {"allOf": [schemas.of(Overrun), codes]}]}
-    described = "\n".join(f"- `{meaning.code}` {meaning.en}" for meaning in meanings)
+    described = "\n".join(f"- `{MEANINGS[why].code}` {text_of(why, ENGLISH)}" for why in whys)
     return _reply(Reply(described, schema, headers=CHALLENGE if status == 401 else {}), schemas)

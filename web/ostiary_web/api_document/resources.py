@@ -23,8 +23,8 @@ _CHANGING: Final = (
     Why.ROLE_PROTECTED,
     Why.LAST_ADMINISTRATOR,
 )
-_SHEET: Final = {200: Reply("The sheet.", FILE, (SHEET_MEDIA_TYPE,))}
-_ZONE: Final[Json] = {
+SHEET: Final = {200: Reply("The sheet.", FILE, (SHEET_MEDIA_TYPE,))}
+ZONE: Final[Json] = {
     "name": ZONE_HEADER,
     "in": "header",
     "required": False,
@@ -67,11 +67,11 @@ def convention(
         f"GET {path}/export": Operation(
             f"export{one}s",
             "The list as a sheet",
-            parameters=(*narrowing_parameters(list_view), _ZONE),
-            replies=_SHEET,
+            parameters=(*narrowing_parameters(list_view), ZONE),
+            replies=SHEET,
         ),
         f"GET {path}/import-template": Operation(
-            f"show{one}ImportTemplate", "An empty sheet to fill in", replies=_SHEET
+            f"show{one}ImportTemplate", "An empty sheet to fill in", replies=SHEET
         ),
         f"POST {path}/import": Operation(
             f"import{one}s",

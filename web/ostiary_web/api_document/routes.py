@@ -18,6 +18,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.api_document.document import api_document
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
+from ostiary_web.server.backing import backing
 
 docs = GatedRoutes("docs", __name__)
 
@@ -55,7 +56,9 @@ async def show_file(context: RequestContext, name: str) -> Response:
 @docs.get("/api/docs-json", gate=OPEN_TO_ALL)
 async def show_document(context: RequestContext) -> Response:
     """The document."""
-    document = api_document(current_app, version("ostiary"))
+    document = api_document(
+        current_app, version("ostiary"), context.languages, backing().settings.public_path
+    )
     return _answer(msgspec.json.encode(document), "application/json; charset=utf-8")
 
 

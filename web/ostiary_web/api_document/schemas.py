@@ -1,6 +1,6 @@
 """Schemas of what is sent and answered, made from types: structs, annotated ones, declared records."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
@@ -9,8 +9,10 @@ from msgspec.json import schema_components
 from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.users.user_fields import LONGEST_PASSWORD
 from ostiary_web.api.answer_data import Time
-from ostiary_web.api.resources.fields import Column, Field, Kind
+from ostiary_web.api.resources.changes import ChangedField
+from ostiary_web.api.resources.fields import Column, Kind, ListView
 from ostiary_web.api.resources.lists import Page
+from ostiary_web.texts import LANGUAGES
 
 Json = dict[str, Any]
 
@@ -21,6 +23,7 @@ _KINDS: Final[Mapping[Kind, Any]] = {
     Kind.INTEGER: int,
     Kind.BOOLEAN: bool,
     Kind.TIME: Time | None,
+    Kind.CHANGES: list[ChangedField],
 }
 
 
@@ -55,15 +58,15 @@ def object_type(
     return defstruct(name, fields, kw_only=True, forbid_unknown_fields=strict, namespace=namespace)
 
 
-def record_type(name: str, fields: Iterable[Field[Any]], **more: Any) -> type[Struct]:
+def record_type(name: str, list_view: ListView[Any, Any], **more: Any) -> type[Struct]:
     """An item of a list as it is shown, always with all of its fields."""
     shown = {
         field.name: Annotated[
             _KINDS[field.kind] if field.choices is None else Literal[tuple(field.choices)],
-            Meta(title=field.heading.en),
+            Meta(title=list_view.heading(field, LANGUAGES.default)),
         ]
-        for field in fields
-        if field.column is not Column.IMPORT_ONLY
+        for field in list_view.fields
+        if field.is_shown and field.column is not Column.IMPORT_ONLY
     }
     return object_type(name, {**shown, **more}, about="The record as it stands.")
 

@@ -9,9 +9,11 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS
+from ostiary_core.http.envelope import text_of
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.records import GrantType
 from ostiary_core.model.why import Why
+from ostiary_core.texts import ENGLISH
 from ostiary_web.api.answer_data import AnswerData, Locale, Token, one_of
 from ostiary_web.api_document.operations import CHALLENGE, FORM, Body, Operation, Overrun, Reply
 from ostiary_web.api_document.schemas import Json, optional, text
@@ -114,8 +116,8 @@ _ERRORS: Final[Mapping[int, Reply]] = {
     400: Reply("The request is wrong, or the grant is not valid.", OAuthError, headers=_NO_STORE),
     401: Reply("The client did not authenticate.", OAuthError, headers=_NO_STORE | CHALLENGE),
     413: Reply("The body has more than 64 KiB.", OAuthError, headers=_NO_STORE),
-    429: Reply(f"- `A0429` {MEANINGS[Why.TOO_MANY_REQUESTS].en}", Overrun),
-    500: Reply(f"- `A0500` {MEANINGS[Why.INTERNAL_ERROR].en}", Overrun),
+    429: Reply(f"- `A0429` {text_of(Why.TOO_MANY_REQUESTS, ENGLISH)}", Overrun),
+    500: Reply(f"- `A0500` {text_of(Why.INTERNAL_ERROR, ENGLISH)}", Overrun),
 }
 
 

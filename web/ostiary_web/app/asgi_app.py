@@ -4,6 +4,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from quart import request
@@ -14,10 +15,12 @@ from ostiary_core.http.envelope import failure, service_failure
 from ostiary_core.http.form import LONGEST_FORM
 from ostiary_core.http.sender import language_of
 from ostiary_core.model.why import Why
+from ostiary_core.texts import Languages
 from ostiary_net.front_door import DoorRules, Guard, install_seam
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.lane.shortcut import shortcut
 from ostiary_web.api.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
+from ostiary_web.api.health import HEALTH_PATHS
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.app.factory import Application
 from ostiary_web.server.backing import Backing
@@ -31,7 +34,7 @@ _LONGEST_OF_ADMINISTRATION: Final = 1024 * 1024
 _LONGEST_BODY: Final = LONGEST_FORM
 """Of what anybody may send who is not signed in: reading a form of a megabyte holds everybody else up."""
 
-_OF_STATUS: Final = {413: Why.BODY_TOO_LARGE, 500: Why.INTERNAL_ERROR}
+_OF_STATUS: Final = {404: Why.ROUTE_UNKNOWN, 413: Why.BODY_TOO_LARGE, 500: Why.INTERNAL_ERROR}
 
 
 def settings_or_exit(environment: Mapping[str, str]) -> Settings:
@@ -46,7 +49,9 @@ def door_rules(settings: Settings) -> DoorRules:
     """What the front door holds every request to."""
     return DoorRules(
         body_limit=_body_limit,
-        refusal=_refusal,
+        refusal=partial(_refusal, settings.languages, settings.public_path),
+        public_path=settings.public_path,
+        paths_outside=HEALTH_PATHS,
         answer_seconds=_answer_seconds,
         trusted_proxies=settings.trust_proxy,
     )
@@ -93,7 +98,7 @@ def asgi_app_from_environment() -> Guard:
 def first_password_line(administrator: NewAdministrator) -> str:
     """The one line that ever shows a drawn password."""
     if administrator.drawn_password is None:
-        return f"First administrator: {administrator.username} (with the password from ADMIN_PASSWORD)"
+        return f"First administrator: {administrator.username} (with the password that ADMIN_PASSWORD gives)"
     return (
         f"First administrator: {administrator.username}\n"
         f"One-time password:   {administrator.drawn_password.reveal()}   "
@@ -120,11 +125,15 @@ def _body_limit(path: str) -> int:
     return LONGEST_IMPORT if path.endswith("/import") else _LONGEST_OF_ADMINISTRATION
 
 
-def _refusal(status: int, scope: Mapping[str, Any], trace_id: str) -> tuple[list[tuple[bytes, bytes]], bytes]:
+def _refusal(
+    languages: Languages, public_path: str, status: int, scope: Mapping[str, Any], trace_id: str
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """How a request is refused that never reaches a route: in the form of where it was going."""
     why = _OF_STATUS.get(status, Why.REQUEST_MALFORMED)
-    operation = token_service.PATHS.get(str(scope.get("path", "")))
-    language = language_of(scope.get("headers", ()))
+    # Of what could not be read, the head was not yet looked at either: it has its path whole.
+    path = str(scope.get("path", "")).removeprefix(public_path)
+    operation = None if why is Why.ROUTE_UNKNOWN else token_service.PATHS.get(path)
+    language = language_of(scope.get("headers", ()), languages)
     answer: Answer
     if operation is None:
         answer = failure(why, language, trace_id)

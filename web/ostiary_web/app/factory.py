@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -22,6 +23,7 @@ from ostiary_web.api.auth import auth
 from ostiary_web.api.avatars import avatars
 from ostiary_web.api.health import health
 from ostiary_web.api.oauth2 import oauth2
+from ostiary_web.api.overview import overview
 from ostiary_web.api.recovery import recovery
 from ostiary_web.api.resources.audit import audit
 from ostiary_web.api.resources.clients import clients
@@ -32,6 +34,7 @@ from ostiary_web.api.resources.users import users
 from ostiary_web.api_document.routes import docs
 from ostiary_web.http.context import RequestRefused, request_context, respond
 from ostiary_web.http.gate import gate_of
+from ostiary_web.http.public_path import add_public_path
 from ostiary_web.http.security_headers import add_security_headers
 from ostiary_web.pages import PAGES
 from ostiary_web.pages.context import opened_page
@@ -108,12 +111,14 @@ def create_app(settings: Settings) -> QuartTrio:
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
     accounts = (auth, account, recovery, avatars)
-    resources = (clients, users, roles, online_users, audit)
+    resources = (clients, users, roles, online_users, overview, audit)
     described = (docs,) if settings.api_docs_enabled else ()
     for blueprint in (oauth2, health, *accounts, *resources, *described, *PAGES):
         app.register_blueprint(blueprint)
     app.before_request(_in_its_one_spelling)
     app.after_request(add_security_headers)
+    if settings.public_path:
+        app.after_request(partial(add_public_path, settings.public_path))
     open_views = [name for name, view in app.view_functions.items() if name != "static" and not gate_of(view)]
     assert not open_views, f"routes without a gate: {open_views}"
     app.register_error_handler(RequestRefused, _refusal)

@@ -5,25 +5,30 @@ asked for (`Operator`). Secrets and drawn passwords are printed once, and no pas
 every process of the machine could read it.
 """
 
+from ostiary_web.cli.apply import apply, export
 from ostiary_web.cli.audit import audit
 from ostiary_web.cli.backup import backup, restore
 from ostiary_web.cli.check import check
 from ostiary_web.cli.clients import client
 from ostiary_web.cli.copy import copy
 from ostiary_web.cli.demo import demo
+from ostiary_web.cli.ending import end_everything_command
 from ostiary_web.cli.explain import explain_session
 from ostiary_web.cli.replay import replay_trail
 from ostiary_web.cli.sweep import sweep
 from ostiary_web.cli.users import user
 
 __all__ = [
+    "apply",
     "audit",
     "backup",
     "check",
     "client",
     "copy",
     "demo",
+    "end_everything_command",
     "explain_session",
+    "export",
     "replay_trail",
     "restore",
     "sweep",

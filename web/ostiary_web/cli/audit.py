@@ -1,8 +1,11 @@
 """`ostiary audit export`: the audit trail as lines of JSON; and such lines read again."""
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
@@ -13,8 +16,9 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, Listing, ListingStore, Sort
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
-from ostiary_web.api.resources.fields import as_json
+from ostiary_web.api.resources.changes import changes_from_json
 from ostiary_web.cli.context import CommandContext, run
+from ostiary_web.cli.follow import CannotFollow, Cursor, follow_trail, line_of
 
 _OLDEST_FIRST: Final = Listing(resource=AUDIT, sort=(Sort("at"),), page_size=500)
 
@@ -25,12 +29,26 @@ def audit() -> None:
 
 
 @audit.command("export")
-def export() -> None:
+@click.option("--follow", is_flag=True, help="Go on with what comes, in the order of its numbers (`id`).")
+@click.option(
+    "--cursor",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep in this file how far the lines are written, and go on there.",
+)
+def export(follow: bool, cursor: Path | None) -> None:
     """Write the audit trail to standard output, the oldest entry first, one JSON object a line.
 
     The lines are the items of `GET /api/audit/events`. No entry holds a token, code, secret or password.
+
+    With --follow it ends at SIGTERM, or once nobody reads the lines any more. Started again with the same
+    --cursor it leaves nothing out; of what was written last, some lines may come twice, with the same `id`.
     """
-    run(_export)
+    if cursor is not None and not follow:
+        raise click.UsageError("--cursor goes with --follow")
+    try:
+        run(partial(follow_trail, Cursor(cursor)) if follow else _export)
+    except CannotFollow as reason:
+        sys.exit(f"ostiary: {reason}")
 
 
 async def _export(context: CommandContext) -> None:
@@ -55,11 +73,7 @@ def _lines_after(last: AuditEntry | None) -> Callable[[ListingStore, Instant], _
     def look(store: ListingStore, now: Instant) -> _Lines:
         entries = store.items_after(_OLDEST_FIRST, last, now)
         shown = AUDIT_EVENTS.shown(store, entries)
-        texts = [
-            json.dumps(as_json(AUDIT_EVENTS.fields, entry), ensure_ascii=False, separators=(",", ":"))
-            for entry in shown
-        ]
-        return _Lines(texts, entries[-1] if entries else None)
+        return _Lines([line_of(entry) for entry in shown], entries[-1] if entries else None)
 
     return look
 
@@ -100,6 +114,10 @@ def _entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
             pass
         raise BadLine(number, f"`{name}` is not as `ostiary audit export` writes it")
 
+    try:
+        changes = changes_from_json(content.get("changes", []))
+    except ValueError:
+        raise BadLine(number, "`changes` is not as `ostiary audit export` writes it") from None
     return AuditEntry(
         number=read("id", int) or 0,
         at=read("at", _instant, required=True),
@@ -116,6 +134,7 @@ def _entry(number: int, content: Mapping[str, Any]) -> AuditEntry:
         user_agent=read("userAgent", str),
         earlier_at=read("earlierAt", _instant),
         earlier_user_agent=read("earlierUserAgent", str),
+        changes=changes,
     )
 
 

@@ -8,19 +8,19 @@ from typing import NoReturn
 
 import click
 
-from ostiary_core.events import ClientDisabled, ClientEnabled, UserForcedOut
-from ostiary_core.model.records import Client, Table, User
+from ostiary_net.runtime.system import SystemClock
 from ostiary_net.sql.migrations import SchemaError
-from ostiary_net.sqlite.backup import BackupError, back_up
+from ostiary_net.sqlite.backup import BackupError, back_up, note_backup
 from ostiary_net.sqlite.backup import restore as put_back
 from ostiary_web.app.asgi_app import settings_or_exit
-from ostiary_web.cli.context import OPERATOR, CommandContext, run
+from ostiary_web.cli.context import run
+from ostiary_web.cli.ending import end_everything
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import Settings
 
-_BACKED_UP = {"file": ("file", "文件"), "bytes": ("bytes", "字节")}
-_RESTORED = {**_BACKED_UP, "ended": ("sign-ins and sessions ended of", "已结束会话的用户与客户端数")}
+_BACKED_UP = {"file": "command.backup.file", "bytes": "command.backup.bytes"}
+_RESTORED = {**_BACKED_UP, "ended": "command.restore.ended"}
 
 _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
@@ -39,6 +39,7 @@ def backup(printer: Printer, file: Path) -> None:
         size = back_up(database, file)
     except (BackupError, SchemaError) as error:
         _exit(str(error))
+    note_backup(database, SystemClock().now())
     printer.record({"file": str(file), "bytes": size}, _BACKED_UP)
 
 
@@ -59,37 +60,25 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     settings = settings_or_exit(os.environ)
     database, ended = _sqlite_file(settings), 0
 
-    def end_everything(copy: Path) -> None:
+    def end_in(copy: Path) -> None:
         """Before it has its name: no server may start on a file in which something is alive again."""
         nonlocal ended
-        ended = run(_end_everything, replace(settings, database=SQLiteFile(copy)))
+        ended = run(end_everything, replace(settings, database=SQLiteFile(copy)))
 
     try:
-        size = put_back(file, database, None if keep_sessions else end_everything)
+        size = put_back(file, database, None if keep_sessions else end_in)
     except (BackupError, SchemaError) as error:
         _exit(str(error))
     printer.record({"file": str(database), "bytes": size, "ended": ended}, _RESTORED)
 
 
-async def _end_everything(context: CommandContext) -> int:
-    """Every session of every user and client, by what costs the same for one session or a million."""
-    ended = 0
-    for user in context.store.records(Table.USER):
-        if isinstance(user, User) and user.deleted_at is None:
-            await context.decide(UserForcedOut(caller=OPERATOR, user_id=user.user_id))
-            ended += 1
-    for client in context.store.records(Table.CLIENT):
-        if isinstance(client, Client) and client.enabled and not client.built_in and not client.deleted_at:
-            await context.decide(ClientDisabled(caller=OPERATOR, client_id=client.client_id))
-            await context.decide(ClientEnabled(caller=OPERATOR, client_id=client.client_id))
-            ended += 1
-    return ended
-
-
 def _sqlite_file(settings: Settings) -> Path:
     database = settings.database
     if not isinstance(database, SQLiteFile):
-        _exit(f"{database} is no SQLite file: PostgreSQL has pg_dump and pg_restore")
+        _exit(
+            f"{database} is no SQLite file: PostgreSQL has pg_dump and pg_restore, and after a restore "
+            "`ostiary end-everything`"
+        )
     return database.path
 
 

@@ -1,14 +1,21 @@
 """`ostiary client …`: the third parties that may ask this server for tokens."""
 
-from typing import Final
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
 
 import click
 
+from ostiary_core.clients.client_fields import CLIENT_FIELDS, SECRET_USE_FIELDS
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events import (
+    ClientChanged,
+    ClientDeleted,
     ClientDisabled,
     ClientEnabled,
+    ClientForcedOut,
     ClientRegistered,
+    ClientRequested,
     ClientSecretReset,
     Event,
     OldSecretEnded,
@@ -18,34 +25,26 @@ from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, Listing
 from ostiary_web.api.resources.clients import RESOURCE
+from ostiary_web.cli.arguments import Duration
 from ostiary_web.cli.context import OPERATOR, CommandContext, Record, run
-from ostiary_web.cli.durations import Duration
-from ostiary_web.cli.printing import Labels, Printer, with_paging, with_printer
+from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 
-_LISTED: Final[Labels] = {
-    "clientId": ("CLIENT", "客户端"),
-    "name": ("NAME", "名称"),
-    "grantTypes": ("GRANTS", "授权类型"),
-    "enabled": ("ENABLED", "启用"),
-    "createdAt": ("CREATED", "创建时间"),
-}
+_LISTED: Final = columns(RESOURCE.list_view, "clientId", "name", "grantTypes", "enabled", "createdAt")
 _SHOWN: Final[Labels] = {
-    "clientId": ("Client", "客户端"),
-    "name": ("Name", "名称"),
-    "redirectUris": ("Redirect addresses", "回调地址"),
-    "grantTypes": ("Grants", "授权类型"),
-    "scopes": ("Scopes", "权限范围"),
-    "autoApproveScopes": ("Needs no consent", "免确认范围"),
-    "accessTokenTtl": ("Access token, seconds", "访问令牌有效期（秒）"),
-    "refreshTokenTtl": ("Refresh token, seconds", "刷新令牌有效期（秒）"),
-    "enabled": ("Enabled", "启用"),
-    "secretLastUsedAt": ("Secret last used", "密钥最近使用"),
-    "oldSecretUntil": ("Old secret works until", "旧密钥有效期至"),
-    "oldSecretLastUsedAt": ("Old secret last used", "旧密钥最近使用"),
-    "wrongSecrets": ("Wrong secrets", "错误密钥次数"),
-    "wrongSecretLastAt": ("Last wrong secret", "最近错误密钥"),
-    "secret": ("Secret, shown this once", "密钥（仅显示一次）"),
+    **columns(RESOURCE.list_view, "clientId", *(each.name for each in CLIENT_FIELDS), *SECRET_USE_FIELDS),
+    "secret": "command.secret",
 }
+_DELETED: Final[Labels] = {"clientId": "column.clients.clientId", "deleted": "command.client.deleted"}
+_OPTIONS: Final = {
+    "name": "name",
+    "grant": "grantTypes",
+    "redirect_uri": "redirectUris",
+    "scope": "scopes",
+    "auto_approve": "autoApproveScopes",
+    "access_token_ttl": "accessTokenTtl",
+    "refresh_token_ttl": "refreshTokenTtl",
+}
+"""The options of a client, each with the field that it says."""
 
 
 @click.group()
@@ -53,54 +52,88 @@ def client() -> None:
     """Register clients and look after them."""
 
 
+def _with_fields(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of a client, and hand it those that were said as `fields`."""
+
+    @wraps(command)
+    def asked(*args: Any, **options: Any) -> None:
+        fields: dict[str, object] = {}
+        for option, name in _OPTIONS.items():
+            value = options.pop(option)
+            if value is not None and value != ():
+                fields[name] = [each for each in value if each] if isinstance(value, tuple) else value
+        command(*args, fields=fields, **options)
+
+    for option in (
+        click.option("--refresh-token-ttl", type=int, help="Seconds that one authorization lasts at most."),
+        click.option("--access-token-ttl", type=int, help="Seconds that an access token is good for."),
+        click.option("--auto-approve", multiple=True, help="A scope that needs no consent; repeat for more."),
+        click.option("--scope", multiple=True, help="A scope; repeat for more."),
+        click.option("--redirect-uri", multiple=True, help="A redirect address; repeat for more."),
+        click.option(
+            "--grant",
+            multiple=True,
+            type=click.Choice([grant.value for grant in GrantType]),
+            help="A grant it may use; repeat for more.",
+        ),
+        click.option("--name", help="The display name."),
+    ):
+        asked = option(asked)
+    return asked
+
+
 @client.command()
 @click.argument("client_id")
-@click.option("--name", help="The display name; the identifier itself by default.")
-@click.option(
-    "--grant",
-    "grant_types",
-    multiple=True,
-    type=click.Choice([grant.value for grant in GrantType]),
-    help="A grant it may use; repeat for more. By default authorization_code and refresh_token.",
-)
-@click.option("--redirect-uri", "redirect_uris", multiple=True, help="A redirect address; repeat for more.")
-@click.option("--scope", "scopes", multiple=True, help="A scope; repeat for more. By default every one.")
-@click.option(
-    "--auto-approve", "auto_approve_scopes", multiple=True, help="A scope that needs no consent; repeat."
-)
-@click.option("--access-token-ttl", type=int, help="Seconds that an access token is good for.")
-@click.option("--refresh-token-ttl", type=int, help="Seconds that one authorization lasts at most.")
+@_with_fields
 @with_printer
-def create(
-    printer: Printer,
-    client_id: str,
-    name: str | None,
-    grant_types: tuple[str, ...],
-    redirect_uris: tuple[str, ...],
-    scopes: tuple[str, ...],
-    auto_approve_scopes: tuple[str, ...],
-    access_token_ttl: int | None,
-    refresh_token_ttl: int | None,
-) -> None:
-    """Register CLIENT_ID, and print its secret this once."""
-    asked: dict[str, object] = {
-        "clientId": client_id,
-        "name": name or client_id,
-        "grantTypes": list(grant_types or (GrantType.AUTHORIZATION_CODE, GrantType.REFRESH_TOKEN)),
-        "redirectUris": list(redirect_uris),
-        "scopes": list(scopes or SCOPES),
-        "autoApproveScopes": list(auto_approve_scopes),
+def create(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
+    """Register CLIENT_ID, and print its secret this once.
+
+    Without an option it is called by its identifier, may use authorization_code and refresh_token, and has
+    every scope.
+    """
+    usual: dict[str, object] = {
+        "name": client_id,
+        "grantTypes": [GrantType.AUTHORIZATION_CODE.value, GrantType.REFRESH_TOKEN.value],
+        "scopes": list(SCOPES),
     }
-    if access_token_ttl is not None:
-        asked["accessTokenTtl"] = access_token_ttl
-    if refresh_token_ttl is not None:
-        asked["refreshTokenTtl"] = refresh_token_ttl
 
     async def work(context: CommandContext) -> Record:
+        asked = {**usual, **fields, "clientId": client_id}
         event = ClientRegistered(caller=OPERATOR, fields=asked, entropy=context.entropy())
         return await _shown(context, await context.decide(event))
 
     printer.record(run(work), _SHOWN)
+
+
+@client.command()
+@click.argument("client_id")
+@_with_fields
+@with_printer
+def update(printer: Printer, client_id: str, fields: dict[str, object]) -> None:
+    """Change what is said of CLIENT_ID, and nothing else. Tokens it has stay good.
+
+    Options that may be repeated say all that there shall be; one empty value ('') stands for none.
+    """
+    if not fields:
+        raise click.UsageError("nothing is said that could be changed")
+    _decide(printer, ClientChanged(caller=OPERATOR, client_id=client_id, fields=fields))
+
+
+@client.command()
+@click.argument("client_id")
+@click.option("--yes", is_flag=True, help="Do not ask whether that is meant.")
+@with_printer
+def delete(printer: Printer, client_id: str, yes: bool) -> None:
+    """Delete CLIENT_ID for good, and end all its sessions. Its identifier is never given out again."""
+    if not yes:
+        click.confirm(printer.text("command.client.delete", client_id=client_id), abort=True, err=True)
+
+    async def work(context: CommandContext) -> None:
+        await context.decide(ClientDeleted(caller=OPERATOR, client_id=client_id))
+
+    run(work)
+    printer.record({"clientId": client_id, "deleted": True}, _DELETED)
 
 
 @client.command("list")
@@ -134,28 +167,33 @@ def reset_secret(printer: Printer, client_id: str, keep_old_for: int | None) -> 
     printer.record(run(work), _SHOWN)
 
 
-@client.command("end-old-secret")
-@click.argument("client_id")
-@with_printer
-def end_old_secret(printer: Printer, client_id: str) -> None:
-    """Let only the present secret of CLIENT_ID work, before the time its old one was given is over."""
-    _decide(printer, OldSecretEnded(caller=OPERATOR, client_id=client_id))
+def _add_deed(
+    name: str,
+    kind: type[ClientRequested | OldSecretEnded | ClientForcedOut | ClientDisabled | ClientEnabled],
+    said: str,
+) -> None:
+    """Add a command that asks for one event about CLIENT_ID, and shows the client as it is then."""
+
+    @client.command(name, help=said)
+    @click.argument("client_id")
+    @with_printer
+    def deed(printer: Printer, client_id: str) -> None:
+        _decide(printer, kind(caller=OPERATOR, client_id=client_id))
 
 
-@client.command()
-@click.argument("client_id")
-@with_printer
-def disable(printer: Printer, client_id: str) -> None:
-    """Keep CLIENT_ID from authenticating, and end all its sessions."""
-    _decide(printer, ClientDisabled(caller=OPERATOR, client_id=client_id))
-
-
-@client.command()
-@click.argument("client_id")
-@with_printer
-def enable(printer: Printer, client_id: str) -> None:
-    """Let CLIENT_ID authenticate again. Nothing that ended comes back."""
-    _decide(printer, ClientEnabled(caller=OPERATOR, client_id=client_id))
+_add_deed("show", ClientRequested, "Show CLIENT_ID, without its secret.")
+_add_deed(
+    "end-old-secret",
+    OldSecretEnded,
+    "Let only the present secret of CLIENT_ID work, before the time its old one was given is over.",
+)
+_add_deed(
+    "force-logout",
+    ClientForcedOut,
+    "End all sessions of CLIENT_ID, and void its codes. It stays enabled, and its secrets work on.",
+)
+_add_deed("disable", ClientDisabled, "Keep CLIENT_ID from authenticating, and end all its sessions.")
+_add_deed("enable", ClientEnabled, "Let CLIENT_ID authenticate again. Nothing that ended comes back.")
 
 
 def _decide(printer: Printer, event: Event) -> None:

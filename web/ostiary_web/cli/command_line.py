@@ -21,13 +21,16 @@ from ostiary_net.front_door.scraping import metrics_listeners
 from ostiary_net.lane import open_lane
 from ostiary_web.app.asgi_app import asgi_app, first_password_line, settings_or_exit
 from ostiary_web.cli import (
+    apply,
     audit,
     backup,
     check,
     client,
     copy,
     demo,
+    end_everything_command,
     explain_session,
+    export,
     replay_trail,
     restore,
     sweep,
@@ -106,7 +109,7 @@ main.add_command(user)
 main.add_command(explain_session)
 main.add_command(audit)
 main.add_command(replay_trail)
-for _command in (check, sweep, backup, restore, copy):
+for _command in (apply, export, check, sweep, backup, restore, end_everything_command, copy):
     main.add_command(_command)
 main.add_command(demo)
 

@@ -4,12 +4,14 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
+import click
 import outcome
 import trio
 
+from ostiary_core.decide import decide, keys
 from ostiary_core.events import Event, Operator
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
@@ -21,16 +23,18 @@ from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_net.observability.log import first_line
+from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
 from ostiary_net.turns.turn_queue import TurnFailed
-from ostiary_net.turns.turns import Turns, open_turns
+from ostiary_net.turns.turns import Question, Turns, open_turns
 from ostiary_web.api.resources.fields import as_json
 from ostiary_web.api.resources.resource import Resource
 from ostiary_web.app.asgi_app import settings_or_exit
+from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import SettingError, Settings
-from ostiary_web.server.storage import ServerStore, open_store
+from ostiary_web.server.storage import ServerStore, open_store, policy_of
 
 T = TypeVar("T")
 
@@ -61,6 +65,8 @@ class CommandContext:
     store: ServerStore
     clock: Clock
     settings: Settings
+    passwords: Passwords
+    caller: Operator = OPERATOR
 
     async def decide(self, event: Event) -> Reply:
         """The reply to `event`, durable; raises `RequestRefused`."""
@@ -68,6 +74,19 @@ class CommandContext:
         if isinstance(reply, Refused):
             raise RequestRefused(reply)
         return reply
+
+    async def look(self, question: Question[T]) -> T:
+        """What a question finds in the lists; raises `TurnFailed`."""
+        return await self.turns.look(question)
+
+    async def foresee(self, event: Event) -> Reply:
+        """What the reply to `event` would be, with nothing kept; raises `TurnFailed`."""
+        try:
+            snapshot = load([keys(event)], self.store.fetch)
+        except Exception as cause:
+            raise TurnFailed from cause
+        now = self.store.present(self.clock.now())
+        return decide(event, snapshot, now, policy_of(self.settings)).reply
 
     async def page(self, resource: Resource[T, Any], listing: Listing[T]) -> PageOfRecords:
         """One page of a list, as the interface shows it."""
@@ -78,7 +97,7 @@ class CommandContext:
             records = [as_json(resource.fields, item) for item in shown]
             return PageOfRecords(records, listing.offset, page.total)
 
-        return await self.turns.look(look)
+        return await self.look(look)
 
     async def record(self, resource: Resource[T, Any], item: T) -> Record:
         """One item, as the interface shows it."""
@@ -87,7 +106,7 @@ class CommandContext:
             [shown] = resource.list_view.shown(store, [item])
             return as_json(resource.fields, shown)
 
-        return await self.turns.look(look)
+        return await self.look(look)
 
     def entropy(self) -> Entropy:
         """32 bytes for one event."""
@@ -114,7 +133,8 @@ def run(work: Callable[[CommandContext], Awaitable[T]], settings: Settings | Non
     """Do `work` on the store that the settings name, else the environment; one that cannot be used ends it
     with one line."""
     if settings is None:
-        settings = settings_or_exit(os.environ)
+        spoken = spoken_languages(click.get_current_context(silent=True))
+        settings = replace(settings_or_exit(os.environ), languages=spoken)
     try:
         return trio.run(_in_context, settings, work)
     except SettingError as error:
@@ -149,4 +169,5 @@ async def _open_context(settings: Settings) -> AsyncIterator[CommandContext]:
         open_store(settings, start_seconds=_PATIENCE_SECONDS) as store,
         open_turns(store, clock) as turns,
     ):
-        yield CommandContext(turns=turns, store=store, clock=clock, settings=settings)
+        passwords = Passwords(entropy_source=SystemEntropy())
+        yield CommandContext(turns=turns, store=store, clock=clock, settings=settings, passwords=passwords)

@@ -10,6 +10,7 @@ from ostiary_net.observability.log import first_line
 from ostiary_net.sql.migrations import SchemaError
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.database import Database, PostgreSQLDatabase, SQLiteFile, read_database
+from ostiary_web.server.settings import SettingError, given_secret
 
 
 @click.command()
@@ -24,7 +25,10 @@ def copy(printer: Printer, source: str, target: str | None) -> None:
     in the copy. Tokens and sessions live on.
     """
     source_database = _read("FROM", source)
-    address = target or os.environ.get("DATABASE_URL", "").strip()
+    try:
+        address = target or given_secret(os.environ, "DATABASE_URL").text.strip()
+    except SettingError as error:
+        _exit(str(error))
     if not address:
         _exit("TO: is not given, and DATABASE_URL is not set; allowed: postgresql://USER@HOST/DATABASE")
     target_database = _read("TO", address)

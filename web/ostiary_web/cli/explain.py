@@ -8,6 +8,7 @@ from ostiary_core.history.history_texts import near_misses_text, step_text, time
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_web.api.history_record import history_record_of, names_of
+from ostiary_web.api.resources.changes import change_lines
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.http.context import RequestRefused
@@ -17,7 +18,7 @@ from ostiary_web.http.context import RequestRefused
 @click.argument("session_id", metavar="SESSION")
 @with_printer
 def explain_session(printer: Printer, session_id: str) -> None:
-    """Tell the life of SESSION in order, and how and why it ended."""
+    """Tell the history of SESSION in order, and how and why it ended."""
 
     async def work(context: CommandContext) -> tuple[Explanation, dict[str, str]]:
         history = await context.turns.look(lambda store, now: store.session_history(session_id))
@@ -33,4 +34,6 @@ def explain_session(printer: Printer, session_id: str) -> None:
     for step in explanation.steps:
         when = time_text(step.at, printer.language)
         click.echo(f"{when}  {step_text(step, explanation, printer.language, names)}")
+        for line in change_lines(step.fact, step.changes, printer.language) if step.fact else ():
+            click.echo(f"    {line}")
     click.echo(near_misses_text(explanation, printer.language))

@@ -19,7 +19,7 @@ from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import AUDIT, Listing
 from ostiary_net.front_door.source import LOCAL, is_trusted
 from ostiary_web.cli.context import OPERATOR, CommandContext
-from ostiary_web.cli.findings import Finding, Level
+from ostiary_web.server.findings import Finding, Level
 
 _MADE_UP: Final = "192.0.2.201"
 """An address that nobody has (RFC 5737)."""
@@ -30,13 +30,18 @@ _ABOUT: Final = "live request"
 
 
 class _Unanswered(Exception):
-    """There was no token; the text says why."""
+    """There was no token; the text of `key` says why."""
+
+    def __init__(self, key: str, **values: object) -> None:
+        super().__init__(key)
+        self.key = key
+        self.values = values
 
 
 async def ask_live(context: CommandContext) -> Finding:
     """Ask once, and judge what the server saw."""
     if context.settings.public_url is None:
-        return Finding(Level.FAULT, _ABOUT, "PUBLIC_URL is not set, so nobody knows where to ask")
+        return Finding(Level.FAULT, _ABOUT, "live.no_public_url")
     client_id = f"ostiary-check-{context.entropy()[:8].hex()}"
     fields = {
         "clientId": client_id,
@@ -53,7 +58,9 @@ async def ask_live(context: CommandContext) -> Finding:
         own = await _ask(context.settings.public_url, client_id, registered.secret.reveal())
         seen = await _seen(context, client_id)
     except _Unanswered as fault:
-        return Finding(Level.FAULT, _ABOUT, f"{context.settings.public_url} {fault}")
+        return Finding(
+            Level.FAULT, _ABOUT, fault.key, {"server": context.settings.public_url, **fault.values}
+        )
     finally:
         await context.decide(ClientDeleted(caller=OPERATOR, client_id=client_id))
     return _judged(context, own, seen)
@@ -76,11 +83,13 @@ async def _ask(public_url: str, client_id: str, secret: str) -> str:
             ) as response:
                 own = str(response.extensions["network_stream"].get_extra_info("client_addr")[0])
         except httpx.HTTPError as error:
-            raise _Unanswered(f"does not answer: {type(error).__name__}") from error
+            raise _Unanswered("live.no_answer", error=type(error).__name__) from error
     if response.status_code == 401:
-        raise _Unanswered("does not know a client that was registered a moment ago: it has another database")
+        raise _Unanswered("live.client_unknown")
+    if response.status_code == 404 and httpx.URL(public_url).path != "/":
+        raise _Unanswered("live.path_lost")
     if response.status_code != 200:
-        raise _Unanswered(f"answers a request for a token with {response.status_code}")
+        raise _Unanswered("live.refused", status=response.status_code)
     return own
 
 
@@ -91,30 +100,22 @@ async def _seen(context: CommandContext, client_id: str) -> str:
     for entry in page.items:
         if entry.kind is FactKind.SESSION_STARTED and entry.source is not None:
             return entry.source
-    raise _Unanswered("gave a token of which this database knows nothing")
+    raise _Unanswered("live.session_unknown")
 
 
 def _judged(context: CommandContext, own: str, seen: str) -> Finding:
     trusted = context.settings.trust_proxy
+    level, key = Level.FAULT, "live.proxy_distrusted"
     if is_trusted(own, trusted):
-        text = f"asked from {own}, whose word TRUST_PROXY believes: ask from a machine that is no proxy"
-        return Finding(Level.WARNING, _ABOUT, text)
-    if seen == _MADE_UP:
-        text = f"was taken to come from {seen}, which it made up: TRUST_PROXY holds more than the proxy"
-        return Finding(Level.FAULT, _ABOUT, text)
-    if seen == own:
-        return Finding(Level.FINE, _ABOUT, f"was seen to come from {seen}, as it did")
-    if is_trusted(seen, trusted) or (seen == LOCAL and trusted):
-        text = f"was taken to come from {seen}, a trusted proxy, which does not say for whom it asks"
-        return Finding(Level.FAULT, _ABOUT, f"{text} (X-Forwarded-For)")
-    if seen == LOCAL:
-        text = "has no address, as it came over a socket in the file system: set TRUST_PROXY, as 127.0.0.1"
-        return Finding(Level.FAULT, _ABOUT, text)
-    if ipaddress.ip_address(seen).is_loopback:
-        text = f"was taken to come from {seen}, which is the proxy's: TRUST_PROXY must hold it"
-        return Finding(Level.FAULT, _ABOUT, text)
-    text = (
-        f"was taken to come from {seen}, and this machine asked from {own}: if no network in between changes "
-        "addresses, that is the proxy's, and TRUST_PROXY must hold it"
-    )
-    return Finding(Level.WARNING, _ABOUT, text)
+        level, key = Level.WARNING, "live.asked_from_proxy"
+    elif seen == _MADE_UP:
+        key = "live.made_up"
+    elif seen == own:
+        level, key = Level.FINE, "live.fine"
+    elif is_trusted(seen, trusted) or (seen == LOCAL and trusted):
+        key = "live.proxy_silent"
+    elif seen == LOCAL:
+        key = "live.no_address"
+    elif not ipaddress.ip_address(seen).is_loopback:
+        level, key = Level.WARNING, "live.other_address"
+    return Finding(level, _ABOUT, key, {"own": own, "seen": seen})

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,9 +12,11 @@ from typing import Any, Final, NoReturn
 import click
 
 from ostiary_core.http.envelope import field_text, text_of
-from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.reply import Refused
+from ostiary_core.texts import Language, Languages
+from ostiary_web.api.resources.fields import ListView
+from ostiary_web.cli.arguments import LanguageTag, spoken_languages
 from ostiary_web.cli.context import PageOfRecords
 from ostiary_web.http.context import RequestRefused
 
@@ -22,8 +25,13 @@ REFUSED: Final = 1
 
 _GAP: Final = "  "
 
-Labels = Mapping[str, tuple[str, str]]
-"""Fields of a record with what a person calls them, in English and Chinese."""
+Labels = Mapping[str, str]
+"""Fields of a record with the keys of what a person calls them."""
+
+
+def columns(list_view: ListView[Any, Any], *names: str) -> Labels:
+    """Fields of a list, called as on its pages and in its sheets."""
+    return {name: f"column.{list_view.name}.{name}" for name in names}
 
 
 class Printer:
@@ -33,9 +41,9 @@ class Printer:
         self.language = language
         self.for_scripts = for_scripts
 
-    def choose(self, english: str, chinese: str) -> str:
+    def text(self, key: str, /, **values: object) -> str:
         """A text in the language asked for."""
-        return chinese if self.language is Language.ZH else english
+        return self.language.text(key, **values)
 
     def document(self, content: object) -> None:
         """One JSON document on standard output."""
@@ -46,10 +54,9 @@ class Printer:
         if self.for_scripts:
             self.document(content)
             return
-        named = {self.choose(*labels[name]): content[name] for name in labels if name in content}
-        widest = max(map(_width, named))
-        for label, value in named.items():
-            click.echo(f"{_padded(label, widest)}{_GAP}{self._cell(value)}")
+        self.rows(
+            [(self.text(labels[name]), self._cell(content[name])) for name in labels if name in content]
+        )
 
     def page(self, page: PageOfRecords, labels: Labels) -> None:
         """One page of records: whole for a script, a table for a person."""
@@ -57,13 +64,12 @@ class Printer:
         if self.for_scripts:
             self.document({"items": rows, "total": page.total})
             return
-        headings = [self.choose(*label) for label in labels.values()]
+        headings = [self.text(label).upper() for label in labels.values()]
         cells = [[self._cell(row[name]) for name in labels] for row in rows]
         self.rows([headings, *cells])
-        counted = self.choose("{first} to {last} of {total}", "第 {first} 至 {last} 条，共 {total} 条")
         first = page.offset + 1 if rows else 0
         last = page.offset + len(rows) if rows else 0
-        click.echo(counted.format(first=first, last=last, total=page.total), err=True)
+        click.echo(self.text("command.listed", first=first, last=last, total=page.total), err=True)
 
     def rows(self, rows: Sequence[Sequence[str]]) -> None:
         """Lines of cells, each column as wide as its widest cell."""
@@ -91,7 +97,7 @@ class Printer:
             case None:
                 return "-"
             case bool():
-                return self.choose("yes", "是") if value else self.choose("no", "否")
+                return self.text("page.yes" if value else "page.no")
             case list() | tuple():
                 return " ".join(map(str, value)) or "-"
             case _:
@@ -104,14 +110,14 @@ def with_printer(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--json", "for_scripts", is_flag=True, help="Print one JSON document, for scripts.")
     @click.option(
         "--language",
-        type=click.Choice([language.value for language in Language]),
+        type=LanguageTag(),
         default=None,
         help="The language of what is printed; by default that of LANG.",
     )
     @wraps(command)
-    def asked(*args: Any, for_scripts: bool, language: str | None, **options: Any) -> None:
-        chosen = _language_of(os.environ) if language is None else Language(language)
-        printer = Printer(chosen, for_scripts=for_scripts)
+    def asked(*args: Any, for_scripts: bool, language: Language | None, **options: Any) -> None:
+        languages = spoken_languages(click.get_current_context())
+        printer = Printer(language or _language_of(os.environ, languages), for_scripts=for_scripts)
         try:
             command(printer, *args, **options)
         except RequestRefused as refusal:
@@ -131,12 +137,12 @@ def with_paging(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _language_of(environment: Mapping[str, str]) -> Language:
-    """The language of the first of POSIX's variables that is set (POSIX.1-2017 §8.2)."""
+def _language_of(environment: Mapping[str, str], languages: Languages) -> Language:
+    """The language of the first of POSIX's variables that is set, as `zh_CN.UTF-8` (POSIX.1-2017 §8.2)."""
     named = next(
         (environment[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environment.get(name)), ""
     )
-    return Language.ZH if named.lower().startswith("zh") else Language.EN
+    return languages.preferred(re.split("[.@]", named)[0].replace("_", "-"))
 
 
 def _padded(text: str, width: int) -> str:

@@ -99,40 +99,40 @@ def _outcome(why: Why | None) -> str:
 
 
 _HEADINGS: Final = (
-    ("Session", "会话"),
-    ("Client", "客户端"),
-    ("At", "时间"),
-    ("After", "间隔"),
-    ("Recorded", "记录中"),
-    ("Otherwise", "改变后"),
+    "command.replay.heading.session",
+    "command.replay.heading.client",
+    "command.replay.heading.at",
+    "command.replay.heading.after",
+    "command.replay.heading.recorded",
+    "command.replay.heading.changed",
 )
 
 
 def _tell(printer: Printer, found: Backtest) -> None:
-    say = printer.choose
-    counted = (
-        (say("Entries read", "读取的条目"), found.entries),
-        (say("Sessions", "会话"), found.sessions),
-        (say("Refresh tokens presented", "刷新令牌使用次数"), found.refreshes),
-        (say("Sessions ended by a spent token", "因旧令牌结束的会话"), found.ended),
-        (say("  under the other policy", "  改变策略后"), found.ended_otherwise),
-        (say("Sessions saved", "可保留的会话"), len(found.of(Verdict.SAVED))),
-        (say("Sessions lost", "会失去的会话"), len(found.of(Verdict.LOST))),
-        (say("Refreshes before expiry", "到期前的刷新"), found.early_refreshes),
-        (say("  under the other policy", "  改变策略后"), found.early_refreshes_otherwise),
+    numbers = (
+        ("command.replay.entries", found.entries),
+        ("command.replay.sessions", found.sessions),
+        ("command.replay.refreshes", found.refreshes),
+        ("command.replay.ended", found.ended),
+        ("command.replay.otherwise", found.ended_otherwise),
+        ("command.replay.saved_count", len(found.of(Verdict.SAVED))),
+        ("command.replay.lost_count", len(found.of(Verdict.LOST))),
+        ("command.replay.early", found.early_refreshes),
+        ("command.replay.otherwise", found.early_refreshes_otherwise),
     )
-    printer.rows([(label, str(number)) for label, number in counted])
+    printer.rows([(printer.text(key), str(number)) for key, number in numbers])
     for verdict, title in (
-        (Verdict.SAVED, say("Saved", "可保留")),
-        (Verdict.LOST, say("Lost", "会失去")),
+        (Verdict.SAVED, "command.replay.saved"),
+        (Verdict.LOST, "command.replay.lost"),
     ):
         rows = [_row(one) for one in found.of(verdict)]
         if rows:
-            click.echo(f"\n{title}")
-            printer.rows([tuple(say(*heading) for heading in _HEADINGS), *rows])
+            click.echo(f"\n{printer.text(title)}")
+            headings = tuple(printer.text(heading) for heading in _HEADINGS)
+            printer.rows([headings, *rows])
     if found.unlike_the_trail:
-        words = say("Not as the recorded policy would have it, so left out:", "与记录时的策略不符，未计入：")
-        click.echo(f"\n{words} {' '.join(found.unlike_the_trail)}", file=sys.stderr)
+        left_out = printer.text("command.replay.left_out")
+        click.echo(f"\n{left_out} {' '.join(found.unlike_the_trail)}", file=sys.stderr)
 
 
 def _row(one: Difference) -> tuple[str, ...]:

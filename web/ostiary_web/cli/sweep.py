@@ -2,21 +2,11 @@
 
 import click
 
+from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge, sweep_once
 from ostiary_web.cli.context import CommandContext, run
 from ostiary_web.cli.printing import Printer, with_printer
 from ostiary_web.server.storage import DAY_SECONDS
-
-_LABELS = {
-    "salts": ("salts", "盐值"),
-    "codes": ("codes never redeemed", "未兑换的授权码"),
-    "usedCodes": ("used codes", "已用的授权码"),
-    "endedSessions": ("ended sessions", "已结束的会话"),
-    "sessions": ("sessions past their maximum", "已到期的会话"),
-    "textCodes": ("codes in text messages", "短信验证码"),
-    "tokens": ("tokens", "令牌"),
-    "auditEntries": ("audit entries", "审计记录"),
-}
 
 
 @click.command()
@@ -25,7 +15,7 @@ def sweep(printer: Printer) -> None:
     """Erase what has lapsed: salts, codes, sessions that are long dead, and their tokens.
 
     It may run beside a server and is not in its way. RETENTION_SESSIONS_DAYS and RETENTION_AUDIT_DAYS say how
-    long what is dead is kept.
+    long what is dead is kept. It also counts what the overview has not counted yet of the audit trail.
     """
 
     async def work(context: CommandContext) -> dict[str, int]:
@@ -36,10 +26,11 @@ def sweep(printer: Printer) -> None:
             context.clock,
             audit_seconds=context.settings.retention_audit_days * DAY_SECONDS,
         )
-        return {"salts": salts, **await clearing.purge_once()}
+        counted = await Summarising(context.store, context.clock).summarise_once()
+        return {"salts": salts, **await clearing.purge_once(), "counted entries": counted}
 
-    cleared = run(work)
-    printer.record({_camel(what): number for what, number in cleared.items()}, _LABELS)
+    cleared = {_camel(what): number for what, number in run(work).items()}
+    printer.record(cleared, {what: f"command.sweep.{what}" for what in cleared})
 
 
 def _camel(what: str) -> str:

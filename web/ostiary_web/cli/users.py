@@ -1,9 +1,11 @@
 """`ostiary user …`: the accounts of the backend."""
 
 import sys
+from pathlib import Path
 from typing import Final
 
 import click
+import msgspec
 
 from ostiary_core.events import (
     PasswordResetByAdministrator,
@@ -16,30 +18,36 @@ from ostiary_core.model.records import User
 from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.secret import draw_token
 from ostiary_core.storage.listing import USERS, Listing
-from ostiary_core.users.user_fields import LOCALES, new_password_faults
-from ostiary_net.runtime.passwords import Passwords
+from ostiary_core.texts import Language
+from ostiary_core.users.user_fields import new_password_faults
 from ostiary_net.runtime.system import SystemEntropy
 from ostiary_web.api.resources.fields import as_json
+from ostiary_web.api.resources.imports import REPLACES, import_rows
 from ostiary_web.api.resources.users import RESOURCE
+from ostiary_web.cli.arguments import LanguageTag
 from ostiary_web.cli.context import OPERATOR, CommandContext, invalid, run
-from ostiary_web.cli.printing import Labels, Printer, with_paging, with_printer
+from ostiary_web.cli.import_files import read_import_file
+from ostiary_web.cli.printing import Labels, Printer, columns, with_paging, with_printer
 
-_LISTED: Final[Labels] = {
-    "username": ("USER", "用户名"),
-    "name": ("NAME", "姓名"),
-    "roleIds": ("ROLES", "角色"),
-    "enabled": ("ENABLED", "启用"),
-    "createdAt": ("CREATED", "创建时间"),
-}
+_LISTED: Final = columns(RESOURCE.list_view, "username", "name", "roleIds", "enabled", "createdAt")
 _SHOWN: Final[Labels] = {
-    "id": ("Identifier", "标识"),
-    "username": ("User name", "用户名"),
-    "name": ("Name", "姓名"),
-    "phone": ("Telephone", "手机号"),
-    "roleIds": ("Roles", "角色"),
-    "enabled": ("Enabled", "启用"),
-    "mustChangePassword": ("Must change password", "需修改密码"),
-    "password": ("Password, shown this once", "密码（仅显示一次）"),
+    **columns(
+        RESOURCE.list_view,
+        "id",
+        "username",
+        "name",
+        "phone",
+        "roleIds",
+        "enabled",
+        "mustChangePassword",
+    ),
+    "password": "command.password",
+}
+
+_IMPORTED: Final[Labels] = {
+    "created": "command.import.created",
+    "updated": "command.import.updated",
+    "unchanged": "command.import.unchanged",
 }
 
 
@@ -53,7 +61,7 @@ def user() -> None:
 @click.option("--name", help="The display name; the user name by default.")
 @click.option("--phone", help="The telephone number that a password can be recovered by.")
 @click.option("--role", "role_ids", multiple=True, help="The code of a role; repeat for more.")
-@click.option("--locale", type=click.Choice(LOCALES), help="The language to address the user in.")
+@click.option("--locale", type=LanguageTag(), help="The language to address the user in.")
 @click.option(
     "--must-change/--keep", default=True, help="Whether the first sign-in asks for another password."
 )
@@ -65,7 +73,7 @@ def create(
     name: str | None,
     phone: str | None,
     role_ids: tuple[str, ...],
-    locale: str | None,
+    locale: Language | None,
     must_change: bool,
     draw_password: bool,
 ) -> None:
@@ -76,7 +84,7 @@ def create(
         "name": name or username,
         "phone": phone,
         "roleIds": list(role_ids),
-        "locale": locale,
+        "locale": locale and locale.tag,
         "mustChangePassword": must_change,
     }
 
@@ -86,13 +94,38 @@ def create(
             UserRegistered(
                 caller=OPERATOR,
                 fields=fields,
-                password_hash=None if faults else await _hash(password),
+                password_hash=None if faults else await context.passwords.hash(password),
                 faults=faults,
                 entropy=context.entropy(),
             )
         )
 
     _show(printer, run(work), password if draw_password else None)
+
+
+@user.command("import")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--mode",
+    type=click.Choice(list(REPLACES)),
+    default="insert",
+    show_default=True,
+    help="Whether a row with the user name of somebody who is there is refused, or changes them.",
+)
+@with_printer
+def import_users(printer: Printer, file: Path, mode: str) -> None:
+    """Register everybody in FILE, or nobody: a sheet (.xlsx), CSV, or one JSON object a line (.jsonl).
+
+    The columns are those of the interface's import template, by their headings or the names of the fields.
+    A passwordHash is what another system kept of a password (argon2id, bcrypt, scrypt, pbkdf2_sha256 of
+    Django, or PBKDF2 as passlib writes it), and the user signs in with that password as before. At most 2000
+    rows are imported at a time.
+    """
+    rows = read_import_file(file, RESOURCE.list_view)
+    if isinstance(rows, tuple):
+        raise invalid(*rows)
+    done = run(lambda context: import_rows(context, RESOURCE, rows, replace=REPLACES[mode]))
+    printer.record(msgspec.to_builtins(done), _IMPORTED)
 
 
 @user.command("list")
@@ -122,7 +155,7 @@ def reset_password(printer: Printer, username: str, draw_password: bool) -> None
             raise invalid(*faults)
         await context.decide(
             PasswordResetByAdministrator(
-                caller=OPERATOR, user_id=user_id, new_password_hash=await _hash(password)
+                caller=OPERATOR, user_id=user_id, new_password_hash=await context.passwords.hash(password)
             )
         )
         return await context.decide(UserRequested(caller=OPERATOR, user_id=user_id))
@@ -163,18 +196,13 @@ def _password(printer: Printer, *, drawn: bool) -> str:
     if drawn:
         return draw_token(SystemEntropy().draw(), "password").reveal()
     if sys.stdin.isatty():
-        entered: str = click.prompt(
-            printer.choose("Password", "密码"), hide_input=True, confirmation_prompt=True, err=True
-        )
+        asked = printer.text("column.users.password")
+        entered: str = click.prompt(asked, hide_input=True, confirmation_prompt=True, err=True)
         return entered
     line = sys.stdin.readline()
     if not line:
         raise click.UsageError("a password is expected on standard input; or ask for --draw-password")
     return line.rstrip("\r\n")
-
-
-async def _hash(password: str) -> str:
-    return await Passwords(entropy_source=SystemEntropy()).hash(password)
 
 
 def _show(printer: Printer, reply: Reply, drawn_password: str | None = None) -> None:

@@ -33,8 +33,9 @@ _GRACEFUL_SECONDS = 2.0
 def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, str], None]) -> None:
     """Serve both until SIGTERM, SIGINT or SIGHUP, on a store that is made for it and gone afterwards.
 
-    `tell` is given the addresses of the server and of the shop and everybody's password. Raises
-    `AddressError` where others than this machine would reach one of them.
+    Of `PUBLIC_URL` only the path counts: the server is where it listens, under that path. `tell` is given the
+    addresses of the server and of the shop and everybody's password. Raises `AddressError` where others than
+    this machine would reach one of them.
     """
     with (
         _listening_here(settings.bind) as server_listeners,
@@ -48,11 +49,16 @@ def run_demo(settings: Settings, *, shop_bind: str, tell: Callable[[str, str, st
             database=SQLiteFile(Path(folder) / "demo.db"),
             data_dir=Path(folder),
             sms_outbox=Path(folder) / settings.sms_outbox.name if is_usual else settings.sms_outbox,
+            public_url=_public_url(server_listeners[0], settings.public_path),
             admin_username="admin",
             admin_password=PASSWORD,
             workers=1,
         )
         trio.run(partial(_serve_both, demo, server_listeners, shop_listeners, tell))
+
+
+def _public_url(listener: socket.socket, path: str) -> str | None:
+    return address_of(listener) + path if path else None
 
 
 @contextmanager
@@ -102,7 +108,8 @@ async def _serve_both(
             )
         )
         await is_served.wait()
-        server, shop = address_of(server_listeners[0]), address_of(shop_listeners[0])
+        server = address_of(server_listeners[0]) + settings.public_path
+        shop = address_of(shop_listeners[0])
         sample = await fill(backings[0], f"{shop}/callback")
         async with httpx.AsyncClient(timeout=10.0) as http:
             oauth = OAuthClient(
@@ -115,7 +122,10 @@ async def _serve_both(
             await serve_on(
                 shop_listeners,
                 stop,
-                Guard(cast(Any, third_party(oauth, server)), door_rules(settings)),
+                Guard(
+                    cast(Any, third_party(oauth, server, settings.languages)),
+                    door_rules(replace(settings, public_url=None)),
+                ),
                 graceful_seconds=_GRACEFUL_SECONDS,
                 started=lambda _: tell(server, shop, PASSWORD),
             )

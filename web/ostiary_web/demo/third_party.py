@@ -10,12 +10,12 @@ from typing import Any, Final
 from quart import Response, abort, redirect, render_template, request
 from quart_trio import QuartTrio
 
-from ostiary_core.http.language import preferred_language
+from ostiary_core.texts import Language, Languages
 from ostiary_web.demo.protocol import Authorization, OAuthClient, Sent, shortened
 from ostiary_web.demo.sample import PASSWORD
-from ostiary_web.demo.texts import DEMO_TEXTS
 from ostiary_web.http.browser import comes_from_elsewhere
 from ostiary_web.http.security_headers import add_security_headers
+from ostiary_web.texts import TextFamily
 
 _COOKIE: Final = "demo_shop"
 _MOST_SHOPPERS: Final = 1_000
@@ -45,7 +45,7 @@ class _Shopper:
         del self.log[_LONGEST_LOG:]
 
 
-def third_party(oauth: OAuthClient, server: str) -> QuartTrio:
+def third_party(oauth: OAuthClient, server: str, languages: Languages) -> QuartTrio:
     """The backend as a Quart-Trio application; `server` is where its users find Ostiary."""
     app = QuartTrio("ostiary_web", static_folder="static")
     shoppers: dict[str, _Shopper] = {}
@@ -60,31 +60,33 @@ def third_party(oauth: OAuthClient, server: str) -> QuartTrio:
     def shopper() -> _Shopper | None:
         return shoppers.get(request.cookies.get(_COOKIE, ""))
 
-    def text(name: str, /, **values: object) -> str:
-        language = preferred_language(request.headers.get("Accept-Language"))
-        return DEMO_TEXTS[language][name].format(**values)
+    def language() -> Language:
+        return languages.preferred(request.headers.get("Accept-Language"))
+
+    def text(key: str, /, **values: object) -> str:
+        return language().text(key, **values)
 
     @app.get("/")
     async def shop() -> Response:
         found = shopper() or _Shopper()
         tokens = [
-            (text(name), shortened(token), await _state(oauth, token, text))
-            for name, token in (
-                ("access_token", found.access_token),
-                ("refresh_token", found.refresh_token),
-                ("machine_token", found.machine_token),
+            (text(key), shortened(token), await _state(oauth, token, text))
+            for key, token in (
+                ("demo.access_token", found.access_token),
+                ("demo.refresh_token", found.refresh_token),
+                ("demo.machine_token", found.machine_token),
             )
             if token is not None
         ]
         if found.spent_token is not None:
             used, ends = _clock(found.spent_at), _clock(found.spent_at + _GRACE_SECONDS)
-            state = text("grace", used=used, ends=ends)
-            tokens.append((text("spent_token"), shortened(found.spent_token), state))
+            state = text("demo.grace", used=used, ends=ends)
+            tokens.append((text("demo.spent_token"), shortened(found.spent_token), state))
         notice, found.notice = found.notice, None
-        language = preferred_language(request.headers.get("Accept-Language"))
         body = await render_template(
             "demo.html",
-            language=language.value,
+            language=language().tag,
+            t=TextFamily(language(), "demo"),
             text=text,
             shopper=found,
             tokens=tokens,
@@ -121,11 +123,11 @@ def third_party(oauth: OAuthClient, server: str) -> QuartTrio:
             or not hmac.compare_digest(authorization.state.encode(), given.encode("utf-8", "replace"))
         ):
             if found is not None:
-                found.notice = text("wrong_state")
+                found.notice = text("demo.wrong_state")
             return redirect("/", 303)
         found.authorization = None
         if "code" not in request.args:
-            found.notice = text("denied")
+            found.notice = text("demo.denied")
             return redirect("/", 303)
         sent, content = await oauth.redeem(request.args["code"], authorization)
         found.sent(sent)
@@ -154,7 +156,7 @@ def third_party(oauth: OAuthClient, server: str) -> QuartTrio:
                 found.machine_token = content.get("access_token")
             case "revoke" if found.access_token is not None:
                 sent, _ = await oauth.revoke(found.access_token)
-                found.sent(sent, text("ended"))
+                found.sent(sent, text("demo.ended"))
             case _:
                 pass
         return redirect("/", 303)
@@ -173,7 +175,7 @@ async def _refresh(oauth: OAuthClient, found: _Shopper, token: str, text: Any) -
     if "access_token" not in content:
         found.sent(sent)
         return
-    found.sent(sent, text("new_pair"))
+    found.sent(sent, text("demo.new_pair"))
     found.spent_token, found.spent_at = token, time.time()
     found.access_token, found.refresh_token = content["access_token"], content.get("refresh_token")
 
@@ -181,14 +183,14 @@ async def _refresh(oauth: OAuthClient, found: _Shopper, token: str, text: Any) -
 async def _retry(oauth: OAuthClient, found: _Shopper, token: str, user_agent: str | None, text: Any) -> None:
     sent, content = await oauth.refresh(token, user_agent)
     same = content.get("access_token") == found.access_token
-    found.sent(sent, text("same_pair") if same else text("ended"))
+    found.sent(sent, text("demo.same_pair") if same else text("demo.ended"))
 
 
 async def _state(oauth: OAuthClient, token: str, text: Any) -> str:
     _, content = await oauth.introspect(token)
     if not content.get("active"):
-        return str(text("inactive"))
-    return str(text("active", until=_clock(content["exp"])))
+        return str(text("demo.inactive"))
+    return str(text("demo.active", until=_clock(content["exp"])))
 
 
 def _clock(seconds: float) -> str:

@@ -1,9 +1,10 @@
 """The browser's side of a login session: its cookies, and the proof that a change comes from our pages.
 
 The tokens are in `HttpOnly; SameSite=Lax` cookies (READINGS 25), which over https are called `__Host-…`: no
-sister site and nobody on a plain connection can put one of theirs in the place. A request that relies on them
-to change something must carry the form token, which only our own pages can know, and must not come from
-another site.
+sister site and nobody on a plain connection can put one of theirs in the place. Under a path of a host that
+others share they are sent to that path alone, and called `__Secure-…`, as only a whole host says `__Host-`.
+A request that relies on them to change something must carry the form token, which only our own pages can
+know, and must not come from another site.
 """
 
 import hmac
@@ -30,8 +31,13 @@ _FORM: Final = "ostiary_form"
 
 
 def own_origin() -> str:
-    """The address users see, as scheme and host: `PUBLIC_URL`, else what the request says."""
-    return backing().settings.public_url or f"{request.scheme}://{request.host}"
+    """Scheme and host that users see: those of `PUBLIC_URL`, else what the request says."""
+    return backing().settings.public_origin or f"{request.scheme}://{request.host}"
+
+
+def own_address() -> str:
+    """The address that users see: `PUBLIC_URL`, else what the request says."""
+    return backing().settings.public_url or own_origin()
 
 
 def require_caller(context: RequestContext) -> SignedIn:
@@ -141,19 +147,25 @@ def _token_for(cookie: str) -> str:
 
 
 def _named(cookie: str) -> str:
-    """What a cookie is called here (RFC 6265bis §4.1.3.2)."""
-    return f"__Host-{cookie}" if _secure() else cookie
+    """What a cookie is called here (RFC 6265bis §4.1.3)."""
+    if not _secure():
+        return cookie
+    return f"__Secure-{cookie}" if backing().settings.public_path else f"__Host-{cookie}"
 
 
 def _secure() -> bool:
     return own_origin().startswith("https://")
 
 
+def _path() -> str:
+    return backing().settings.public_path or "/"
+
+
 def _drop(response: Response, name: str) -> None:
-    response.delete_cookie(name, path="/", httponly=True, samesite="Lax", secure=_secure())
+    response.delete_cookie(name, path=_path(), httponly=True, samesite="Lax", secure=_secure())
 
 
 def _set(response: Response, name: str, value: str, max_age: int | None) -> None:
     response.set_cookie(
-        name, value, max_age=max_age, path="/", httponly=True, samesite="Lax", secure=_secure()
+        name, value, max_age=max_age, path=_path(), httponly=True, samesite="Lax", secure=_secure()
     )

@@ -13,19 +13,19 @@ from ostiary_core.events import Event, SignedIn
 from ostiary_core.http.answer import NO_STORE, Answer, retry_after
 from ostiary_core.http.endpoint import Request
 from ostiary_core.http.envelope import failure, success
-from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.http.sender import language_of
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fields import FieldFault
-from ostiary_core.model.permissions import SUPER_ADMINISTRATOR
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import AccountKnown, Refused, Reply
 from ostiary_core.model.secret import Entropy
 from ostiary_core.model.why import Why
+from ostiary_core.texts import Language, Languages
 from ostiary_core.throttling.rate_windows import Operation
 from ostiary_net.observability.log import log_refusal
+from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Question
 from ostiary_web.pictures.uploads import orphaned_files
@@ -76,6 +76,16 @@ class RequestContext:
         """One service for all doors."""
         return self.backing.service
 
+    @property
+    def languages(self) -> Languages:
+        """Those that the server speaks."""
+        return self.service.endpoint.languages
+
+    @property
+    def passwords(self) -> Passwords:
+        """What hashes and verifies them."""
+        return self.backing.passwords
+
     # --- who calls, behind a gate
 
     @property
@@ -99,7 +109,7 @@ class RequestContext:
     @property
     def is_super_administrator(self) -> bool:
         """Who sees sessions that represent no user ("Session (grant)")."""
-        return any(role.role_id == SUPER_ADMINISTRATOR for role in self.account.roles)
+        return self.account.is_super_administrator
 
     # --- what is asked of the rules
 
@@ -206,7 +216,7 @@ def request_context() -> RequestContext:
         g.request_context = RequestContext(
             backing=behind,
             headers=headers,
-            language=language_of(headers),
+            language=language_of(headers, behind.service.endpoint.languages),
             origin=behind.service.origin(headers, source, trace_id),
         )
     found: RequestContext = g.request_context

@@ -30,6 +30,7 @@ class _Asks(IntEnum):
     LOGIN_TOKEN = 1
     ACCOUNT = 2
     OWN_PASSWORD = 3
+    EVERY_PERMISSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ class Gate:
         """Everything that it may turn a request away for; only a change has to prove its origin."""
         if self.is_open:
             return ()
-        password = (Why.PASSWORD_MUST_CHANGE,) if self.asks is _Asks.OWN_PASSWORD else ()
-        permission = () if self.permission is None else (Why.PERMISSION_MISSING,)
+        password = (Why.PASSWORD_MUST_CHANGE,) if self.asks >= _Asks.OWN_PASSWORD else ()
+        asks_for_more = self.permission is not None or self.asks is _Asks.EVERY_PERMISSION
+        permission = (Why.PERMISSION_MISSING,) if asks_for_more else ()
         return (Why.NOT_SIGNED_IN, Why.ORIGIN_UNPROVEN, *password, *permission)
 
     def refusal(self, account: AccountKnown | None) -> Why | None:
@@ -67,6 +69,8 @@ class Gate:
         if account.user.must_change_password and self.asks is not _Asks.ACCOUNT:
             return Why.PASSWORD_MUST_CHANGE
         if self.permission is not None and self.permission.value not in account.permissions:
+            return Why.PERMISSION_MISSING
+        if self.asks is _Asks.EVERY_PERMISSION and not account.is_super_administrator:
             return Why.PERMISSION_MISSING
         return None
 
@@ -93,6 +97,8 @@ BEFORE_PASSWORD_CHANGE: Final = Gate(_Asks.ACCOUNT)
 """Whoever is signed in, also one who has to change the password first (READINGS 23)."""
 SIGNED_IN: Final = Gate(_Asks.OWN_PASSWORD)
 """Whoever is signed in."""
+SUPER_ADMINISTRATOR: Final = Gate(_Asks.EVERY_PERMISSION)
+"""Whoever is signed in and is a super administrator."""
 
 
 def require_permission(permission: Permission) -> Gate:

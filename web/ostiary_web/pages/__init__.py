@@ -1,5 +1,5 @@
-"""The pages people meet. Each works without JavaScript, asks no other host for anything, and is in two
-languages; what it shows and does is decided by the same events as the interface."""
+"""The pages people meet. Each works without JavaScript, asks no other host for anything, and speaks the
+visitor's language; what it shows and does is decided by the same events as the interface."""
 
 from quart import Blueprint
 
@@ -7,9 +7,11 @@ from ostiary_web.pages.account import account_pages
 from ostiary_web.pages.administration.audit import audit_pages
 from ostiary_web.pages.administration.clients import client_pages
 from ostiary_web.pages.administration.online import online_pages
+from ostiary_web.pages.administration.overview import overview_pages
 from ostiary_web.pages.administration.people import people_pages
 from ostiary_web.pages.administration.roles import role_pages
 from ostiary_web.pages.applications import application_pages
+from ostiary_web.pages.brand import brand_files
 from ostiary_web.pages.consent import consent
 from ostiary_web.pages.home import home, languages
 from ostiary_web.pages.recovery import recovery_pages
@@ -21,12 +23,14 @@ __all__ = ["PAGES"]
 PAGES: tuple[Blueprint, ...] = (
     home,
     languages,
+    brand_files,
     sign_in_pages,
     recovery_pages,
     consent,
     account_pages,
     telephone_pages,
     application_pages,
+    overview_pages,
     client_pages,
     people_pages,
     role_pages,

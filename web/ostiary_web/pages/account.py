@@ -5,7 +5,6 @@ from collections.abc import Awaitable
 from quart import Response, request
 
 from ostiary_core.events import LocaleChosen, OwnSessionEnded, TimezoneChosen
-from ostiary_core.http.language import Language
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ONLINE_USERS, Listing
@@ -91,8 +90,7 @@ async def _account(page: PageContext, reply: Refused | None = None) -> Response:
         "account.html",
         place=_ACCOUNT,
         refused=reply,
-        notice=page.text("done") if request.args.get("done") else None,
-        languages=[(Language.ZH.value, "中文"), (Language.EN.value, "English")],
+        notice=page.text("page.done") if request.args.get("done") else None,
         zones=zone_names(),
         zone=zone_for(None, page.user).key,
     )

@@ -21,24 +21,21 @@ _PLACE = "/account/applications"
 @application_pages.get(_PLACE, gate=SIGNED_IN)
 async def show_applications(page: PageContext) -> Response:
     """Every client that may sign this user in without asking, or is signed in now."""
-    shown = [_shown(page, grant) for grant in await grants_of(page.request)]
+    shown = [shown_grant(page, grant) for grant in await grants_of(page.request, page.request.user.user_id)]
     return await render(page, "applications.html", place=_PLACE, applications=shown)
 
 
 @application_pages.get(f"{_PLACE}/<client_id>/withdraw", gate=SIGNED_IN)
 async def ask_to_withdraw(page: PageContext, client_id: str) -> Response:
     """What will happen, before it does."""
-    grants = await grants_of(page.request)
-    found = next((grant for grant in grants if grant.client_id == client_id), None)
-    if found is None:
-        page.request.refuse(Why.NOT_FOUND)
+    found = await find_grant(page, page.request.user.user_id, client_id)
     return await render(
         page,
         "administration/confirm.html",
         place=_PLACE,
-        heading=page.text("withdraw_sure", name=found.name),
-        will=page.text("withdraw_will", count=len(found.sessions)),
-        action_name=page.text("withdraw"),
+        heading=page.text("page.withdraw_sure", name=found.name),
+        will=page.text("page.withdraw_will", count=len(found.sessions)),
+        action_name=page.text("page.withdraw"),
         back=_PLACE,
         action=f"{_PLACE}/{client_id}/withdraw",
     )
@@ -51,7 +48,15 @@ async def withdraw(page: PageContext, client_id: str) -> Response:
     return page.redirect(_PLACE)
 
 
-def _shown(page: PageContext, grant: Grant) -> dict[str, object]:
+async def find_grant(page: PageContext, user_id: str, client_id: str) -> Grant:
+    """What a user lets one client do; raises `RequestRefused` where it is nothing."""
+    grants = await grants_of(page.request, user_id)
+    found = next((grant for grant in grants if grant.client_id == client_id), None)
+    return page.request.refuse(Why.NOT_FOUND) if found is None else found
+
+
+def shown_grant(page: PageContext, grant: Grant) -> dict[str, object]:
+    """As a card of it needs it."""
     scopes = dict.fromkeys((*grant.scopes, *(session.scope for session in grant.sessions)))
     return {
         "client_id": grant.client_id,

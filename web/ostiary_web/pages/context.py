@@ -16,13 +16,13 @@ from werkzeug.datastructures import MultiDict
 
 from ostiary_core.events import AccountRequested, SignedIn
 from ostiary_core.http.envelope import field_text, text_of
-from ostiary_core.http.language import Language
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import User
 from ostiary_core.model.reply import AccountKnown, LoginIssued, Refused
 from ostiary_core.model.why import Why
+from ostiary_core.texts import Language
 from ostiary_web.api.auth import renew_login
 from ostiary_web.http.browser import (
     FORM_FIELD,
@@ -36,8 +36,9 @@ from ostiary_web.http.browser import (
 from ostiary_web.http.context import RequestContext, RequestRefused, request_context
 from ostiary_web.http.zones import zone_for
 from ostiary_web.pages.addresses import other_sign_in_page, page_address, see_other, sign_in_page
-from ostiary_web.pages.moments import moment
-from ostiary_web.pages.texts import PAGE_TEXTS
+from ostiary_web.pages.agents import agent_markup
+from ostiary_web.pages.moments import ago, moment
+from ostiary_web.texts import TextFamily
 
 LANGUAGE_COOKIE: Final = "ostiary_language"
 
@@ -47,14 +48,15 @@ _POLICY: Final = (
 )
 
 _PLACES: Final = (
-    ("/account", "nav_account", None),
-    ("/account/applications", "nav_applications", None),
-    ("/account/sessions", "nav_sessions", None),
-    ("/admin/clients", "nav_clients", Permission.CLIENT_LIST),
-    ("/admin/people", "nav_people", Permission.USER_LIST),
-    ("/admin/roles", "nav_roles", Permission.ROLE_LIST),
-    ("/admin/online", "nav_online", Permission.ONLINE_LIST),
-    ("/admin/audit", "nav_audit", Permission.AUDIT_READ),
+    ("/account", "page.nav_account", None),
+    ("/account/applications", "page.nav_applications", None),
+    ("/account/sessions", "page.nav_sessions", None),
+    ("/admin", "page.nav_overview", Permission.ONLINE_LIST),
+    ("/admin/clients", "page.nav_clients", Permission.CLIENT_LIST),
+    ("/admin/people", "page.nav_people", Permission.USER_LIST),
+    ("/admin/roles", "page.nav_roles", Permission.ROLE_LIST),
+    ("/admin/online", "page.nav_online", Permission.ONLINE_LIST),
+    ("/admin/audit", "page.nav_audit", Permission.AUDIT_READ),
 )
 
 
@@ -136,17 +138,23 @@ class PageContext:
     # --- what it says
 
     def moment(self, instant: Instant, *, seconds: bool = False) -> Markup:
-        """A time as this visitor reads it."""
-        return moment(instant, self.zone, seconds=seconds)
+        """A time as this visitor reads it, and how long ago it was."""
+        exact = moment(instant, self.zone, seconds=seconds)
+        since = ago(self.request.service.clock.now() - instant, self.language)
+        return exact if since is None else exact + Markup(' <span class="ago">{}</span>').format(since)
+
+    def agent(self, user_agent: str | None) -> Markup:
+        """Which browser or program it was."""
+        return agent_markup(user_agent, self.language)
 
     @property
     def zone(self) -> ZoneInfo:
         """The zone of every time that this visitor reads or enters."""
         return zone_for(None, self.user)
 
-    def text(self, name: str, /, **values: object) -> str:
-        """A text of the page in the visitor's language."""
-        return PAGE_TEXTS[self.language][name].format(**values)
+    def text(self, key: str, /, **values: object) -> str:
+        """A text in the visitor's language."""
+        return self.language.text(key, **values)
 
 
 async def open_page() -> PageContext:
@@ -182,10 +190,10 @@ async def _recognise(context: RequestContext) -> None:
 
 def visitors_language(user: User | None) -> Language:
     """What the visitor switched to here, else the account's language, else what the browser asks for."""
-    for said in (request.cookies.get(LANGUAGE_COOKIE), None if user is None else user.locale):
-        if said in (Language.EN.value, Language.ZH.value):
-            return Language(said)
-    return request_context().language
+    context = request_context()
+    by_tag = context.languages.by_tag
+    locale = None if user is None else user.locale
+    return by_tag(request.cookies.get(LANGUAGE_COOKIE)) or by_tag(locale) or context.language
 
 
 async def render(
@@ -209,8 +217,10 @@ async def render(
     body = await render_template(
         template,
         page=page,
-        language=page.language.value,
-        t=PAGE_TEXTS[page.language],
+        language=page.language.tag,
+        languages=page.request.languages,
+        t=TextFamily(page.language, "page"),
+        brand=page.request.backing.settings.brand,
         user=page.user,
         places=page.places,
         place=place,
@@ -227,6 +237,6 @@ async def render(
     if reply is not None and reply.wait_seconds is not None:
         response.headers["Retry-After"] = str(reply.wait_seconds)
     response.headers["Cache-Control"] = "no-store"
-    response.headers["Content-Language"] = page.language.value
+    response.headers["Content-Language"] = page.language.tag
     response.headers["Content-Security-Policy"] = f"{_POLICY}; form-action 'self' {form_origin}".rstrip()
     return page.keep(response)

@@ -1,8 +1,7 @@
-"""The first page, and the switch between the two languages."""
+"""The first page, and the switch between languages."""
 
 from quart import Response, request
 
-from ostiary_core.http.language import Language
 from ostiary_web.http.browser import keep_preference
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
@@ -24,7 +23,7 @@ async def first_page(page: PageContext) -> Response:
 async def switch_language(context: RequestContext) -> Response:
     """Remember a language in the browser and go back; it changes nothing on the server."""
     response = see_other(local_path(request.args.get("next", "")))
-    chosen = request.args.get("to")
-    if chosen in (Language.EN.value, Language.ZH.value):
-        keep_preference(response, LANGUAGE_COOKIE, chosen)
+    chosen = context.languages.by_tag(request.args.get("to"))
+    if chosen is not None:
+        keep_preference(response, LANGUAGE_COOKIE, chosen.tag)
     return response

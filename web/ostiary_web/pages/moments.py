@@ -2,11 +2,21 @@
 
 from datetime import UTC, date, datetime, time
 from functools import cache
+from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from markupsafe import Markup
 
-from ostiary_core.model.instant import SECOND_MS, Instant
+from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
+from ostiary_core.texts import Language
+
+_UNITS: Final = (
+    ("page.ago_years", 365 * 24 * 60 * MINUTE_MS),
+    ("page.ago_months", 30 * 24 * 60 * MINUTE_MS),
+    ("page.ago_days", 24 * 60 * MINUTE_MS),
+    ("page.ago_hours", 60 * MINUTE_MS),
+    ("page.ago_minutes", MINUTE_MS),
+)
 
 
 @cache
@@ -26,6 +36,20 @@ def moment(instant: Instant, zone: ZoneInfo, *, seconds: bool = False) -> Markup
     exact = at.isoformat().replace("+00:00", "Z")
     shown = at.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
     return Markup('<time datetime="{}">{}</time>').format(exact, shown)
+
+
+def ago(passed_ms: int, language: Language) -> str | None:
+    """How long ago something was, in its largest unit; None for what is still to come.
+
+    >>> from ostiary_web.texts import LANGUAGES
+    >>> [ago(each, LANGUAGES.default) for each in (0, 60_000, 3 * 86_400_000, -1)]
+    ['just now', '1 minute ago', '3 days ago', None]
+    """
+    if passed_ms < 0:
+        return None
+    counted = ((key, passed_ms // unit_ms) for key, unit_ms in _UNITS)
+    key, count = next((each for each in counted if each[1]), ("page.ago_now", 0))
+    return language.text(key, count=count)
 
 
 def day_bounds(day: date, zone: ZoneInfo) -> tuple[datetime, datetime]:

@@ -9,7 +9,7 @@ from ostiary_core.model.why import Why
 from ostiary_web.http.context import request_context
 from ostiary_web.pages.context import PageContext, opened_page, render, visitors_language
 
-_HEADINGS: Final = {403: "not_yours", 429: "too_fast"}
+_HEADINGS: Final = {403: "page.not_yours", 429: "page.too_fast"}
 
 
 def is_for_a_person() -> bool:
@@ -22,7 +22,8 @@ def is_for_a_person() -> bool:
 async def problem_page(why: Why) -> Response:
     """A page that says what is the matter. It asks the store for nothing: that may be what is wrong."""
     page = opened_page() or PageContext(request_context(), visitors_language(None))
-    heading = _HEADINGS.get(MEANINGS[why].status, "not_found" if MEANINGS[why].status < 500 else "went_wrong")
+    status = MEANINGS[why].status
+    heading = _HEADINGS.get(status, "page.not_found" if status < 500 else "page.went_wrong")
     return await render(
         page, "problem.html", refused=why, heading=page.text(heading), lead=page.text(f"{heading}_lead")
     )

@@ -4,6 +4,7 @@ from quart import Response, request
 
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.identifiers import is_phone
+from ostiary_core.model.policy import SPECIFICATION
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import Operation
@@ -39,7 +40,13 @@ async def take_phone(page: PageContext) -> Response:
         return await _form(page, return_to, refusal.reply, phone=phone)
     await send_recovery_code(page.request, phone)
     page.address = _with_code(return_to)
-    return await _form(page, return_to, coded=True, phone=phone, notice=page.text("code_sent"))
+    return await _form(
+        page,
+        return_to,
+        coded=True,
+        phone=phone,
+        notice=page.text("page.code_sent", count=SPECIFICATION.text_code_seconds // 60),
+    )
 
 
 @recovery_pages.post("/recover/password", gate=OPEN_TO_ALL)

@@ -51,7 +51,7 @@ async def take_sign_in(page: PageContext) -> Response:
         context.limit(Operation.SIGN_IN)
         if not comes_from_elsewhere(own_origin()) and not page.is_form_ours:
             shown = username if len(username) <= LONGEST_USERNAME else ""
-            trouble = page.text("sign_in_stale")
+            trouble = page.text("page.sign_in_stale")
         page.require_own_form()
         if not 0 < len(username) <= LONGEST_USERNAME or not 0 < len(password) <= LONGEST_PASSWORD:
             context.refuse(Why.SIGN_IN_WRONG)
@@ -97,7 +97,7 @@ async def take_password(page: PageContext) -> Response:
     try:
         page.require_own_form()
         if new != form.get("new_password_again", ""):
-            faults = (page.text("passwords_differ"),)
+            faults = (page.text("page.passwords_differ"),)
             page.request.refuse(Why.FIELDS_INVALID)
         await change_password(page.request, form.get("old_password", ""), new)
     except RequestRefused as refusal:
@@ -131,7 +131,7 @@ async def _sign_in_form(
         forgotten=recovery_page(return_to),
         username=username,
         trouble=trouble,
-        notice=page.text("recovered") if request.args.get("recovered") else None,
+        notice=page.text("page.recovered") if request.args.get("recovered") else None,
     )
 
 

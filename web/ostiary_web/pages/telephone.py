@@ -37,7 +37,7 @@ async def take_phone(page: PageContext) -> Response:
         await send_code_to_new_number(page.request, phone)
     except RequestRefused as refusal:
         return await _form(page, refusal.reply, phone=phone)
-    return await _form(page, phone=phone, notice=page.text("phone_code_sent"), coded=True)
+    return await _form(page, phone=phone, notice=page.text("page.phone_code_sent"), coded=True)
 
 
 @telephone_pages.post(f"{_PHONE}/code", gate=SIGNED_IN, form_is_on=_PHONE)

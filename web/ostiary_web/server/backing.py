@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from quart import Quart, current_app
 
+from ostiary_core.model.instant import Instant
 from ostiary_net.runtime.files import Files
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.text_messages import TextMessages
 from ostiary_net.turns.service import Service
+from ostiary_web.server.checks import SelfCheck
 from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.readiness import Readiness
 from ostiary_web.server.settings import Settings
@@ -29,6 +31,9 @@ class Backing:
     read_sheet: ReadSheet
     submissions: Submissions
     readiness: Readiness
+    self_check: SelfCheck
+    started_at: Instant
+    """When it began to stand there."""
     new_administrator: NewAdministrator | None
     """The first administrator, where this start made one."""
 

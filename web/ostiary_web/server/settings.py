@@ -4,7 +4,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, TypeVar
@@ -12,10 +12,16 @@ from urllib.parse import urlsplit
 
 from ostiary_core.model.identifiers import is_username
 from ostiary_core.model.secret import Secret
+from ostiary_core.texts import Languages
 from ostiary_core.users.user_fields import new_password_faults
 from ostiary_net.front_door.heads import is_host
 from ostiary_net.front_door.rules import CannotStart
+from ostiary_web.server import secret_files
+from ostiary_web.server.brand import LINKS_ALLOWED, NAMES_ALLOWED, Brand, load_logo, read_links, read_name
+from ostiary_web.server.brand_color import COLORS_ALLOWED, read_colors
+from ostiary_web.server.brand_logo import LOGOS_ALLOWED
 from ostiary_web.server.database import ALLOWED, Database, read_database
+from ostiary_web.texts import LANGUAGES
 
 T = TypeVar("T")
 
@@ -24,6 +30,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _LONGEST_UNIX_PATH: Final = 107
 """Bytes that the kernel has room for (unix(7))."""
+_PUBLIC_PATH: Final = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
+"""Made of what every address of ours is made of."""
+_LONGEST_PUBLIC_PATH: Final = 128
 _LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _LOG_FORMATS: Final = ("console", "json")
 
@@ -40,12 +49,15 @@ class Settings:
     """What an operator decides. Fields are named as the environment variables are."""
 
     database: Database
+    database_prepared_statements: bool | None
+    """None for wherever no pooler is seen."""
     data_dir: Path
     bind: str
     workers: int
     admin_username: str
     admin_password: str | None
     public_url: str | None
+    brand: Brand
     trust_proxy: tuple[Network, ...]
     rate_limit_scale: float
     api_docs_enabled: bool
@@ -59,9 +71,23 @@ class Settings:
     otel_exporter_otlp_endpoint: str | None
     retention_sessions_days: int
     retention_audit_days: int
+    secret_files: tuple[Path, ...]
+    """Where secrets were read from that were not given as text."""
+    languages: Languages = LANGUAGES
+    """Which the server speaks. No variable names them: by default all there are."""
 
     def __repr__(self) -> str:
         return f"Settings(bind={self.bind!r}, database={str(self.database)!r})"
+
+    @property
+    def public_path(self) -> str:
+        """What every path begins with for whoever comes by `public_url`, as `/auth`; mostly empty."""
+        return urlsplit(self.public_url or "").path
+
+    @property
+    def public_origin(self) -> str | None:
+        """Scheme and host of `public_url`, as browsers name an origin."""
+        return self.public_url and self.public_url.removesuffix(self.public_path)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
@@ -74,25 +100,39 @@ class Settings:
             return environment.get(name, "").strip() or None
 
         data_dir = Path(text("DATA_DIR") or "data")
+        links = read("BRAND_LINKS", "", _checked_by(read_links, LINKS_ALLOWED))
         gateway = text("SMS_GATEWAY_URL")
-        token = text("SMS_GATEWAY_TOKEN")
-        if token is not None and gateway is None:
-            allowed = "only together with SMS_GATEWAY_URL"
-            raise SettingError("SMS_GATEWAY_TOKEN", "is set without SMS_GATEWAY_URL", allowed)
+        database = given_secret(environment, "DATABASE_URL")
+        password = given_secret(environment, "ADMIN_PASSWORD")
+        token = given_secret(environment, "SMS_GATEWAY_TOKEN")
+        if token.text.strip() and gateway is None:
+            raise SettingError(
+                token.setting, "is set without SMS_GATEWAY_URL", "only together with SMS_GATEWAY_URL"
+            )
         return cls(
-            database=read("DATABASE_URL", "sqlite:///data/ostiary.db", _database),
+            database=_database(database.setting, database.text.strip() or "sqlite:///data/ostiary.db"),
+            database_prepared_statements={"auto": None, "on": True, "off": False}[
+                read("DATABASE_PREPARED_STATEMENTS", "auto", _one_of(("auto", "on", "off")))
+            ],
             data_dir=data_dir,
             bind=read("BIND", "127.0.0.1:8000", _bind),
             workers=read("WORKERS", "1", _workers),
             admin_username=read("ADMIN_USERNAME", "admin", _username),
-            admin_password=_password("ADMIN_PASSWORD", environment.get("ADMIN_PASSWORD", "")),
+            admin_password=_password(password.setting, password.text),
             public_url=None if text("PUBLIC_URL") is None else read("PUBLIC_URL", "", _public_url),
+            brand=Brand(
+                name=read("BRAND_NAME", "Ostiary", _checked_by(read_name, NAMES_ALLOWED)),
+                privacy=links.get("privacy"),
+                help=links.get("help"),
+                logo=read("BRAND_LOGO", "", _unless_empty(_checked_by(load_logo, LOGOS_ALLOWED))),
+                color=read("BRAND_COLOR", "", _unless_empty(_checked_by(read_colors, COLORS_ALLOWED))),
+            ),
             trust_proxy=read("TRUST_PROXY", "", _networks),
             rate_limit_scale=read("RATE_LIMIT_SCALE", "1", _scale),
             api_docs_enabled=read("API_DOCS_ENABLED", "false", _boolean),
             revoke_on_code_replay=read("REVOKE_ON_CODE_REPLAY", "false", _boolean),
             sms_gateway_url=None if gateway is None else read("SMS_GATEWAY_URL", "", _gateway_url),
-            sms_gateway_token=None if token is None else _header_token("SMS_GATEWAY_TOKEN", token),
+            sms_gateway_token=_header_token(token.setting, token.text.strip()),
             sms_outbox=Path(text("SMS_OUTBOX") or data_dir / "sms-outbox.jsonl"),
             log_level=read("LOG_LEVEL", "info", _one_of(_LOG_LEVELS)),
             log_format=read("LOG_FORMAT", "console", _one_of(_LOG_FORMATS)),
@@ -104,7 +144,41 @@ class Settings:
             ),
             retention_sessions_days=read("RETENTION_SESSIONS_DAYS", "30", _days),
             retention_audit_days=read("RETENTION_AUDIT_DAYS", "0", _days),
+            secret_files=tuple(each.path for each in (database, password, token) if each.path is not None),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSecret:
+    """A secret's text, empty where none was given, and the setting that gave it."""
+
+    setting: str
+    text: str = field(repr=False)
+    path: Path | None = None
+
+
+def given_secret(environment: Mapping[str, str], name: str) -> GivenSecret:
+    """The secret `name`: itself a variable, in the file that `NAME_FILE` names, or a credential of systemd.
+
+    Raises `SettingError` where it is given more than once, as nobody could know which one holds.
+    """
+    files = {}
+    if named := environment.get(f"{name}_FILE", "").strip():
+        files[f"{name}_FILE"] = Path(named)
+    if folder := environment.get("CREDENTIALS_DIRECTORY", "").strip():
+        credential = Path(folder) / name
+        if secret_files.is_there(credential):
+            files[f"CREDENTIALS_DIRECTORY/{name}"] = credential
+    text = environment.get(name, "")
+    settings = [*([name] if text else []), *files]
+    if len(settings) > 1:
+        raise SettingError(" and ".join(settings), "are set together", "one of them")
+    for setting, path in files.items():
+        try:
+            return GivenSecret(setting, secret_files.read_secret_file(path), path)
+        except ValueError as fault:
+            raise SettingError(setting, str(fault), secret_files.ALLOWED) from None
+    return GivenSecret(name, text)
 
 
 def _database(name: str, value: str) -> Database:
@@ -160,7 +234,7 @@ def _password(name: str, value: str) -> str | None:
 
 
 def _public_url(name: str, value: str) -> str:
-    allowed = "http:// or https:// with a host and no path, as https://id.example.com"
+    allowed = "http:// or https:// with a host, as https://id.example.com or https://example.com/auth"
     try:
         parts = urlsplit(value)
         port = parts.port
@@ -168,11 +242,15 @@ def _public_url(name: str, value: str) -> str:
         raise SettingError(name, "is no address", allowed) from None
     if parts.scheme not in _DEFAULT_PORTS or not is_host(parts.netloc.encode()):
         raise SettingError(name, "is no address", allowed)
-    if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise SettingError(name, "has a path, query or fragment", allowed)
+    if parts.query or parts.fragment:
+        raise SettingError(name, "has a query or fragment", allowed)
+    path = parts.path.removesuffix("/")
+    if len(path) > _LONGEST_PUBLIC_PATH or _PUBLIC_PATH.fullmatch(path) is None:
+        raise SettingError(name, "has a path that is too long or can be spelt in two ways", allowed)
     # As browsers write an origin (RFC 6454 §6.2): in lower case, and without the port that goes unsaid.
     host = re.sub(r":[0-9]*$", "", parts.netloc.lower())
-    return f"{parts.scheme}://{host}" + ("" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}")
+    shown_port = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{host}{shown_port}{path}"
 
 
 def _gateway_url(name: str, value: str) -> str:
@@ -211,8 +289,10 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def _header_token(name: str, value: str) -> Secret:
+def _header_token(name: str, value: str) -> Secret | None:
     """What can stand behind `Bearer` in a header field (RFC 6750 §2.1)."""
+    if not value:
+        return None
     if re.fullmatch(r"[A-Za-z0-9._~+/:-]+=*", value, re.ASCII) is None:
         raise SettingError(name, "cannot be sent as a Bearer token", "letters, digits and ._~+/:-")
     return Secret(value)
@@ -245,6 +325,20 @@ def _boolean(name: str, value: str) -> bool:
             return False
         case _:
             raise SettingError(name, f"{value!r} is neither yes nor no", "true or false")
+
+
+def _checked_by(read: Callable[[str], T], allowed: str) -> Callable[[str, str], T]:
+    def parse(name: str, value: str) -> T:
+        try:
+            return read(value)
+        except ValueError as fault:
+            raise SettingError(name, str(fault), allowed) from None
+
+    return parse
+
+
+def _unless_empty(parse: Callable[[str, str], T]) -> Callable[[str, str], T | None]:
+    return lambda name, value: parse(name, value) if value else None
 
 
 def _one_of(allowed: tuple[str, ...]) -> Callable[[str, str], str]:

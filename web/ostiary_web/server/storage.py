@@ -17,6 +17,7 @@ from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_net.observability.log import first_line
 from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sql.trail import GrowingTrail
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
 from ostiary_net.upkeep.sweeping import PurgeableStore
@@ -31,7 +32,7 @@ _START_SECONDS: Final = 30.0
 """How long a start waits for a database that is not there yet: machines come up in any order."""
 
 
-class ServerStore(ReadingStore, PurgeableStore, Protocol):
+class ServerStore(ReadingStore, PurgeableStore, GrowingTrail, Protocol):
     """A store as the server and the command line need one."""
 
     def fetch(self, table: Table, identifiers: Collection[Any]) -> Iterable[Record]:
@@ -65,6 +66,7 @@ def policy_of(settings: Settings) -> Policy:
         SPECIFICATION,
         revoke_on_code_replay=settings.revoke_on_code_replay,
         salt_margin_seconds=_CLOCKS_APART_SECONDS,
+        locales=settings.languages.tags,
         retention_seconds=settings.retention_sessions_days * DAY_SECONDS,
     )
 
@@ -119,7 +121,11 @@ def _opened(settings: Settings, start_seconds: float, tell_waiting: Callable[[st
 
             try:
                 return PostgreSQLStore(
-                    url.reveal(), policy=policy, start_seconds=start_seconds, tell_waiting=tell_waiting
+                    url.reveal(),
+                    policy=policy,
+                    start_seconds=start_seconds,
+                    prepares=settings.database_prepared_statements,
+                    tell_waiting=tell_waiting,
                 )
             except (OSError, psycopg.Error, SchemaError) as error:
                 raise _unusable(settings, error) from error

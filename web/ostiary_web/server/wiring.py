@@ -4,6 +4,7 @@ import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -28,12 +29,16 @@ from ostiary_net.runtime.system import (
 )
 from ostiary_net.runtime.text_messages import Delivery, Outbox, TextMessages, open_gateway, open_text_messages
 from ostiary_net.turns.authentications import Authentications, keep_uses
+from ostiary_net.turns.refusals import keep_refusals, keep_refusals_once
 from ostiary_net.turns.service import Service
 from ostiary_net.turns.turns import Turns, open_turns
+from ostiary_net.upkeep.summarising import Summarising
 from ostiary_net.upkeep.sweeping import Purge, sweep
 from ostiary_web.server.backing import Backing
+from ostiary_web.server.checks import SelfCheck, find_all
 from ostiary_web.server.first_administrator import ensure_administrator
 from ostiary_web.server.readiness import Readiness
+from ostiary_web.server.restored import MarkedStore, keep_mark, refuse_restored
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import DAY_SECONDS, ServerStore, open_store
 from ostiary_web.server.submissions import Submissions
@@ -50,13 +55,22 @@ class Upkeep:
     sweep_seconds: float = 30.0
     uses_seconds: float = 60.0
     """How often it is written down which client secrets were used."""
+    mark_seconds: float = 60.0
+    """How often it is written down how far the database is."""
     purge_seconds: float = 60.0
+    summary_seconds: float = 60.0
+    """How often refusals are written down, and the audit trail is counted."""
     watches_pauses: bool = True
     """Whether it is noticed that the server itself stood still."""
 
 
 NO_UPKEEP: Final = Upkeep(
-    sweep_seconds=math.inf, uses_seconds=math.inf, purge_seconds=math.inf, watches_pauses=False
+    sweep_seconds=math.inf,
+    uses_seconds=math.inf,
+    mark_seconds=math.inf,
+    purge_seconds=math.inf,
+    summary_seconds=math.inf,
+    watches_pauses=False,
 )
 
 
@@ -112,6 +126,8 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
         open_text_messages(delivery) as text_messages,
         trio.open_nursery() as nursery,
     ):
+        if isinstance(store, MarkedStore):
+            await trio.to_thread.run_sync(refuse_restored, settings, store)
         new_administrator = None
         if not around.has_administrator:
             new_administrator = await ensure_administrator(
@@ -127,7 +143,7 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
                 turns=turns,
                 clock=clock,
                 entropy_source=entropy_source,
-                endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale)),
+                endpoint=TokenEndpoint(RateWindows(scale=settings.rate_limit_scale), settings.languages),
                 sign_in_throttle=SignInThrottle(scale=settings.rate_limit_scale),
                 authentications=Authentications(),
                 metrics=metrics,
@@ -149,9 +165,18 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
             read_sheet=around.read_sheet,
             submissions=Submissions(clock),
             readiness=Readiness(check_ready),
+            self_check=SelfCheck(partial(find_all, settings, store, clock), around.run_sync),
+            started_at=clock.now(),
             new_administrator=new_administrator,
         )
         nursery.cancel_scope.cancel()
+        if around.upkeep.summary_seconds < math.inf:
+            with trio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
+                await keep_refusals_once(service.refusals, store, clock, around.run_sync)
+
+
+_LAST_WORDS_SECONDS: Final = 5.0
+"""How long a stop waits for what was refused since it was last written down."""
 
 
 def _start_upkeep(
@@ -165,11 +190,19 @@ def _start_upkeep(
         nursery.start_soon(keep_uses, service.authentications, turns, upkeep.uses_seconds)
     if upkeep.sweep_seconds < math.inf:
         nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, around.run_sync)
+    if upkeep.mark_seconds < math.inf and isinstance(store, MarkedStore):
+        nursery.start_soon(keep_mark, settings, store, upkeep.mark_seconds)
+    if min(upkeep.purge_seconds, upkeep.summary_seconds) == math.inf:
+        return
+    holder = around.entropy_source.draw()[:16].hex()
     if upkeep.purge_seconds < math.inf:
         audit_seconds = settings.retention_audit_days * DAY_SECONDS
         purge = Purge(turns, store, clock, audit_seconds=audit_seconds, metrics=service.metrics)
-        holder = around.entropy_source.draw()[:16].hex()
         nursery.start_soon(purge.run, holder, upkeep.purge_seconds)
+    if upkeep.summary_seconds < math.inf:
+        every = upkeep.summary_seconds
+        nursery.start_soon(keep_refusals, service.refusals, store, clock, every, around.run_sync)
+        nursery.start_soon(Summarising(store, clock, run_sync=around.run_sync).run, holder, every)
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
-"""`/api/audit`: what happened, entry by entry, and the whole history of one session."""
+"""`/api/audit`: what happened, entry by entry and as a sheet, and the whole history of one session."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from quart import Response
 
@@ -14,7 +15,8 @@ from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import AUDIT, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
 from ostiary_web.api.history_record import history_record_of, names_of
-from ostiary_web.api.resources.fields import Field, Kind, ListView, LocalizedText, as_they_are
+from ostiary_web.api.resources.exports import answer_export
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, as_they_are
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import GatedRoutes, require_permission
@@ -23,72 +25,47 @@ audit = GatedRoutes("audit", __name__)
 
 _KINDS: Final = {kind.value: (kind.value,) for kind in FactKind if kind not in NOT_KEPT}
 
+
+def _field(name: str, kind: Kind, read: Callable[[AuditEntry], object], **more: Any) -> Field[AuditEntry]:
+    return Field(name, kind, read, column=Column.EXPORT_ONLY, **more)
+
+
 _FIELDS: Final[tuple[Field[AuditEntry], ...]] = (
-    Field("id", Kind.TEXT, LocalizedText("Number", "编号"), lambda entry: str(entry.number)),
-    Field("at", Kind.TIME, LocalizedText("Time", "时间"), lambda entry: entry.at, listing_name="at"),
-    Field(
-        "kind",
-        Kind.TEXT,
-        LocalizedText("Kind", "类型"),
-        lambda entry: entry.kind.value,
-        listing_name="kind",
-        choices=_KINDS,
-    ),
-    Field("why", Kind.TEXT, LocalizedText("Reason", "原因"), lambda entry: entry.why and entry.why.value),
-    Field("actorId", Kind.TEXT, LocalizedText("Done by", "操作人"), lambda entry: entry.actor_id),
-    Field(
-        "userId",
-        Kind.TEXT,
-        LocalizedText("User", "用户"),
-        lambda entry: entry.user_id,
-        listing_name="user_id",
-    ),
-    Field(
-        "clientId",
-        Kind.TEXT,
-        LocalizedText("Client", "客户端"),
-        lambda entry: entry.client_id,
-        listing_name="client_id",
-    ),
-    Field(
-        "sessionId",
-        Kind.TEXT,
-        LocalizedText("Session", "会话"),
-        lambda entry: entry.session_id,
-        listing_name="session_id",
-    ),
-    Field("roleId", Kind.TEXT, LocalizedText("Role", "角色"), lambda entry: entry.role_id),
-    Field("scope", Kind.TEXT, LocalizedText("Scope", "权限范围"), lambda entry: " ".join(entry.scopes)),
-    Field(
-        "traceId",
-        Kind.TEXT,
-        LocalizedText("Request", "请求"),
-        lambda entry: entry.trace_id,
-        listing_name="trace_id",
-    ),
-    Field("ip", Kind.TEXT, LocalizedText("Address", "地址"), lambda entry: entry.source),
-    Field("userAgent", Kind.TEXT, LocalizedText("User-Agent", "User-Agent"), lambda entry: entry.user_agent),
-    Field(
-        "earlierAt",
-        Kind.TIME,
-        LocalizedText("First used at", "首次使用时间"),
-        lambda entry: entry.earlier_at if is_of_a_spent_token(entry) else None,
-    ),
-    Field(
+    _field("id", Kind.TEXT, lambda entry: str(entry.number)),
+    _field("at", Kind.TIME, lambda entry: entry.at, listing_name="at"),
+    _field("kind", Kind.TEXT, lambda entry: entry.kind.value, listing_name="kind", choices=_KINDS),
+    _field("why", Kind.TEXT, lambda entry: entry.why and entry.why.value, listing_name="why"),
+    _field("actorId", Kind.TEXT, lambda entry: entry.actor_id),
+    _field("userId", Kind.TEXT, lambda entry: entry.user_id, listing_name="user_id"),
+    _field("clientId", Kind.TEXT, lambda entry: entry.client_id, listing_name="client_id"),
+    _field("sessionId", Kind.TEXT, lambda entry: entry.session_id, listing_name="session_id"),
+    _field("roleId", Kind.TEXT, lambda entry: entry.role_id),
+    _field("scope", Kind.TEXT, lambda entry: " ".join(entry.scopes)),
+    _field("traceId", Kind.TEXT, lambda entry: entry.trace_id, listing_name="trace_id"),
+    _field("ip", Kind.TEXT, lambda entry: entry.source),
+    _field("userAgent", Kind.TEXT, lambda entry: entry.user_agent),
+    _field("earlierAt", Kind.TIME, lambda entry: entry.earlier_at if is_of_a_spent_token(entry) else None),
+    _field(
         "earlierUserAgent",
         Kind.TEXT,
-        LocalizedText("User-Agent of the first use", "首次使用的 User-Agent"),
         lambda entry: entry.earlier_user_agent if is_of_a_spent_token(entry) else None,
     ),
+    _field("changes", Kind.CHANGES, lambda entry: (entry.kind, entry.changes)),
 )
 
-AUDIT_EVENTS: Final = ListView(source=AUDIT, fields=_FIELDS, shown=as_they_are)
+AUDIT_EVENTS: Final = ListView(name="audit", source=AUDIT, fields=_FIELDS, shown=as_they_are)
 
 
 @audit.get("/api/audit/events", gate=require_permission(Permission.AUDIT_READ))
 async def list_events(context: RequestContext) -> Response:
     """What happened, the latest first."""
     return await answer_list(context, AUDIT_EVENTS)
+
+
+@audit.get("/api/audit/events/export", gate=require_permission(Permission.AUDIT_READ))
+async def export_events(context: RequestContext) -> Response:
+    """The same as a sheet."""
+    return await answer_export(context, AUDIT_EVENTS)
 
 
 @audit.get("/api/audit/sessions/<session_id>/explain", gate=require_permission(Permission.AUDIT_READ))

@@ -1,7 +1,7 @@
 """`/api/oauth/clients`: the third parties, their secrets and their sessions ("Client")."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Final
 
 from msgspec import Meta
@@ -13,6 +13,7 @@ from ostiary_core.events import (
     ClientDeleted,
     ClientDisabled,
     ClientEnabled,
+    ClientForcedOut,
     ClientImported,
     ClientRegistered,
     ClientRequested,
@@ -26,17 +27,16 @@ from ostiary_core.model.reply import ClientKnown, Reply, SecretIssued
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.storage.listing import CLIENTS, ListingStore
 from ostiary_web.api.answer_data import AnswerData
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, LocalizedText
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
 from ostiary_web.api.resources.lists import answer_list
 from ostiary_web.api.resources.online import running_sessions
 from ostiary_web.api.resources.records import answer_change, read_object_or_nothing, refuse_body
-from ostiary_web.api.resources.resource import Fields, Permissions, Resource, Switch
+from ostiary_web.api.resources.resource import Fields, ImportContext, Permissions, Resource, Switch
 from ostiary_web.api.resources.routes import blueprint_of
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
 
 _PATH: Final = "/api/oauth/clients"
-_GRANTS: Final = ", ".join(grant.value for grant in GrantType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,107 +48,62 @@ class _Shown:
 
 
 _FIELDS: Final[tuple[Field[_Shown], ...]] = (
-    Field("id", Kind.TEXT, LocalizedText("Identifier", "标识"), lambda shown: shown.client.client_id),
+    Field("id", Kind.TEXT, lambda shown: shown.client.client_id),
     Field(
         "clientId",
         Kind.TEXT,
-        LocalizedText("Client ID", "客户端标识"),
         lambda shown: shown.client.client_id,
         listing_name="client_id",
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            "Required. Never changes; a row with the identifier of a client there is changes that client.",
-            "必填，创建后不可修改；若该标识的客户端已存在，则更新该客户端。",
-        ),
     ),
     Field(
-        "name",
-        Kind.TEXT,
-        LocalizedText("Name", "名称"),
-        lambda shown: shown.client.name,
-        listing_name="name",
-        column=Column.IMPORT_EXPORT,
-        note=LocalizedText("Required. What users are shown.", "必填，展示给用户的名称。"),
+        "name", Kind.TEXT, lambda shown: shown.client.name, listing_name="name", column=Column.IMPORT_EXPORT
     ),
-    Field(
-        "redirectUris",
-        Kind.TEXTS,
-        LocalizedText("Redirect addresses", "回调地址"),
-        lambda shown: shown.client.redirect_uris,
-        column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            "One a line, https:// first (http://localhost and http://127.0.0.1 for local use).",
-            "每行一个，须以 https:// 开头（本地可用 http://localhost 或 http://127.0.0.1）。",
-        ),
-    ),
+    Field("redirectUris", Kind.TEXTS, lambda shown: shown.client.redirect_uris, column=Column.IMPORT_EXPORT),
     Field(
         "grantTypes",
         Kind.CODES,
-        LocalizedText("Grants", "授权类型"),
         lambda shown: tuple(grant.value for grant in shown.client.grant_types),
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(f"Required. Any of: {_GRANTS}.", f"必填，可多选：{_GRANTS}。"),
+        note_values={"choices": ", ".join(GrantType)},
     ),
     Field(
         "scopes",
         Kind.CODES,
-        LocalizedText("Scopes", "权限范围"),
         lambda shown: shown.client.scopes,
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(f"Any of: {', '.join(SCOPES)}.", f"可选值：{', '.join(SCOPES)}。"),
+        note_values={"choices": ", ".join(SCOPES)},
     ),
     Field(
         "autoApproveScopes",
         Kind.CODES,
-        LocalizedText("Scopes without consent", "免确认权限范围"),
         lambda shown: shown.client.auto_approve_scopes,
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            "Those of the scopes that users are not asked about.", "上述权限范围中无需用户确认的部分。"
-        ),
     ),
     Field(
         "accessTokenTtl",
         Kind.INTEGER,
-        LocalizedText("Access token, seconds", "访问令牌有效期（秒）"),
         lambda shown: shown.client.access_token_seconds,
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            f"{ACCESS_TOKEN_SECONDS.least} to {ACCESS_TOKEN_SECONDS.most}; "
-            f"{ACCESS_TOKEN_SECONDS.default} where it is empty.",
-            f"{ACCESS_TOKEN_SECONDS.least} 到 {ACCESS_TOKEN_SECONDS.most}，"
-            f"留空时为 {ACCESS_TOKEN_SECONDS.default}。",
-        ),
+        note_values=asdict(ACCESS_TOKEN_SECONDS),
     ),
     Field(
         "refreshTokenTtl",
         Kind.INTEGER,
-        LocalizedText("Refresh token, seconds", "刷新令牌有效期（秒）"),
         lambda shown: shown.client.refresh_token_seconds,
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            f"{REFRESH_TOKEN_SECONDS.least} to {REFRESH_TOKEN_SECONDS.most}; "
-            f"{REFRESH_TOKEN_SECONDS.default} where it is empty.",
-            f"{REFRESH_TOKEN_SECONDS.least} 到 {REFRESH_TOKEN_SECONDS.most}，"
-            f"留空时为 {REFRESH_TOKEN_SECONDS.default}。",
-        ),
+        note_values=asdict(REFRESH_TOKEN_SECONDS),
     ),
     Field(
         "enabled",
         Kind.BOOLEAN,
-        LocalizedText("Enabled", "启用"),
         lambda shown: shown.client.enabled,
         listing_name="enabled",
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            "For new clients; yes where it is empty. One that is there is enabled and disabled elsewhere.",
-            "仅对新建有效，留空为启用；已存在的客户端请在系统中启用或停用。",
-        ),
     ),
     Field(
         "builtIn",
         Kind.BOOLEAN,
-        LocalizedText("Built in", "内置"),
         lambda shown: shown.client.built_in,
         listing_name="built_in",
         column=Column.EXPORT_ONLY,
@@ -156,7 +111,6 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
     Field(
         "createdAt",
         Kind.TIME,
-        LocalizedText("Created at", "创建时间"),
         lambda shown: shown.client.created_at,
         listing_name="created_at",
         column=Column.EXPORT_ONLY,
@@ -164,52 +118,26 @@ _FIELDS: Final[tuple[Field[_Shown], ...]] = (
     Field(
         "updatedAt",
         Kind.TIME,
-        LocalizedText("Updated at", "更新时间"),
         lambda shown: shown.client.updated_at,
         listing_name="updated_at",
         column=Column.EXPORT_ONLY,
     ),
+    Field("lastUsedAt", Kind.TIME, lambda shown: shown.last_used_at, column=Column.EXPORT_ONLY),
     Field(
-        "lastUsedAt",
-        Kind.TIME,
-        LocalizedText("Last used at", "最近使用时间"),
-        lambda shown: shown.last_used_at,
-        column=Column.EXPORT_ONLY,
-    ),
-    Field(
-        "secretLastUsedAt",
-        Kind.TIME,
-        LocalizedText("Secret last used at", "密钥最近使用时间"),
-        lambda shown: shown.client.secret_used_at,
-        column=Column.EXPORT_ONLY,
+        "secretLastUsedAt", Kind.TIME, lambda shown: shown.client.secret_used_at, column=Column.EXPORT_ONLY
     ),
     Field(
         "oldSecretLastUsedAt",
         Kind.TIME,
-        LocalizedText("Old secret last used at", "旧密钥最近使用时间"),
         lambda shown: shown.client.old_secret_used_at,
         column=Column.EXPORT_ONLY,
     ),
     Field(
-        "oldSecretUntil",
-        Kind.TIME,
-        LocalizedText("Old secret works until", "旧密钥有效期至"),
-        lambda shown: shown.client.old_secret_until,
-        column=Column.EXPORT_ONLY,
+        "oldSecretUntil", Kind.TIME, lambda shown: shown.client.old_secret_until, column=Column.EXPORT_ONLY
     ),
+    Field("wrongSecrets", Kind.INTEGER, lambda shown: shown.client.wrong_secrets, column=Column.EXPORT_ONLY),
     Field(
-        "wrongSecrets",
-        Kind.INTEGER,
-        LocalizedText("Wrong secrets", "错误密钥次数"),
-        lambda shown: shown.client.wrong_secrets,
-        column=Column.EXPORT_ONLY,
-    ),
-    Field(
-        "wrongSecretLastAt",
-        Kind.TIME,
-        LocalizedText("Last wrong secret at", "最近错误密钥时间"),
-        lambda shown: shown.client.wrong_secret_at,
-        column=Column.EXPORT_ONLY,
+        "wrongSecretLastAt", Kind.TIME, lambda shown: shown.client.wrong_secret_at, column=Column.EXPORT_ONLY
     ),
 )
 
@@ -225,7 +153,7 @@ async def _registered(context: RequestContext, fields: Fields) -> ClientRegister
     return ClientRegistered(caller=context.caller, fields=fields, entropy=context.entropy())
 
 
-async def _imported(context: RequestContext, fields: Fields, replace: bool) -> ClientImported:
+async def _imported(context: ImportContext, fields: Fields, replace: bool) -> ClientImported:
     return ClientImported(caller=context.caller, fields=fields, replace=replace, entropy=context.entropy())
 
 
@@ -234,16 +162,14 @@ def _known(reply: Reply) -> Client | None:
 
 
 RESOURCE: Final = Resource(
-    name="clients",
     path=_PATH,
-    title=LocalizedText("Clients", "客户端"),
     permissions=Permissions(
         list=Permission.CLIENT_LIST,
         create=Permission.CLIENT_CREATE,
         update=Permission.CLIENT_UPDATE,
         delete=Permission.CLIENT_DELETE,
     ),
-    list_view=ListView(source=CLIENTS, fields=_FIELDS, shown=_shown),
+    list_view=ListView(name="clients", source=CLIENTS, fields=_FIELDS, shown=_shown),
     label=lambda client: client.name,
     identify=lambda client: client.client_id,
     show=lambda who, client_id: ClientRequested(caller=who, client_id=client_id),
@@ -292,6 +218,14 @@ async def end_old_secret(context: RequestContext, client_id: str) -> Response:
     refuse_body(context)
     reply = await context.decide(OldSecretEnded(caller=context.caller, client_id=client_id))
     return await answer_change(context, RESOURCE, reply)
+
+
+@clients.post(f"{_PATH}/<client_id>/force-logout", gate=require_permission(Permission.CLIENT_UPDATE))
+async def force_out(context: RequestContext, client_id: str) -> Response:
+    """All sessions and unredeemed codes of the client end; it stays enabled, with its secrets."""
+    refuse_body(context)
+    await context.decide(ClientForcedOut(caller=context.caller, client_id=client_id))
+    return context.success(None)
 
 
 @clients.get(f"{_PATH}/<client_id>/sessions", gate=require_permission(Permission.CLIENT_LIST))

@@ -18,6 +18,7 @@ from ostiary_core.http.answer import NO_STORE
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore
+from ostiary_web.api.resources.fields import ListView
 from ostiary_web.api.resources.lists import query_arguments
 from ostiary_web.api.resources.queries import read_narrowing
 from ostiary_web.api.resources.resource import Resource
@@ -32,27 +33,27 @@ _ITEMS_AT_A_TIME: Final = 1_000
 _BYTES_AT_A_TIME: Final = 64 * 1024
 
 
-async def answer_export(context: RequestContext, resource: Resource[T, V]) -> Response:
+async def answer_export(context: RequestContext, list_view: ListView[T, V]) -> Response:
     """Everything that the query's filters match, in its order, as a sheet."""
-    listing = read_narrowing(resource.list_view, query_arguments(), _ITEMS_AT_A_TIME)
+    listing = read_narrowing(list_view, query_arguments(), _ITEMS_AT_A_TIME)
     if isinstance(listing, tuple):
         context.refuse(Why.FIELDS_INVALID, listing)
     zone = zone_for(request.headers.get(ZONE_HEADER), context.user)
 
     def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        writer = SheetWriter(file, resource.fields, resource.title, context.language, zone, now)
+        writer = SheetWriter(file, list_view, context.language, zone, now)
         for items in _pieces(store, listing, now):
-            writer.write(resource.list_view.shown(store, items))
+            writer.write(list_view.shown(store, items))
         writer.close()
 
-    return await _answer(context, write, f"{resource.name}.xlsx")
+    return await _answer(context, write, f"{list_view.name}.xlsx")
 
 
 async def answer_template(context: RequestContext, resource: Resource[T, V]) -> Response:
     """What an import expects, to be filled in."""
 
     def write(file: IO[bytes], store: ListingStore, now: Instant) -> None:
-        write_template(file, resource.fields, resource.title, context.language, now)
+        write_template(file, resource.list_view, context.language, context.languages, now)
 
     return await _answer(context, write, f"{resource.name}-template.xlsx")
 

@@ -1,26 +1,19 @@
 """What a resource of the interface is made of: its fields, and the list that they are shown in."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
-from ostiary_core.http.language import Language
+import msgspec
+
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.storage.listing import ListingStore, Resource
+from ostiary_core.texts import Language, Languages
+from ostiary_web.api.resources.changes import changed_fields
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-
-class LocalizedText(NamedTuple):
-    """One text in both languages."""
-
-    en: str
-    zh: str
-
-    def in_language(self, language: Language) -> str:
-        return self.zh if language is Language.ZH else self.en
 
 
 class Kind(Enum):
@@ -34,6 +27,8 @@ class Kind(Enum):
     INTEGER = "integer"
     BOOLEAN = "boolean"
     TIME = "time"
+    CHANGES = "changes"
+    """What was done, a `FactKind`, and what changed by it. A cell has a line for each field."""
 
 
 class Column(Enum):
@@ -55,8 +50,6 @@ class Field(Generic[V]):
     name: str
     """Its JSON name, and that of its filter, sort and range."""
     kind: Kind
-    heading: LocalizedText
-    """Of its column in a sheet."""
     read: Callable[[V], object]
     """Its value: text, texts, number or boolean as JSON has them, an `Instant` for a time; or None."""
     _: KW_ONLY
@@ -65,19 +58,37 @@ class Field(Generic[V]):
     choices: Mapping[str, tuple[str, ...]] | None = None
     """The values that a filter takes, each with those that it means in the store; None for any text."""
     column: Column = Column.NONE
-    note: LocalizedText | None = None
-    """What an import expects, for the template."""
+    is_shown: bool = True
+    """False for what a list can be narrowed by, and does not tell."""
+    note_values: Mapping[str, object] = field(default_factory=dict)
+    """What stands in braces in its note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListView(Generic[T, V]):
     """A list as the interface shows it: items of the core's listing, each shown with these fields."""
 
+    name: str
+    """What its texts are found by."""
     source: Resource[T]
     fields: tuple[Field[V], ...]
     shown: Callable[[ListingStore | None, Sequence[T]], Sequence[V]]
     """Adds to some items what else is shown of them; `as_they_are` where that is nothing. Without a store it
     adds nothing."""
+
+    def title(self, language: Language) -> str:
+        """What the items are called."""
+        return language.text(f"title.{self.name}")
+
+    def heading(self, field: Field[V], language: Language) -> str:
+        """What a field is called, on a page and over its column in a sheet."""
+        return language.text(f"column.{self.name}.{field.name}")
+
+    def note(self, field: Field[V], language: Language, languages: Languages) -> str:
+        """What an import expects of a field that it takes, for the template of a server that speaks
+        `languages`."""
+        values = {"locales": ", ".join(languages.tags), **field.note_values}
+        return language.text(f"note.{self.name}.{field.name}", **values)
 
 
 def as_they_are(store: ListingStore | None, items: Sequence[T]) -> Sequence[T]:
@@ -90,7 +101,7 @@ def as_json(fields: Sequence[Field[V]], item: V) -> dict[str, object]:
     return {
         field.name: _json(field, field.read(item))
         for field in fields
-        if field.column is not Column.IMPORT_ONLY
+        if field.is_shown and field.column is not Column.IMPORT_ONLY
     }
 
 
@@ -100,5 +111,7 @@ def _json(field: Field[V], value: object) -> object:
             return iso_time(Instant(value)) if isinstance(value, int) else None
         case Kind.TEXTS | Kind.CODES:
             return list(value) if isinstance(value, tuple) else []
+        case Kind.CHANGES:
+            return msgspec.to_builtins(changed_fields(value[1])) if isinstance(value, tuple) else []
         case _:
             return value

@@ -4,9 +4,10 @@ Rules, all in this file ("Generic list/record convention"):
 
 - `mode=insert` makes a new record of every row; `upsert` also changes those that are there, found by the
   field that names them. A row that says what stands changes nothing.
-- Columns go by their headings, in either language, or by the names of the fields; their order is free.
-- A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, booleans
-  and passwords it says nothing.
+- Columns go by their headings, in any language of the server, or by the names of the fields; their order is
+  free. Yes and no may be said in each of them too.
+- A column that is not there says nothing. An empty cell says that there is nothing, but of numbers, booleans,
+  passwords and their hashes it says nothing.
 - A fault is at `rows.<number>.<field>`, the number being the one beside the row in the sheet.
 """
 
@@ -21,12 +22,13 @@ from ostiary_core.events import AllOrNothing
 from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.reply import BatchDone, BatchRefused, SecretIssued
 from ostiary_core.model.why import Why
+from ostiary_core.texts import Languages
 from ostiary_web.api.answer_data import AnswerData, Count
-from ostiary_web.api.resources.fields import Column, Field, Kind
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
 from ostiary_web.api.resources.records import batch_refusal
-from ostiary_web.api.resources.resource import Fields, Resource
+from ostiary_web.api.resources.resource import Fields, ImportContext, Resource
 from ostiary_web.http.context import RequestContext
-from ostiary_web.sheets.reading import Cell, Row
+from ostiary_web.sheets.reading import Cell, Row, Sheet
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -35,11 +37,10 @@ LONGEST_IMPORT: Final = 8 * 1024 * 1024 + 64 * 1024
 """Bytes of a request: the file and what is around it."""
 
 _MULTIPART: Final = "multipart/form-data"
-_REPLACES: Final = {"insert": False, "upsert": True}
-_BOOLEANS: Final = {
-    **dict.fromkeys(("true", "yes", "y", "1", "是"), True),
-    **dict.fromkeys(("false", "no", "n", "0", "否"), False),
-}
+REPLACES: Final = {"insert": False, "upsert": True}
+"""Whether a row may change what stands, by the mode of an import."""
+_BOOLEANS: Final = {**dict.fromkeys(("true", "y", "1"), True), **dict.fromkeys(("false", "n", "0"), False)}
+"""What programs and hasty people write; besides these, yes and no in each language."""
 _BETWEEN_CODES: Final = re.compile(r"[\s,;，；、]+")
 _IN_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 """The zone in the heading of a time."""
@@ -69,27 +70,47 @@ async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> Impor
     content, mode = await _uploaded()
     faults = [
         *([FieldFault("file", FieldRule.REQUIRED)] if content is None else []),
-        *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in _REPLACES else []),
+        *([FieldFault("mode", FieldRule.IMPORT_MODE)] if mode not in REPLACES else []),
     ]
     if content is None or faults:
         context.refuse(Why.FIELDS_INVALID, faults)
     sheet = await context.backing.read_sheet(content)
+    rows = read_rows(resource.list_view, sheet, context.languages)
+    if isinstance(rows, tuple):
+        context.refuse(Why.FIELDS_INVALID, rows)
+    own = context.user.username
+    return await import_rows(context, resource, rows, replace=REPLACES[mode], own_username=own)
+
+
+def read_rows(
+    list_view: ListView[T, V], sheet: Sheet, languages: Languages
+) -> Mapping[int, Fields] | tuple[FieldFault, ...]:
+    """The rows below the headings as JSON objects that say the same, by the numbers that a person sees beside
+    them; else what is wrong with the sheet."""
     if isinstance(sheet, FieldRule):
-        context.refuse(Why.FIELDS_INVALID, (FieldFault("file", sheet),))
-    columns, unknown = _columns(resource.fields, sheet[0])
+        return (FieldFault("file", sheet),)
+    columns, unknown = _columns(_known_headings(list_view, languages), sheet[0])
     if unknown:
-        context.refuse(Why.FIELDS_INVALID, unknown)
+        return tuple(unknown)
     if len(sheet) == 1:
-        context.refuse(Why.FIELDS_INVALID, (FieldFault("file", FieldRule.SHEET_EMPTY),))
-    rows = {row.number: _fields(columns, row) for row in sheet[1:]}
-    return await _import_rows(context, resource, rows, replace=_REPLACES[mode])
+        return (FieldFault("file", FieldRule.SHEET_EMPTY),)
+    booleans = _booleans(languages)
+    return {row.number: _fields(columns, row, booleans) for row in sheet[1:]}
 
 
-async def _import_rows(
-    context: RequestContext, resource: Resource[T, V], rows: Mapping[int, Fields], *, replace: bool
+async def import_rows(
+    context: ImportContext,
+    resource: Resource[T, V],
+    rows: Mapping[int, Fields],
+    *,
+    replace: bool,
+    own_username: str | None = None,
 ) -> Imported:
+    """Import rows by their numbers, all of them or none; raises `RequestRefused` with every fault of each."""
     # A row may end the caller's own sessions, or take a permission away: the others come before it.
-    in_order = sorted(rows, key=lambda number: resource.is_own(context, rows[number]))
+    in_order = sorted(
+        rows, key=lambda number: own_username is not None and resource.is_own(own_username, rows[number])
+    )
     events = [await resource.import_row(context, rows[number], replace) for number in in_order]
     reply = await context.decide(AllOrNothing(events=tuple(events)))
     if isinstance(reply, BatchRefused):
@@ -124,9 +145,8 @@ async def _uploaded() -> tuple[bytes | None, str]:
 # --- from cells to fields
 
 
-def _columns(fields: Sequence[Field[V]], headings: Row) -> tuple[list[Field[V] | None], list[FieldFault]]:
+def _columns(known: Mapping[str, Field[V]], headings: Row) -> tuple[list[Field[V] | None], list[FieldFault]]:
     """Which field each column of the sheet is; every heading that is none, or is there twice."""
-    known = _known_headings(fields)
     found: list[Field[V] | None] = []
     faults = []
     for place, heading in enumerate(headings.cells):
@@ -138,13 +158,22 @@ def _columns(fields: Sequence[Field[V]], headings: Row) -> tuple[list[Field[V] |
     return found, faults
 
 
-def _known_headings(fields: Sequence[Field[V]]) -> Mapping[str, Field[V]]:
+def _known_headings(list_view: ListView[Any, V], languages: Languages) -> Mapping[str, Field[V]]:
     return {
         _heading(name): field
-        for field in fields
+        for field in list_view.fields
         if field.column is not Column.NONE
-        for name in (field.name, field.heading.en, field.heading.zh)
+        for name in (field.name, *(list_view.heading(field, language) for language in languages))
     }
+
+
+def _booleans(languages: Languages) -> Mapping[str, bool]:
+    said = {
+        language.text(key).casefold(): value
+        for language in languages
+        for key, value in (("page.yes", True), ("page.no", False))
+    }
+    return {**said, **_BOOLEANS}
 
 
 def _heading(cell: Cell) -> str:
@@ -161,7 +190,9 @@ def _letters(place: int) -> str:
     return (chr(64 + first) if first else "") + chr(65 + second)
 
 
-def _fields(columns: Sequence[Field[Any] | None], row: Row) -> dict[str, object]:
+def _fields(
+    columns: Sequence[Field[Any] | None], row: Row, booleans: Mapping[str, bool]
+) -> dict[str, object]:
     """A row as the JSON object that says the same."""
     fields: dict[str, object] = {}
     for field, cell in zip(columns, row.cells, strict=False):
@@ -172,7 +203,7 @@ def _fields(columns: Sequence[Field[Any] | None], row: Row) -> dict[str, object]
             case Kind.BOOLEAN | Kind.INTEGER if is_empty:
                 pass
             case Kind.BOOLEAN:
-                fields[field.name] = _boolean(cell)
+                fields[field.name] = _boolean(cell, booleans)
             case Kind.INTEGER:
                 fields[field.name] = _whole_number(cell)
             case Kind.TEXTS:
@@ -199,10 +230,10 @@ def _text(cell: Cell) -> str:
             return str(cell)
 
 
-def _boolean(cell: Cell) -> object:
+def _boolean(cell: Cell, booleans: Mapping[str, bool]) -> object:
     """True or false; anything else as it is, for the rules to refuse."""
     text = _text(cell)
-    return _BOOLEANS.get(text.strip().casefold(), text)
+    return booleans.get(text.strip().casefold(), text)
 
 
 def _whole_number(cell: Cell) -> object:

@@ -1,18 +1,31 @@
-"""Running sessions: `/api/monitor/online-users`, the end of one of them, and the list of them elsewhere."""
+"""Running sessions: `/api/monitor/online-users`, the end of one or of all, and the list of them elsewhere."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from quart import Response
 
-from ostiary_core.events import SessionForcedOut
+from ostiary_core.events import Caller, Event, EverybodyForcedOut, Operator, SessionForcedOut
+from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import SessionKind
-from ostiary_core.storage.listing import ONLINE_SESSIONS, ONLINE_USERS, OnlineSession
-from ostiary_web.api.resources.fields import Field, Kind, ListView, LocalizedText, as_they_are
+from ostiary_core.model.records import Client, SessionKind
+from ostiary_core.model.reply import Reply
+from ostiary_core.storage.listing import (
+    CLIENTS,
+    ONLINE_SESSIONS,
+    ONLINE_USERS,
+    Listing,
+    ListingStore,
+    OnlineSession,
+)
+from ostiary_net.turns.turns import Question
+from ostiary_web.api.resources.fields import Field, Kind, ListView, as_they_are
 from ostiary_web.api.resources.lists import answer_list
+from ostiary_web.api.resources.records import refuse_body
 from ostiary_web.http.context import RequestContext
-from ostiary_web.http.gate import GatedRoutes, require_permission
+from ostiary_web.http.gate import SUPER_ADMINISTRATOR, GatedRoutes, require_permission
+
+T = TypeVar("T")
 
 _KINDS: Final = {
     "login": (SessionKind.LOGIN.value,),
@@ -20,62 +33,28 @@ _KINDS: Final = {
 }
 
 _FIELDS: Final[tuple[Field[OnlineSession], ...]] = (
-    Field("id", Kind.TEXT, LocalizedText("Session", "会话"), lambda session: session.session_id),
+    Field("id", Kind.TEXT, lambda session: session.session_id, listing_name="session_id"),
+    Field("userId", Kind.TEXT, lambda session: session.user_id, listing_name="user_id", is_shown=False),
     Field(
         "kind",
         Kind.TEXT,
-        LocalizedText("Kind", "类型"),
         lambda session: "login" if session.kind is SessionKind.LOGIN else "oauth",
         listing_name="kind",
         choices=_KINDS,
     ),
-    Field(
-        "username",
-        Kind.TEXT,
-        LocalizedText("User name", "用户名"),
-        lambda session: session.username,
-        listing_name="username",
-    ),
-    Field(
-        "name", Kind.TEXT, LocalizedText("Name", "姓名"), lambda session: session.name, listing_name="name"
-    ),
-    Field(
-        "clientId",
-        Kind.TEXT,
-        LocalizedText("Client", "客户端"),
-        lambda session: session.client_id,
-        listing_name="client_id",
-    ),
-    Field("scope", Kind.TEXT, LocalizedText("Scope", "权限范围"), lambda session: " ".join(session.scopes)),
-    Field("ip", Kind.TEXT, LocalizedText("Address", "地址"), lambda session: session.source),
-    Field(
-        "userAgent", Kind.TEXT, LocalizedText("User-Agent", "User-Agent"), lambda session: session.user_agent
-    ),
-    Field(
-        "signedInAt",
-        Kind.TIME,
-        LocalizedText("Signed in at", "登录时间"),
-        lambda session: session.signed_in_at,
-        listing_name="signed_in_at",
-    ),
-    Field(
-        "lastSeenAt",
-        Kind.TIME,
-        LocalizedText("Last seen at", "最近活动时间"),
-        lambda session: session.last_seen_at,
-        listing_name="last_seen_at",
-    ),
-    Field(
-        "expiresAt",
-        Kind.TIME,
-        LocalizedText("Expires at", "过期时间"),
-        lambda session: session.expires_at,
-        listing_name="expires_at",
-    ),
+    Field("username", Kind.TEXT, lambda session: session.username, listing_name="username"),
+    Field("name", Kind.TEXT, lambda session: session.name, listing_name="name"),
+    Field("clientId", Kind.TEXT, lambda session: session.client_id, listing_name="client_id"),
+    Field("scope", Kind.TEXT, lambda session: " ".join(session.scopes)),
+    Field("ip", Kind.TEXT, lambda session: session.source),
+    Field("userAgent", Kind.TEXT, lambda session: session.user_agent),
+    Field("signedInAt", Kind.TIME, lambda session: session.signed_in_at, listing_name="signed_in_at"),
+    Field("lastSeenAt", Kind.TIME, lambda session: session.last_seen_at, listing_name="last_seen_at"),
+    Field("expiresAt", Kind.TIME, lambda session: session.expires_at, listing_name="expires_at"),
 )
 
 
-RUNNING: Final = ListView(source=ONLINE_SESSIONS, fields=_FIELDS, shown=as_they_are)
+RUNNING: Final = ListView(name="sessions", source=ONLINE_SESSIONS, fields=_FIELDS, shown=as_they_are)
 """All of them."""
 
 
@@ -101,3 +80,44 @@ async def force_out(context: RequestContext, session_id: str) -> Response:
     """The end of one session; 404 for one that does not run, or that the caller may not see."""
     await context.decide(SessionForcedOut(caller=context.caller, session_id=session_id))
     return context.success(None)
+
+
+@online_users.post("/api/monitor/force-logout-all", gate=SUPER_ADMINISTRATOR)
+async def force_out_all(context: RequestContext) -> Response:
+    """The end of every session and every unredeemed code there is, the caller's own included."""
+    refuse_body(context)
+    await force_out_everybody(context, context.caller)
+    return context.success(None)
+
+
+class Asker(Protocol):
+    """Who asks the rules and the lists: a request, or a command."""
+
+    async def decide(self, event: Event) -> Reply: ...
+
+    async def look(self, question: Question[T]) -> T: ...
+
+
+_AT_A_TIME: Final = 1_000
+
+
+async def force_out_everybody(asker: Asker, caller: Caller) -> int:
+    """End all there is of every client, the backend's own included; return how many clients there are.
+
+    Raises `RequestRefused`, `TurnFailed`. Who was registered while the clients were listed is looked for
+    afterwards, and as the operator: the caller is signed out by then.
+    """
+    ended: set[str] = set()
+    while new := [client_id for client_id in await asker.look(_all_clients) if client_id not in ended]:
+        await asker.decide(EverybodyForcedOut(caller=caller, client_ids=tuple(new)))
+        ended.update(new)
+        caller = Operator()
+    return len(ended)
+
+
+def _all_clients(store: ListingStore, now: Instant) -> list[str]:
+    """Every client that is not deleted."""
+    listing, found = Listing(resource=CLIENTS, page_size=_AT_A_TIME), list[Client]()
+    while items := store.items_after(listing, found[-1] if found else None, now):
+        found += items
+    return [client.client_id for client in found]

@@ -49,6 +49,23 @@ def read_narrowing(
     return _Reader(list_view, arguments).listing(1, page_size)
 
 
+def read_times(arguments: Arguments, start: str, end: str) -> Range | tuple[FieldFault, ...]:
+    """The bounds of a query that knows nothing but two times; else every bad parameter."""
+    found: dict[str, Instant | None] = {}
+    faults = []
+    for name, values in arguments.items():
+        of_a_day = {start: time.min, end: time.max}.get(name)
+        if of_a_day is None:
+            faults.append(FieldFault(name, FieldRule.PARAMETER))
+        elif len(values) > 1:
+            faults.append(FieldFault(name, FieldRule.DUPLICATE))
+        elif values[0]:
+            found[name] = _instant(values[0], of_a_day)
+            if found[name] is None:
+                faults.append(FieldFault(name, FieldRule.TIME))
+    return tuple(faults) or Range(field="at", start=found.get(start), end=found.get(end))
+
+
 def parameters_of(list_view: ListView[Any, Any]) -> tuple[str, ...]:
     """What a query of the list may hold beside `page` and `pageSize`."""
     reader = _Reader(list_view, {})
@@ -140,17 +157,10 @@ class _Reader(Generic[T]):
         text = self._text(name)
         if text is None:
             return None
-        try:
-            moment = datetime.combine(date.fromisoformat(text), of_a_day)
-        except ValueError:
-            try:
-                moment = datetime.fromisoformat(text)
-            except ValueError:
-                self._fault(name, FieldRule.TIME)
-                return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return Instant((moment - _EPOCH) // timedelta(milliseconds=1))
+        at = _instant(text, of_a_day)
+        if at is None:
+            self._fault(name, FieldRule.TIME)
+        return at
 
     def _filter(self, name: str, field: Field[Any], match: Match) -> FilterValue | None:
         match match:
@@ -195,6 +205,19 @@ class _Reader(Generic[T]):
 
     def _fault(self, path: str, rule: FieldRule) -> None:
         self._faults.setdefault(path, rule)
+
+
+def _instant(text: str, of_a_day: time) -> Instant | None:
+    try:
+        moment = datetime.combine(date.fromisoformat(text), of_a_day)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return Instant((moment - _EPOCH) // timedelta(milliseconds=1))
 
 
 def _is_plain(text: str) -> bool:

@@ -2,12 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from ostiary_core.events import AdministrationEvent, Event, SignedIn
+from ostiary_core.events import AdministrationEvent, Caller, Event, SignedIn
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.reply import Reply
-from ostiary_web.api.resources.fields import Field, ListView, LocalizedText
+from ostiary_core.model.secret import Entropy
+from ostiary_net.runtime.passwords import Passwords
+from ostiary_web.api.resources.fields import Field, ListView
 from ostiary_web.http.context import RequestContext
 
 T = TypeVar("T")
@@ -33,14 +35,33 @@ class Switch(NamedTuple):
     disable: Callable[[SignedIn, str], Event]
 
 
+class ImportContext(Protocol):
+    """What importing needs of a request or a command."""
+
+    @property
+    def caller(self) -> Caller:
+        """As whom events are asked for."""
+        ...
+
+    @property
+    def passwords(self) -> Passwords:
+        """What hashes them."""
+        ...
+
+    def entropy(self) -> Entropy:
+        """32 bytes for one event."""
+        ...
+
+    async def decide(self, event: Event) -> Reply:
+        """What the rules reply to `event`; raises `RequestRefused` where they refuse."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource(Generic[T, V]):
     """Everything that the routes of a resource need to know of it."""
 
-    name: str
-    """The last part of its path, and what its sheets are called."""
     path: str
-    title: LocalizedText
     permissions: Permissions
     list_view: ListView[T, V]
     label: Callable[[T], str]
@@ -52,16 +73,21 @@ class Resource(Generic[T, V]):
     change: Callable[[SignedIn, str, Fields, Fields | None], Event]
     """The last argument is what the caller was shown of the fields, None where that is not known."""
     delete: Callable[[SignedIn, str], AdministrationEvent]
-    import_row: Callable[[RequestContext, Fields, bool], Awaitable[AdministrationEvent]]
+    import_row: Callable[[ImportContext, Fields, bool], Awaitable[AdministrationEvent]]
     """A row of a sheet; the last argument says whether it may replace what stands."""
-    is_own: Callable[[RequestContext, Fields], bool] = lambda context, fields: False
-    """Whether a row of a sheet is the caller's own account."""
+    is_own: Callable[[str, Fields], bool] = lambda username, fields: False
+    """Whether a row of a sheet is the account of the caller, whose user name is given."""
     switch: Switch | None = None
     """None where a record cannot be disabled."""
     known: Callable[[Reply], T | None]
     """The item in the reply to any of these; None where the reply has none."""
     revision: Callable[[T], int]
     """Of an item as it stands: 1 for one that was just made."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, and what its sheets are called."""
+        return self.list_view.name
 
     @property
     def fields(self) -> tuple[Field[V], ...]:

@@ -15,9 +15,11 @@ from zoneinfo import ZoneInfo
 
 import xlsxwriter
 
-from ostiary_core.http.language import Language
+from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import Instant
-from ostiary_web.api.resources.fields import Column, Field, Kind, LocalizedText
+from ostiary_core.texts import Language, Languages
+from ostiary_web.api.resources.changes import change_lines
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
 
 V = TypeVar("V")
 
@@ -33,12 +35,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT_FORMAT: Final = 49
 """The number of the built-in format "@": what is typed into such a cell is text."""
 _TIME_FORMAT: Final = "yyyy-mm-dd hh:mm:ss"
-_NOTES_TITLE: Final = LocalizedText("How to fill in", "填写说明")
-_NOTES_HEADINGS: Final = (
-    LocalizedText("Column", "列"),
-    LocalizedText("Name in the interface", "接口字段"),
-    LocalizedText("What it takes", "说明"),
-)
+_NOTES_COLUMNS: Final = (("sheet.column", 28), ("sheet.name", 28), ("sheet.note", 90))
+"""The headings of the notes in a template, and how wide their columns are."""
 _WIDTHS: Final = {
     Kind.TEXT: 24,
     Kind.TEXTS: 44,
@@ -46,6 +44,7 @@ _WIDTHS: Final = {
     Kind.INTEGER: 14,
     Kind.BOOLEAN: 12,
     Kind.TIME: 22,
+    Kind.CHANGES: 60,
 }
 _OPTIONS: Final = {
     "constant_memory": True,
@@ -61,18 +60,18 @@ class SheetWriter(Generic[V]):
     def __init__(
         self,
         file: IO[bytes],
-        fields: Sequence[Field[V]],
-        title: LocalizedText,
+        list_view: ListView[Any, V],
         language: Language,
         zone: ZoneInfo,
         now: Instant,
         *,
         rows_a_sheet: int = _ROWS_A_SHEET,
     ) -> None:
+        self._list_view = list_view
         self._fields = [
-            field for field in fields if field.column in (Column.EXPORT_ONLY, Column.IMPORT_EXPORT)
+            field for field in list_view.fields if field.column in (Column.EXPORT_ONLY, Column.IMPORT_EXPORT)
         ]
-        self._title = title.in_language(language)
+        self._title = list_view.title(language)
         self._language = language
         self._zone = zone
         self._rows_a_sheet = rows_a_sheet
@@ -105,7 +104,7 @@ class SheetWriter(Generic[V]):
         )
         _prepare(self._sheet, self._fields)
         for column, field in enumerate(self._fields):
-            heading = field.heading.in_language(self._language)
+            heading = self._list_view.heading(field, self._language)
             if field.kind is Kind.TIME:
                 heading = f"{heading} ({self._zone.key})"
             self._sheet.write_string(0, column, heading, self._heading)
@@ -124,6 +123,8 @@ class SheetWriter(Generic[V]):
                 self._sheet.write_datetime(self._row, column, moment.replace(tzinfo=None), self._time)
             case ((Kind.TEXTS | Kind.CODES), tuple(texts)):
                 self._write_text(column, "\n".join(texts), self._lines)
+            case Kind.CHANGES, (FactKind() as done, tuple(changes)):
+                self._write_text(column, "\n".join(change_lines(done, changes, self._language)), self._lines)
             case _:
                 self._write_text(column, str(value), self._text)
 
@@ -136,27 +137,29 @@ class SheetWriter(Generic[V]):
 
 
 def write_template(
-    file: IO[bytes], fields: Sequence[Field[Any]], title: LocalizedText, language: Language, now: Instant
+    file: IO[bytes], list_view: ListView[Any, V], language: Language, languages: Languages, now: Instant
 ) -> None:
     """An empty sheet with the headings that an import takes, and a second one that explains them."""
-    taken = [field for field in fields if field.column in (Column.IMPORT_EXPORT, Column.IMPORT_ONLY)]
+    taken = [
+        field for field in list_view.fields if field.column in (Column.IMPORT_EXPORT, Column.IMPORT_ONLY)
+    ]
     book = _new_book(file, now)
     bold = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
     wrapped = book.add_format({"text_wrap": True, "valign": "top"})
     text = book.add_format({"num_format": _TEXT_FORMAT})
-    sheet = book.add_worksheet(title.in_language(language))
+    sheet = book.add_worksheet(list_view.title(language))
     _prepare(sheet, taken)
     for column, field in enumerate(taken):
         if field.kind in (Kind.TEXT, Kind.TEXTS, Kind.CODES):
             sheet.set_column(column, column, _WIDTHS[field.kind], text)
-        sheet.write_string(0, column, field.heading.in_language(language), bold)
-    notes = book.add_worksheet(_NOTES_TITLE.in_language(language))
-    for column, (heading, width) in enumerate(zip(_NOTES_HEADINGS, (28, 28, 90), strict=True)):
+        sheet.write_string(0, column, list_view.heading(field, language), bold)
+    notes = book.add_worksheet(language.text("sheet.notes"))
+    for column, (heading, width) in enumerate(_NOTES_COLUMNS):
         notes.set_column(column, column, width)
-        notes.write_string(0, column, heading.in_language(language), bold)
+        notes.write_string(0, column, language.text(heading), bold)
     for row, field in enumerate(taken, start=1):
-        note = "" if field.note is None else field.note.in_language(language)
-        for column, cell in enumerate((field.heading.in_language(language), field.name, note)):
+        cells = (list_view.heading(field, language), field.name, list_view.note(field, language, languages))
+        for column, cell in enumerate(cells):
             notes.write_string(row, column, cell, wrapped)
     book.close()
 

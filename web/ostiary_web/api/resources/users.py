@@ -9,6 +9,7 @@ from typing import Final
 from quart import Response
 
 from ostiary_core.events import (
+    ConsentWithdrawnByAdministrator,
     PasswordResetByAdministrator,
     SignedIn,
     UserChanged,
@@ -27,10 +28,12 @@ from ostiary_core.model.records import User
 from ostiary_core.model.reply import Reply, UserKnown
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import USERS
-from ostiary_core.users.user_fields import LOCALES, new_password_faults
-from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, LocalizedText, as_they_are
+from ostiary_core.users.user_fields import new_password_faults
+from ostiary_net.runtime.foreign_hashes import hash_to_keep
+from ostiary_web.api.grants import grants_of
+from ostiary_web.api.resources.fields import Column, Field, Kind, ListView, as_they_are
 from ostiary_web.api.resources.records import refuse_body
-from ostiary_web.api.resources.resource import Fields, Permissions, Resource, Switch
+from ostiary_web.api.resources.resource import Fields, ImportContext, Permissions, Resource, Switch
 from ostiary_web.api.resources.routes import blueprint_of
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
@@ -38,114 +41,41 @@ from ostiary_web.http.zones import is_zone
 
 _PATH: Final = "/api/iam/users"
 _PASSWORD: Final = "password"
+_PASSWORD_HASH: Final = "passwordHash"
 
 _FIELDS: Final[tuple[Field[User], ...]] = (
-    Field(
-        "id",
-        Kind.TEXT,
-        LocalizedText("Identifier", "编号"),
-        lambda user: user.user_id,
-        column=Column.EXPORT_ONLY,
-    ),
+    Field("id", Kind.TEXT, lambda user: user.user_id, listing_name="user_id", column=Column.EXPORT_ONLY),
     Field(
         "username",
         Kind.TEXT,
-        LocalizedText("User name", "用户名"),
         lambda user: user.username,
         listing_name="username",
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            "Required. A row with the name of a user who is there changes that user.",
-            "必填；若该用户名已存在，则更新该用户。",
-        ),
     ),
-    Field(
-        "name",
-        Kind.TEXT,
-        LocalizedText("Name", "姓名"),
-        lambda user: user.name,
-        listing_name="name",
-        column=Column.IMPORT_EXPORT,
-        note=LocalizedText("Required.", "必填。"),
-    ),
-    Field(
-        "phone",
-        Kind.TEXT,
-        LocalizedText("Telephone", "手机号"),
-        lambda user: user.phone,
-        listing_name="phone",
-        column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            "5 to 20 digits, with or without a leading plus. Another number ends what the user has open.",
-            "5 到 20 位数字，可带前导加号。修改手机号会结束该用户的所有会话。",
-        ),
-    ),
-    Field(
-        _PASSWORD,
-        Kind.TEXT,
-        LocalizedText("Password", "密码"),
-        lambda user: None,
-        column=Column.IMPORT_ONLY,
-        note=LocalizedText(
-            "8 to 256 characters, for new users only. Without one nobody can sign in until it is reset.",
-            "8 到 256 个字符，仅对新用户有效；留空则在重置密码前无法登录。",
-        ),
-    ),
+    Field("name", Kind.TEXT, lambda user: user.name, listing_name="name", column=Column.IMPORT_EXPORT),
+    Field("phone", Kind.TEXT, lambda user: user.phone, listing_name="phone", column=Column.IMPORT_EXPORT),
+    Field(_PASSWORD, Kind.TEXT, lambda user: None, column=Column.IMPORT_ONLY),
+    Field(_PASSWORD_HASH, Kind.TEXT, lambda user: None, column=Column.IMPORT_ONLY),
     Field(
         "enabled",
         Kind.BOOLEAN,
-        LocalizedText("Enabled", "启用"),
         lambda user: user.enabled,
         listing_name="enabled",
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText(
-            "For new users; yes where it is empty. One who is there is enabled and disabled elsewhere.",
-            "仅对新用户有效，留空为启用；已存在的用户请在系统中启用或停用。",
-        ),
     ),
     Field(
         "mustChangePassword",
         Kind.BOOLEAN,
-        LocalizedText("Must change the password", "须修改密码"),
         lambda user: user.must_change_password,
         column=Column.IMPORT_EXPORT,
-        note=LocalizedText("For new users yes where it is empty.", "新用户留空为是。"),
     ),
-    Field(
-        "roleIds",
-        Kind.CODES,
-        LocalizedText("Roles", "角色"),
-        lambda user: user.role_ids,
-        column=Column.IMPORT_EXPORT,
-        note=LocalizedText("Codes of roles, one a line.", "角色代码，每行一个。"),
-    ),
-    Field(
-        "locale",
-        Kind.TEXT,
-        LocalizedText("Language", "语言"),
-        lambda user: user.locale,
-        column=Column.IMPORT_EXPORT,
-        note=LocalizedText(f"{' or '.join(LOCALES)}, or empty.", f"{' 或 '.join(LOCALES)}，可留空。"),
-    ),
-    Field(
-        "timezone",
-        Kind.TEXT,
-        LocalizedText("Time zone", "时区"),
-        lambda user: user.timezone,
-        column=Column.IMPORT_EXPORT,
-        note=LocalizedText("As Asia/Shanghai, or empty.", "例如 Asia/Shanghai，可留空。"),
-    ),
-    Field(
-        "avatarUrl",
-        Kind.TEXT,
-        LocalizedText("Picture", "头像"),
-        lambda user: user.avatar_url,
-        column=Column.EXPORT_ONLY,
-    ),
+    Field("roleIds", Kind.CODES, lambda user: user.role_ids, column=Column.IMPORT_EXPORT),
+    Field("locale", Kind.TEXT, lambda user: user.locale, column=Column.IMPORT_EXPORT),
+    Field("timezone", Kind.TEXT, lambda user: user.timezone, column=Column.IMPORT_EXPORT),
+    Field("avatarUrl", Kind.TEXT, lambda user: user.avatar_url, column=Column.EXPORT_ONLY),
     Field(
         "createdAt",
         Kind.TIME,
-        LocalizedText("Created at", "创建时间"),
         lambda user: user.created_at,
         listing_name="created_at",
         column=Column.EXPORT_ONLY,
@@ -153,7 +83,6 @@ _FIELDS: Final[tuple[Field[User], ...]] = (
     Field(
         "updatedAt",
         Kind.TIME,
-        LocalizedText("Updated at", "更新时间"),
         lambda user: user.updated_at,
         listing_name="updated_at",
         column=Column.EXPORT_ONLY,
@@ -168,7 +97,7 @@ async def _registered(context: RequestContext, fields: Fields) -> UserRegistered
     password_hash, faults = await _hashed(context, fields)
     return UserRegistered(
         caller=context.caller,
-        fields=_without_password(fields),
+        fields={name: value for name, value in fields.items() if name != _PASSWORD},
         password_hash=password_hash,
         faults=(*_unless_given(password_hash, faults), *_zone_faults(fields)),
         entropy=context.entropy(),
@@ -180,23 +109,38 @@ def _changed(who: SignedIn, user_id: str, fields: Fields, shown: Fields | None) 
     return UserChanged(caller=who, user_id=user_id, fields=fields, faults=faults, shown=shown)
 
 
-async def _imported(context: RequestContext, fields: Fields, replace: bool) -> UserImported:
-    password_hash, faults = await _hashed(context, fields)
+async def _imported(context: ImportContext, fields: Fields, replace: bool) -> UserImported:
+    foreign_hash, hash_faults = _foreign_hash(fields)
+    password_hash, faults = (None, ()) if hash_faults else await _hashed(context, fields)
     return UserImported(
         caller=context.caller,
-        fields=_without_password(fields),
+        fields=_without_passwords(fields),
         replace=replace,
         password_hash=password_hash,
-        faults=(*faults, *_zone_faults(fields)),
+        foreign_hash=foreign_hash,
+        faults=(*faults, *hash_faults, *_zone_faults(fields)),
         entropy=context.entropy(),
     )
 
 
-def _without_password(fields: Fields) -> Fields:
-    return {name: value for name, value in fields.items() if name != _PASSWORD}
+def _without_passwords(fields: Fields) -> Fields:
+    return {name: value for name, value in fields.items() if name not in (_PASSWORD, _PASSWORD_HASH)}
 
 
-async def _hashed(context: RequestContext, fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
+def _foreign_hash(fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
+    """What is kept of another system's hash among the fields, where there is one; what is wrong with it."""
+    text = fields.get(_PASSWORD_HASH)
+    if text is None or text == "":
+        return None, ()
+    kept: str | FieldRule
+    if fields.get(_PASSWORD):
+        kept = FieldRule.PASSWORD_TWICE
+    else:
+        kept = hash_to_keep(text.strip()) if isinstance(text, str) else FieldRule.STRING
+    return (None, (FieldFault(_PASSWORD_HASH, kept),)) if isinstance(kept, FieldRule) else (kept, ())
+
+
+async def _hashed(context: ImportContext, fields: Fields) -> tuple[str | None, tuple[FieldFault, ...]]:
     """The hash of the password among the fields, where there is one; what is wrong with it."""
     password = fields.get(_PASSWORD)
     if password is None or password == "":
@@ -206,7 +150,7 @@ async def _hashed(context: RequestContext, fields: Fields) -> tuple[str | None, 
     faults = new_password_faults(_PASSWORD, password)
     if faults:
         return None, faults
-    return await context.backing.passwords.hash(password), ()
+    return await context.passwords.hash(password), ()
 
 
 def _unless_given(password_hash: str | None, faults: tuple[FieldFault, ...]) -> tuple[FieldFault, ...]:
@@ -224,8 +168,8 @@ def _zone_faults(fields: Fields) -> tuple[FieldFault, ...]:
     return ()
 
 
-def _is_own(context: RequestContext, fields: Fields) -> bool:
-    username, own = fields.get("username"), context.user.username
+def _is_own(own: str, fields: Fields) -> bool:
+    username = fields.get("username")
     return isinstance(username, str) and canonical_username(username) == canonical_username(own)
 
 
@@ -234,16 +178,14 @@ def _known(reply: Reply) -> User | None:
 
 
 RESOURCE: Final = Resource(
-    name="users",
     path=_PATH,
-    title=LocalizedText("Users", "用户"),
     permissions=Permissions(
         list=Permission.USER_LIST,
         create=Permission.USER_CREATE,
         update=Permission.USER_UPDATE,
         delete=Permission.USER_DELETE,
     ),
-    list_view=ListView(source=USERS, fields=_FIELDS, shown=as_they_are),
+    list_view=ListView(name="users", source=USERS, fields=_FIELDS, shown=as_they_are),
     label=lambda user: user.name,
     identify=lambda user: user.user_id,
     show=lambda who, user_id: UserRequested(caller=who, user_id=user_id),
@@ -292,4 +234,21 @@ async def force_out(context: RequestContext, user_id: str) -> Response:
     """All sessions and unredeemed codes of the user end."""
     refuse_body(context)
     await context.decide(UserForcedOut(caller=context.caller, user_id=user_id))
+    return context.success(None)
+
+
+@users.get(f"{_PATH}/<user_id>/grants", gate=require_permission(Permission.USER_LIST))
+async def list_grants(context: RequestContext, user_id: str) -> Response:
+    """The systems that the user lets act for them, each with its running sessions."""
+    await context.decide(UserRequested(caller=context.caller, user_id=user_id))
+    return context.success(await grants_of(context, user_id))
+
+
+@users.delete(f"{_PATH}/<user_id>/grants/<client_id>", gate=require_permission(Permission.USER_UPDATE))
+async def withdraw_grant(context: RequestContext, user_id: str, client_id: str) -> Response:
+    """Withdraw on the user's behalf: that system's sessions of the user end, and it asks again."""
+    refuse_body(context)
+    await context.decide(
+        ConsentWithdrawnByAdministrator(caller=context.caller, user_id=user_id, client_id=client_id)
+    )
     return context.success(None)

@@ -1,6 +1,6 @@
 // Shows the document of this server in the page beside this file. Nothing is asked of any other host.
 SwaggerUIBundle({
-  url: "/api/docs-json",
+  url: new URL("../docs-json", document.currentScript.src).href,
   dom_id: "#docs",
   deepLinking: true,
   validatorUrl: null,

@@ -25,9 +25,9 @@ class RecordAction(Generic[T]):
     path: str
     """The last part of its address."""
     name: str
-    """The name of its text."""
+    """The key of its text."""
     will: str | None
-    """The name of the text of what will happen; None for what is done without a question: it takes nothing
+    """The key of the text of what will happen; None for what is done without a question: it takes nothing
     away."""
     permission: Permission
     event: MakeEvent
@@ -53,7 +53,7 @@ def switching(resource: Resource[S, Any], disable_will: str) -> tuple[RecordActi
     assert resource.switch is not None
     enable: RecordAction[S] = RecordAction(
         path="enable",
-        name="enable",
+        name="page.enable",
         will=None,
         permission=resource.permissions.update,
         event=action_event(resource.switch.enable),
@@ -61,7 +61,7 @@ def switching(resource: Resource[S, Any], disable_will: str) -> tuple[RecordActi
     )
     disable: RecordAction[S] = RecordAction(
         path="disable",
-        name="disable",
+        name="page.disable",
         will=disable_will,
         permission=resource.permissions.update,
         event=action_event(resource.switch.disable),
@@ -74,7 +74,7 @@ def deletion(resource: Resource[T, Any], will: str) -> RecordAction[T]:
     """To delete a record."""
     return RecordAction(
         path="delete",
-        name="delete",
+        name="page.delete",
         will=will,
         permission=resource.permissions.delete,
         event=action_event(resource.delete),

@@ -5,44 +5,45 @@ from typing import Final
 
 from quart import Response, request
 
+from ostiary_core.history.agents import browser_name
 from ostiary_core.history.explain import Step, explain
-from ostiary_core.history.history_texts import near_misses_text, step_text
+from ostiary_core.history.history_texts import near_misses_text, step_text, whole_agent_text
 from ostiary_core.http.envelope import text_of
-from ostiary_core.http.language import Language
+from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.fact import FactKind
-from ostiary_core.model.identifiers import canonical_username
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import SessionKind
 from ostiary_core.model.why import Why
-from ostiary_core.storage.listing import AUDIT, USERS, Listing, ListingStore
+from ostiary_core.storage.listing import AUDIT, Listing, ListingStore
 from ostiary_core.storage.session_history import SessionHistory
+from ostiary_core.texts import Language
 from ostiary_web.api.history_record import names_of
 from ostiary_web.api.resources.audit import AUDIT_EVENTS
-from ostiary_web.api.resources.queries import MOST_VALUES
+from ostiary_web.api.resources.changes import change_lines
 from ostiary_web.http.context import RequestContext
 from ostiary_web.http.gate import require_permission
-from ostiary_web.pages.administration.tables import IDENTIFIER, Table, show_table
+from ostiary_web.pages.administration.finding_people import IDENTIFIER, people_meant
+from ostiary_web.pages.administration.tables import Table, narrow_table, show_table
+from ostiary_web.pages.administration.way_back import address_of_list
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
-from ostiary_web.pages.texts.facts import ENDING_TEXTS, FACT_TEXTS
 
 audit_pages = PageRoutes("audit_pages", __name__)
 
 _PLACE: Final = "/admin/audit"
 
 
-def _kind_in_words(kind: str, language: Language) -> str:
-    english, chinese = FACT_TEXTS[FactKind(kind)]
-    return chinese if language is Language.ZH else english
+TOLD_LESS: Final = frozenset(why for why, meaning in MEANINGS.items() if meaning.description is not None)
+"""Of these the token service tells clients, less than an administrator should know, and in English."""
 
 
-def _why_in_words(why: str, language: Language) -> str:
-    if Why(why) in ENDING_TEXTS:
-        english, chinese = ENDING_TEXTS[Why(why)]
-        return chinese if language is Language.ZH else english
-    return text_of(Why(why), language)
+def why_in_words(why: str, language: Language) -> str:
+    """A reason as an administrator reads it; one that only a newer release knows, as it is."""
+    known = {each.value: each for each in Why}.get(why)
+    if known is None:
+        return why
+    return language.text(f"why.{why}") if known in TOLD_LESS else text_of(known, language)
 
 
 def _table(context: RequestContext) -> Table[AuditEntry, AuditEntry]:
@@ -50,16 +51,19 @@ def _table(context: RequestContext) -> Table[AuditEntry, AuditEntry]:
         # A session of no user is shown to super administrators alone ("Session (grant)").
         if entry.session_id is None or (entry.user_id is None and not context.is_super_administrator):
             return []
-        return [(f"{_PLACE}/sessions/{entry.session_id}", "online_life")]
+        return [(f"{_PLACE}/sessions/{entry.session_id}", "page.history")]
 
     return Table(
         list_view=AUDIT_EVENTS,
         place=_PLACE,
-        heading="audit",
+        heading="page.audit",
         columns=("at", "kind", "why", "clientId", "userId", "actorId", "ip", "traceId"),
-        words={"kind": _kind_in_words, "why": _why_in_words},
+        words={"kind": lambda kind, language: language.text(f"fact.{kind}"), "why": why_in_words},
         names=_names,
-        meant={"userId": _users_meant},
+        agents={"ip": "userAgent"},
+        meant={"userId": people_meant},
+        people="userId",
+        below=("changes", lambda entry, language: change_lines(entry.kind, entry.changes, language)),
         filters=("kind", "clientId", "userId", "sessionId", "traceId", "at"),
         actions=actions,
     )
@@ -71,22 +75,18 @@ async def _names(context: RequestContext, entries: Sequence[AuditEntry]) -> dict
     return await names_of(ids, context.submit)
 
 
-async def _users_meant(context: RequestContext, typed: str) -> Sequence[str]:
-    """The identifiers of the user of this name, else of those whose names contain it."""
-    if IDENTIFIER.fullmatch(typed):
-        return [typed]
-    listing = Listing(resource=USERS, filters={"username": typed}, page_size=MOST_VALUES)
-    found = await context.look(lambda store, now: store.page(listing, now).items)
-    name = canonical_username(typed)
-    exact = [user.user_id for user in found if canonical_username(user.username) == name]
-    return exact or [user.user_id for user in found] or [typed]
-
-
 @audit_pages.get(_PLACE, gate=require_permission(Permission.AUDIT_READ))
 async def show_audit(page: PageContext) -> Response:
     """What happened, the latest first."""
-    notice = page.text("life_erased") if request.args.get("erased") else None
-    return await show_table(page, _table(page.request), notice=notice)
+    notice = page.text("page.history_erased") if request.args.get("erased") else None
+    tools = [("/api/audit/events/export", page.text("page.export"))]
+    return await show_table(page, _table(page.request), notice=notice, tools=tools)
+
+
+@audit_pages.post(_PLACE, gate=require_permission(Permission.AUDIT_READ))
+async def narrow_audit(page: PageContext) -> Response:
+    """On to what the form asks for."""
+    return await narrow_table(page, _table(page.request))
 
 
 @audit_pages.get(f"{_PLACE}/sessions/<session_id>", gate=require_permission(Permission.AUDIT_READ))
@@ -115,13 +115,30 @@ async def show_session_history(page: PageContext, session_id: str) -> Response:
         page,
         "administration/session_history.html",
         place=_PLACE,
+        list_address=address_of_list(_PLACE),
         explanation=explanation,
         steps=[
-            (step, step_text(step, explanation, page.language, names), _when(page, step))
+            (
+                step,
+                step_text(step, explanation, page.language, names, agent_text=_short_agent_text),
+                _when(page, step),
+                [agent for agent in (step.earlier_user_agent, step.user_agent) if _has_name(page, agent)],
+                change_lines(step.fact, step.changes, page.language) if step.fact else [],
+            )
             for step in explanation.steps
         ],
         near_misses=near_misses_text(explanation, page.language),
     )
+
+
+def _short_agent_text(user_agent: str | None, language: Language) -> str:
+    """The name of a browser; the sentence is followed by the rest."""
+    name = None if user_agent is None else browser_name(user_agent, language)
+    return name or whole_agent_text(user_agent, language)
+
+
+def _has_name(page: PageContext, user_agent: str | None) -> bool:
+    return user_agent is not None and browser_name(user_agent, page.language) is not None
 
 
 def _when(page: PageContext, step: Step) -> object:

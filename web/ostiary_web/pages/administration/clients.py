@@ -5,6 +5,7 @@ from typing import Any, Final
 from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
 from ostiary_core.clients.client_secret import KEEP_OLD_FOR
 from ostiary_core.events import (
+    ClientForcedOut,
     ClientSecretReset,
     Event,
     OldSecretEnded,
@@ -12,10 +13,12 @@ from ostiary_core.events import (
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.oauth.scopes import SCOPES
+from ostiary_core.storage.summaries import REFUSALS_KEPT, Refusal
 from ostiary_web.api.resources.clients import RESOURCE
-from ostiary_web.http.browser import own_origin
+from ostiary_web.http.browser import own_address
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import RecordAction, action_event, deletion, switching
+from ostiary_web.pages.administration.audit import why_in_words
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.snippets import snippets_for
@@ -62,8 +65,16 @@ async def _more(page: PageContext, client: Client | None) -> dict[str, Any]:
         "access": ACCESS_TOKEN_SECONDS,
         "refresh": REFRESH_TOKEN_SECONDS,
         "sees_online": page.may(Permission.ONLINE_LIST),
-        "snippets": [] if client is None or client.built_in else snippets_for(client, own_origin()),
+        "refusals": [] if client is None else await _refusals(page, client),
+        "refusals_kept": REFUSALS_KEPT,
+        "snippets": [] if client is None or client.built_in else snippets_for(client, own_address()),
     }
+
+
+async def _refusals(page: PageContext, client: Client) -> list[tuple[Refusal, str]]:
+    """The last requests of a client that were refused, and why in words."""
+    last = await page.request.look(lambda store, now: store.last_refusals(client.client_id))
+    return [(refusal, why_in_words(refusal.why, page.language)) for refusal in last]
 
 
 async def _running(context: RequestContext, client_id: str) -> int:
@@ -84,19 +95,19 @@ async def _reset(page: PageContext, client_id: str) -> Event:
 _TABLE: Final = Table(
     list_view=RESOURCE.list_view,
     place=_PLACE,
-    heading="clients",
+    heading="page.clients",
     columns=("clientId", "name", "grantTypes", "enabled", "createdAt", "lastUsedAt"),
     filters=("enabled", "createdAt"),
     link=lambda shown: f"{_PLACE}/{shown.client.client_id}",
 )
 
-_ENABLE, _DISABLE = switching(RESOURCE, "client_disable_will")
+_ENABLE, _DISABLE = switching(RESOURCE, "page.client_disable_will")
 
 client_pages = pages_of(
     Pages(
         resource=RESOURCE,
         table=_TABLE,
-        new="client_new",
+        new="page.client_new",
         item_template="administration/client.html",
         form_template="administration/client_form.html",
         fields_of=_fields_of,
@@ -106,22 +117,29 @@ client_pages = pages_of(
             _ENABLE,
             RecordAction(
                 path="reset-secret",
-                name="client_reset",
-                will="client_reset_will",
+                name="page.client_reset",
+                will="page.client_reset_will",
                 permission=Permission.CLIENT_UPDATE,
                 event=_reset,
                 asks_overlap=True,
             ),
             RecordAction(
                 path="end-old-secret",
-                name="client_end_old",
-                will="client_end_old_will",
+                name="page.client_end_old",
+                will="page.client_end_old_will",
                 permission=Permission.CLIENT_UPDATE,
                 event=action_event(lambda who, client_id: OldSecretEnded(caller=who, client_id=client_id)),
                 fits=lambda client: client.old_secret_digest is not None,
             ),
+            RecordAction(
+                path="force-out",
+                name="page.client_force",
+                will="page.client_force_will",
+                permission=Permission.CLIENT_UPDATE,
+                event=action_event(lambda who, client_id: ClientForcedOut(caller=who, client_id=client_id)),
+            ),
             _DISABLE,
-            deletion(RESOURCE, "client_delete_will"),
+            deletion(RESOURCE, "page.client_delete_will"),
         ),
         more=_more,
         running=_running,

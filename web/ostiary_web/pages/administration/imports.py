@@ -46,7 +46,9 @@ async def _form(
         place=place,
         refused=refused,
         faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
-        title=resource.title.in_language(page.language),
+        heading=page.text(
+            "page.of", action=page.text("page.import"), name=resource.list_view.title(page.language)
+        ),
         template_address=f"{resource.path}/import-template",
         done=done,
     )

@@ -1,23 +1,26 @@
-"""The pages of people: accounts, their roles, and what an administrator can do with them."""
+"""The pages of people: accounts, their roles and applications, and what an administrator can do with them."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ostiary_core.events import (
-    Event,
-    UserForcedOut,
-)
+from quart import Response
+
+from ostiary_core.events import ConsentWithdrawnByAdministrator, Event, UserForcedOut, UserRequested
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role, User
+from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import ROLES, Listing, ListingStore
+from ostiary_web.api.grants import grants_of
 from ostiary_web.api.resources.users import RESOURCE, password_reset
 from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction, action_event, deletion, switching
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
 from ostiary_web.pages.administration.running import running_of
 from ostiary_web.pages.administration.tables import Table
-from ostiary_web.pages.context import PageContext
+from ostiary_web.pages.applications import find_grant, shown_grant
+from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import zone_names
 
 _PLACE: Final = "/admin/people"
@@ -48,7 +51,9 @@ def _values_of(user: User) -> dict[str, Any]:
 
 async def _more(page: PageContext, user: User | None) -> dict[str, Any]:
     roles = await page.request.look(_all_roles)
+    grants = [] if user is None else await grants_of(page.request, user.user_id)
     return {
+        "applications": [shown_grant(page, grant) for grant in grants],
         "roles": [(role.role_id, role.name) for role in roles],
         "zones": zone_names(),
         "names": {role.role_id: role.name for role in roles},
@@ -74,19 +79,20 @@ async def _reset(page: PageContext, user_id: str) -> Event:
 _TABLE: Final = Table(
     list_view=RESOURCE.list_view,
     place=_PLACE,
-    heading="people",
+    heading="page.people",
     columns=("username", "name", "phone", "roleIds", "enabled", "createdAt"),
-    filters=("enabled", "createdAt"),
+    filters=("id", "enabled", "createdAt"),
+    people="id",
     link=lambda user: f"{_PLACE}/{user.user_id}",
 )
 
-_ENABLE, _DISABLE = switching(RESOURCE, "person_disable_will")
+_ENABLE, _DISABLE = switching(RESOURCE, "page.person_disable_will")
 
 people_pages = pages_of(
     Pages(
         resource=RESOURCE,
         table=_TABLE,
-        new="person_new",
+        new="page.person_new",
         item_template="administration/person.html",
         form_template="administration/person_form.html",
         fields_of=_fields_of,
@@ -96,24 +102,56 @@ people_pages = pages_of(
             _ENABLE,
             RecordAction(
                 path="reset-password",
-                name="person_reset",
-                will="person_reset_will",
+                name="page.person_reset",
+                will="page.person_reset_will",
                 permission=Permission.USER_UPDATE,
                 event=_reset,
                 asks_password=True,
             ),
             RecordAction(
                 path="force-out",
-                name="person_force",
-                will="person_force_will",
+                name="page.person_force",
+                will="page.person_force_will",
                 permission=Permission.USER_UPDATE,
                 event=action_event(lambda who, user_id: UserForcedOut(caller=who, user_id=user_id)),
             ),
             _DISABLE,
-            deletion(RESOURCE, "person_delete_will"),
+            deletion(RESOURCE, "page.person_delete_will"),
         ),
         more=_more,
         running=_running,
         is_fixed=lambda user: False,
     )
 )
+
+
+_WITHDRAWAL: Final = f"{_PLACE}/<item_id>/applications/<client_id>/withdraw"
+
+
+@people_pages.get(_WITHDRAWAL, gate=require_permission(Permission.USER_UPDATE))
+async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Response:
+    """What will happen, before it does."""
+    known = await page.request.submit(UserRequested(caller=page.request.caller, user_id=item_id))
+    user = RESOURCE.known(known.reply)
+    if user is None:
+        page.request.refuse(Why.NOT_FOUND)
+    found = await find_grant(page, item_id, client_id)
+    return await render(
+        page,
+        "administration/confirm.html",
+        place=_PLACE,
+        heading=page.text("page.withdraw_sure", name=found.name),
+        will=page.text("page.person_withdraw_will", name=user.name, count=len(found.sessions)),
+        action_name=page.text("page.withdraw"),
+        back=f"{_PLACE}/{item_id}",
+        action=f"{_PLACE}/{item_id}/applications/{client_id}/withdraw",
+    )
+
+
+@people_pages.post(_WITHDRAWAL, gate=require_permission(Permission.USER_UPDATE))
+async def withdraw(page: PageContext, item_id: str, client_id: str) -> Response:
+    """The consent is gone, and the client's sessions of this person with it."""
+    await page.request.decide(
+        ConsentWithdrawnByAdministrator(caller=page.request.caller, user_id=item_id, client_id=client_id)
+    )
+    return page.redirect(f"{_PLACE}/{item_id}?done=1")

@@ -21,9 +21,11 @@ from ostiary_web.http.context import RequestContext, RequestRefused
 from ostiary_web.http.gate import require_permission
 from ostiary_web.pages.administration.actions import RecordAction
 from ostiary_web.pages.administration.imports import add_import
-from ostiary_web.pages.administration.tables import Table, show_table
+from ostiary_web.pages.administration.tables import Table, narrow_table, show_table
+from ostiary_web.pages.administration.way_back import address_of_list, with_way_back
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.routes import PageRoutes
+from ostiary_web.texts import TextFamily
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -39,7 +41,7 @@ class Pages(Generic[T, V]):
     resource: Resource[T, V]
     table: Table[T, V]
     new: str
-    """The name of the text on the button that leads to the form of a new record."""
+    """The key of the text on the button that leads to the form of a new record."""
     item_template: str
     form_template: str
     fields_of: Callable[[Form, bool], Values]
@@ -52,7 +54,7 @@ class Pages(Generic[T, V]):
     more: Callable[[PageContext, T | None], Awaitable[Values]]
     """What else the templates show; no item for a new record."""
     running: Callable[[RequestContext, str], Awaitable[int]]
-    """How many running sessions a action would end."""
+    """How many running sessions an action would end."""
     is_fixed: Callable[[T], bool]
     """Whether the record cannot be changed by anybody."""
 
@@ -66,6 +68,12 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
     @routes.get(place, gate=require_permission(may.list))
     async def show_all(page: PageContext) -> Response:
         return await show_table(page, described.table, tools=_tools(page, described))
+
+    if described.table.people is not None:
+
+        @routes.post(place, gate=require_permission(may.list))
+        async def narrow_all(page: PageContext) -> Response:
+            return await narrow_table(page, described.table)
 
     @routes.get(f"{place}/new", gate=require_permission(may.create))
     async def show_new(page: PageContext) -> Response:
@@ -104,7 +112,7 @@ def pages_of(described: Pages[T, V]) -> PageRoutes:
             standing = described.values_of(item)
             touched = {name: value for name, value in fields.items() if shown.get(name) != value}
             return await _form(page, described, item, {**standing, **touched}, refusal.reply)
-        return page.redirect(f"{place}/{item_id}?done=1")
+        return page.redirect(with_way_back(f"{place}/{item_id}?done=1"))
 
     add_import(routes, resource, place)
     for action in described.actions:
@@ -130,12 +138,13 @@ def _add_action(routes: PageRoutes, described: Pages[T, V], action: RecordAction
             return await _question(page, described, action, item, refusal.reply)
         if isinstance(reply, SecretIssued):
             return await _made(page, described, reply)
-        return page.redirect(place if action.leaves else f"{place}/{item_id}?done=1")
+        there = address_of_list(place) if action.leaves else with_way_back(f"{place}/{item_id}?done=1")
+        return page.redirect(there)
 
     if action.will is not None:
-        routes.add_url_rule(path, f"ask_{action.name}", ask, methods=["GET"], gate=gate)
+        routes.add_url_rule(path, f"ask_{action.path}", ask, methods=["GET"], gate=gate)
     form_is_on = f"{place}/{{item_id}}" + ("" if action.will is None else f"/{action.path}")
-    routes.add_url_rule(path, f"do_{action.name}", do, methods=["POST"], gate=gate, form_is_on=form_is_on)
+    routes.add_url_rule(path, f"do_{action.path}", do, methods=["POST"], gate=gate, form_is_on=form_is_on)
 
 
 # --- for what
@@ -175,8 +184,8 @@ def _tools(page: PageContext, described: Pages[T, V]) -> list[tuple[str, str]]:
     resource, place = described.resource, described.table.place
     tools = []
     if page.may(resource.permissions.create):
-        tools += [(f"{place}/new", page.text(described.new)), (f"{place}/import", page.text("import"))]
-    tools.append((f"{resource.path}/export", page.text("export")))
+        tools += [(f"{place}/new", page.text(described.new)), (f"{place}/import", page.text("page.import"))]
+    tools.append((f"{resource.path}/export", page.text("page.export")))
     return tools
 
 
@@ -198,12 +207,16 @@ async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str 
         page,
         described.item_template,
         place=described.table.place,
+        label=_labels(page, described),
         item=item,
         shown=shown,
         secret=secret,
-        notice=page.text("done") if request.args.get("done") else None,
+        notice=page.text("page.done") if request.args.get("done") else None,
         running=await described.running(page.request, item_id),
+        list_address=address_of_list(described.table.place),
+        list_name=page.text(described.table.heading),
         address_of_item=f"{described.table.place}/{item_id}",
+        way_back=with_way_back(""),
         may_edit=page.may(resource.permissions.update) and not fixed,
         actions=[
             action
@@ -212,6 +225,11 @@ async def _item(page: PageContext, described: Pages[T, V], item: T, secret: str 
         ],
         more=await described.more(page, item),
     )
+
+
+def _labels(page: PageContext, described: Pages[T, V]) -> TextFamily:
+    """What the fields of a record are called."""
+    return TextFamily(page.language, f"column.{described.resource.name}")
 
 
 _SHOWN: Final = "shown"
@@ -229,18 +247,20 @@ async def _form(
     """The form filled with `values`; `shown` is what it was filled with at first, if not with what stands."""
     place = described.table.place
     standing = {} if item is None else described.values_of(item)
+    address = "" if item is None else f"{place}/{described.resource.identify(item)}"
     by_field = _by_field(page, () if reply is None else reply.faults, standing)
     return await render(
         page,
         described.form_template,
         place=place,
+        label=_labels(page, described),
         refused=reply,
         item=item,
         values={name: value for name, value in values.items() if name not in _HIDDEN},
         wrong=by_field,
         shown=msgspec.json.encode(shown or standing).decode(),
-        action=f"{place}/new" if item is None else f"{place}/{described.resource.identify(item)}/edit",
-        back=place if item is None else f"{place}/{described.resource.identify(item)}",
+        action=f"{place}/new" if item is None else with_way_back(f"{address}/edit"),
+        back=place if item is None else with_way_back(address),
         more=await described.more(page, item),
     )
 
@@ -253,7 +273,7 @@ def _by_field(page: PageContext, faults: tuple[FieldFault, ...], standing: Value
         field, _, place = fault.path.partition(".")
         text = field_text(fault, page.language)
         if fault.rule is Why.CHANGED_MEANWHILE:
-            text = f"{text} {page.text('stands_now', value=_in_words(page, standing.get(field)))}"
+            text = f"{text} {page.text('page.stands_now', value=_in_words(page, standing.get(field)))}"
         number = f"{int(place) + 1}: " if place.isdigit() else ""
         found.setdefault(field, []).append(f"{number}{text}")
     return {field: "; ".join(texts) for field, texts in found.items()}
@@ -261,7 +281,7 @@ def _by_field(page: PageContext, faults: tuple[FieldFault, ...], standing: Value
 
 def _in_words(page: PageContext, value: object) -> str:
     words = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
-    return words or page.text("nothing")
+    return words or page.text("page.nothing")
 
 
 async def _question(
@@ -275,11 +295,11 @@ async def _question(
         "administration/confirm.html",
         place=place,
         refused=reply,
-        heading=f"{page.text(action.name)}: {resource.label(item)}",
+        heading=page.text("page.of", action=page.text(action.name), name=resource.label(item)),
         will=page.text(action.will or action.name, count=count, name=resource.label(item)),
         action_name=page.text(action.name),
-        back=f"{place}/{item_id}",
-        action=f"{place}/{item_id}/{action.path}",
+        back=with_way_back(f"{place}/{item_id}"),
+        action=with_way_back(f"{place}/{item_id}/{action.path}"),
         asks_password=action.asks_password,
         asks_overlap=action.asks_overlap,
     )

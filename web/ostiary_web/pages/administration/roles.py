@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ostiary_core.model.permissions import Permission
 from ostiary_core.model.records import Role
-from ostiary_web.api.resources.roles import DESCRIPTIONS, RESOURCE
+from ostiary_web.api.resources.roles import RESOURCE, permission_text
 from ostiary_web.http.context import RequestContext
 from ostiary_web.pages.administration.actions import deletion
 from ostiary_web.pages.administration.records import Form, Pages, pages_of
@@ -29,9 +29,7 @@ def _values_of(role: Role) -> dict[str, Any]:
 
 
 async def _more(page: PageContext, role: Role | None) -> dict[str, Any]:
-    words = {
-        permission.value: DESCRIPTIONS[permission].in_language(page.language) for permission in Permission
-    }
+    words = {permission.value: permission_text(permission, page.language) for permission in Permission}
     return {"permissions": [(code, f"{text} ({code})") for code, text in words.items()], "words": words}
 
 
@@ -42,7 +40,7 @@ async def _none(context: RequestContext, role_id: str) -> int:
 _TABLE: Final = Table(
     list_view=RESOURCE.list_view,
     place=_PLACE,
-    heading="roles",
+    heading="page.roles",
     columns=("code", "name", "permissions"),
     link=lambda role: f"{_PLACE}/{role.role_id}",
 )
@@ -51,13 +49,13 @@ role_pages = pages_of(
     Pages(
         resource=RESOURCE,
         table=_TABLE,
-        new="role_new",
+        new="page.role_new",
         item_template="administration/role.html",
         form_template="administration/role_form.html",
         fields_of=_fields_of,
         values_of=_values_of,
         ticked=("permissions",),
-        actions=(deletion(RESOURCE, "role_delete_will"),),
+        actions=(deletion(RESOURCE, "page.role_delete_will"),),
         more=_more,
         running=_none,
         is_fixed=lambda role: role.built_in,

@@ -7,18 +7,21 @@ from datetime import date
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from quart import Response
 
 from ostiary_core.http.envelope import field_text
-from ostiary_core.http.language import Language
 from ostiary_core.model.fields import FieldFault
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.why import Why
 from ostiary_core.storage.listing import Listing, ListingStore, Match, Sort
+from ostiary_core.texts import Language
 from ostiary_web.api.resources.fields import Field, Kind, ListView
 from ostiary_web.api.resources.lists import query_arguments
-from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, read_query
+from ostiary_web.api.resources.queries import DEFAULT_PAGE_SIZE, parameters_of, read_query
 from ostiary_web.http.context import RequestContext
+from ostiary_web.pages.administration.finding_people import IDENTIFIER, without_number
+from ostiary_web.pages.administration.way_back import with_way_back
 from ostiary_web.pages.context import PageContext, render
 from ostiary_web.pages.moments import day_bounds
 
@@ -28,9 +31,9 @@ V = TypeVar("V")
 _CONTROLS: Final = ("page", "sort")
 _NOTICES: Final = ("done", "erased")
 """What an address may say of what was done, and a list has no use for."""
-IDENTIFIER: Final = re.compile("[0-9a-f]{32}")
-"""What the rules draw as identifiers: shown by its beginning, whole on pointing at it."""
-
+_LONGEST: Final = 300
+"""Characters of what a form asks for; a list says of less that it is too long."""
+_NOTHING: Final = "—"
 _DAY: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _LONG_WORD: Final = re.compile(r"\S{21}")
 """What may be broken where a table is narrow; a shorter word, as the name of a grant, is read as a whole."""
@@ -46,7 +49,7 @@ class Table(Generic[T, V]):
     place: str
     """Its path, which is also its place in the menu."""
     heading: str
-    """The name of its heading among the texts; `<name>_lead` and `<name>_none` stand with it."""
+    """The key of its heading; `<key>_lead` and `<key>_none` stand with it."""
     columns: tuple[str, ...]
     """The fields shown, by JSON name."""
     filters: tuple[str, ...] = ()
@@ -59,10 +62,16 @@ class Table(Generic[T, V]):
         default_factory=dict
     )
     """What is typed into a filter, as the list knows it."""
+    people: str | None = None
+    """The filter that takes identifiers of people, of a list in which people are looked for."""
     link: Callable[[V], str] | None = None
     """Where a row's first cell leads."""
+    below: tuple[str, Callable[[V, Language], Sequence[str]]] | None = None
+    """A field that is said below all others, line by line, where it says anything."""
+    agents: Mapping[str, str] = field(default_factory=dict)
+    """Under which field stands the browser that another field names."""
     actions: Callable[[V], Sequence[tuple[str, str]]] = lambda item: ()
-    """What can be done with a row: addresses and the names of texts."""
+    """What can be done with a row: addresses and the keys of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,18 @@ class _Cell:
     """How it is broken: `long` within words, `whole` nowhere, else between words."""
     name: str | None = None
     """What an identifier stands for, where that is known."""
+    agent: Markup | None = None
+    """What stands under it."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing: on a narrow screen it takes no line."""
+        return self.agent is None and self.value in (_NOTHING, ())
+
+    @property
+    def classes(self) -> str:
+        """How it is drawn."""
+        return f"{self.wrapping} {'none' if self.is_empty else ''}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +111,11 @@ class _Filter:
     value: str
     choices: tuple[tuple[str, str], ...] | None
     """Values and how they are said."""
+
+    @property
+    def is_day(self) -> bool:
+        """Whether it bounds a range of days."""
+        return self.name.endswith(("From", "To"))
 
 
 async def show_table(
@@ -123,8 +149,12 @@ async def show_table(
         faults=[f"{fault.path}: {field_text(fault, page.language)}" for fault in faults],
         notice=notice,
         table=table,
+        heading=page.text(table.heading),
+        lead=page.text(f"{table.heading}_lead"),
+        none=page.text(f"{table.heading}_none"),
         columns=[_column(page, table, field, listing, arguments) for field in shown],
-        rows=[_row(page, table, shown, item, names) for item in items],
+        below=table.below and table.list_view.heading(_field(table.list_view, table.below[0]), page.language),
+        rows=[_row(page, table, shown, item, names, urlencode(arguments, doseq=True)) for item in items],
         total=total,
         filters=_filters(page, table, arguments),
         searched=bool(table.list_view.source.searched),
@@ -138,6 +168,14 @@ async def show_table(
         after=_address(table, arguments, page=str(listing.page + 1)) if following < total else None,
         tools=tools,
     )
+
+
+async def narrow_table(page: PageContext, table: Table[T, V]) -> Response:
+    """On to the list that a form asks for, by an address without anybody's telephone number."""
+    assert table.people is not None
+    asked = {name: page.form.get(name, "")[:_LONGEST] for name in parameters_of(table.list_view)}
+    given = {name: value for name, value in asked.items() if value}
+    return page.redirect(_address(table, await without_number(page.request, given, table.people)))
 
 
 def _days_of_the_visitor(
@@ -182,7 +220,7 @@ def _column(
     listing: Listing[T],
     arguments: Mapping[str, Sequence[str]],
 ) -> _Column:
-    heading = field.heading.in_language(page.language)
+    heading = table.list_view.heading(field, page.language)
     if field.listing_name is None or field.listing_name not in table.list_view.source.sorts:
         return _Column(heading, None, None)
     first: Sort = listing.order[0]
@@ -194,12 +232,21 @@ def _column(
 
 
 def _row(
-    page: PageContext, table: Table[T, V], shown: Sequence[Field[V]], item: V, names: Mapping[str, str]
+    page: PageContext,
+    table: Table[T, V],
+    shown: Sequence[Field[V]],
+    item: V,
+    names: Mapping[str, str],
+    query: str,
 ) -> dict[str, object]:
     return {
         "cells": [_cell(page, table, field, item, names) for field in shown],
-        "link": None if table.link is None else table.link(item),
-        "actions": [(address, page.text(name)) for address, name in table.actions(item)],
+        "link": None if table.link is None else with_way_back(table.link(item), query),
+        "actions": [
+            (with_way_back(address, query if address.startswith(table.place) else ""), page.text(name))
+            for address, name in table.actions(item)
+        ],
+        "below": () if table.below is None else table.below[1](item, page.language),
     }
 
 
@@ -207,9 +254,9 @@ def _cell(page: PageContext, table: Table[T, V], field: Field[V], item: V, names
     value = field.read(item)
     if isinstance(value, str) and field.name in table.words:
         value = table.words[field.name](value, page.language)
-    label = field.heading.in_language(page.language)
+    label = table.list_view.heading(field, page.language)
     if field.kind is Kind.TIME:
-        return _Cell(label, "text", page.moment(Instant(value)) if isinstance(value, int) else "—", "whole")
+        return _Cell(label, "text", page.moment(Instant(value)) if isinstance(value, int) else _NOTHING)
     if isinstance(value, str) and IDENTIFIER.fullmatch(value):
         name = names.get(value)
         return _Cell(label, "identifier", value, "" if name is None else _wrapping(name), name)
@@ -219,7 +266,10 @@ def _cell(page: PageContext, table: Table[T, V], field: Field[V], item: V, names
         values = value if isinstance(value, tuple) else ()
         return _Cell(label, "texts", values, _wrapping(" ".join(map(str, values))))
     wrapping = "whole" if field.name == _ADDRESS else _wrapping(str(value))
-    return _Cell(label, "text", "—" if value is None or value == "" else value, wrapping)
+    under = table.agents.get(field.name)
+    user_agent = None if under is None else _field(table.list_view, under).read(item)
+    agent = page.agent(user_agent) if isinstance(user_agent, str) and user_agent else None
+    return _Cell(label, "text", _NOTHING if value is None or value == "" else value, wrapping, agent=agent)
 
 
 def _wrapping(text: str) -> str:
@@ -234,16 +284,16 @@ def _filters(page: PageContext, table: Table[T, V], arguments: Mapping[str, Sequ
     choices: tuple[tuple[str, str], ...]
     for name in table.filters:
         field = _field(table.list_view, name)
-        label = field.heading.in_language(page.language)
+        label = table.list_view.heading(field, page.language)
         assert field.listing_name is not None, name
         match = table.list_view.source.filters.get(field.listing_name)
         if match is None:
-            for end, text in (("From", "from"), ("To", "to")):
+            for end, text in (("From", "page.from"), ("To", "page.to")):
                 bound = f"{name}{end}"
                 found.append(_Filter(bound, f"{label} {page.text(text)}", _first(arguments, bound), None))
             continue
         if match is Match.IS:
-            choices = (("true", page.text("yes")), ("false", page.text("no")))
+            choices = (("true", page.text("page.yes")), ("false", page.text("page.no")))
         else:
             said = table.words.get(name, _as_it_is)
             choices = tuple((value, said(value, page.language)) for value in field.choices or ())

@@ -1,0 +1,74 @@
+"""Browsers and programs by the names that people know: `Chrome on Linux`, `Safari on iPhone`, `curl 8.5`.
+
+A User-Agent is whatever its sender writes, so a name is a claim and nothing to decide by: whoever shows one
+has the whole text at hand. Browsers name one another for the sake of old sites, so the first line of a table
+counts.
+"""
+
+import re
+from typing import Final
+
+from ostiary_core.texts.language import Language
+
+_LONGEST_READ: Final = 512
+
+_BROWSERS: Final = (
+    ("Edg/", "Edge"),
+    ("EdgA/", "Edge"),
+    ("EdgiOS/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Vivaldi/", "Vivaldi"),
+    ("YaBrowser/", "Yandex"),
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("MicroMessenger/", "WeChat"),
+    ("DingTalk/", "DingTalk"),
+    ("Lark/", "Lark"),
+    ("HuaweiBrowser/", "Huawei Browser"),
+    ("MiuiBrowser/", "Mi Browser"),
+    ("QQBrowser/", "QQ Browser"),
+    ("UCBrowser/", "UC Browser"),
+    ("FxiOS/", "Firefox"),
+    ("Firefox/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS: Final = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("OpenHarmony", "HarmonyOS"),
+    ("HarmonyOS", "HarmonyOS"),
+    ("Android", "Android"),
+    ("Windows NT", "Windows"),
+    ("CrOS", "ChromeOS"),
+    ("Macintosh", "macOS"),
+    ("Linux", "Linux"),
+)
+_PROGRAM: Final = re.compile(
+    "(curl|Wget|python-requests|python-httpx|aiohttp|okhttp|axios|node-fetch|Go-http-client|Apache-HttpClient|"
+    r"Java|Dart|PostmanRuntime|insomnia|GuzzleHttp|Ruby|PHP)/([0-9]+(?:\.[0-9]+)?)",
+    re.ASCII,
+)
+
+
+def agent_name(user_agent: str, language: Language) -> str | None:
+    """The name of what a User-Agent says it is, None for what is not known.
+
+    >>> from ostiary_core.texts import ENGLISH
+    >>> agent_name("Mozilla/5.0 (X11; Linux x86_64) Chrome/131.0.0.0 Safari/537.36", ENGLISH)
+    'Chrome on Linux'
+    >>> agent_name("curl/8.5.0", ENGLISH), agent_name("shop/3.1", ENGLISH)
+    ('curl 8.5', None)
+    """
+    program = _PROGRAM.match(user_agent)
+    return browser_name(user_agent, language) if program is None else f"{program[1]} {program[2]}"
+
+
+def browser_name(user_agent: str, language: Language) -> str | None:
+    """The same of browsers alone: all that a program's User-Agent says is its name."""
+    text = user_agent[:_LONGEST_READ]
+    browser = next((name for mark, name in _BROWSERS if mark in text), None)
+    system = next((name for mark, name in _SYSTEMS if mark in text), None)
+    if not text.startswith("Mozilla/") or browser is None or system is None:
+        return None
+    return language.text("agent.on_system", browser=browser, system=system)

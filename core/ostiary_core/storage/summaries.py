@@ -1,0 +1,228 @@
+"""Counts what happened hour by hour, so that an overview costs the same whatever the audit trail holds.
+
+Each entry of the trail is counted once, some time after it was kept, by `tally_entries`; refusals are not in
+the trail, so whoever answers them counts them (`count_refusal`). A summary is one number of one hour.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple, Protocol
+
+from ostiary_core.loading.keys import BUILT_IN_CLIENTS
+from ostiary_core.model.audit import AuditEntry
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
+from ostiary_core.model.records import SessionKind
+from ostiary_core.model.why import Why
+
+HOUR_MS: Final = 60 * MINUTE_MS
+
+RETRY_SECONDS: Final = (1, 5, 10, 20, 30)
+"""How late a safe retry came is counted up to each of these. A later one, which only another policy allows,
+counts with the last."""
+
+REFUSALS_KEPT: Final = 20
+"""How many of the last refusals of a client are kept."""
+
+ALL_CLIENTS: Final = ""
+"""In the place of a client: all of them together, and what has none."""
+
+
+class Counted(StrEnum):
+    """What is counted, and what tells two numbers of it apart (the `detail`)."""
+
+    STARTED = "started"
+    """Sessions that began, by `SessionKind`: a sign-in is one of them."""
+    SIGN_IN_FAILED = "sign-in-failed"
+    REFRESHED = "refreshed"
+    RETRIED = "retried"
+    """Safe retries, by the seconds that they came late at most (`RETRY_SECONDS`); also for each client."""
+    ENDED = "ended"
+    """Sessions that ended by themselves, by `Why`. Whatever runs out leaves no entry, and is not counted."""
+    ENDED_TOGETHER = "ended-together"
+    """Endings of all sessions of a user, a client or a consent at once, by `FactKind`."""
+    REFUSED = "refused"
+    """Requests that were refused, by `Why`; also for each client."""
+    RUNNING = "running"
+    """Sessions that ran when the hour's sample was taken, by `SessionKind`."""
+
+
+class SummaryKey(NamedTuple):
+    """Which number it is."""
+
+    client_id: str
+    hour: Instant
+    """When the hour begins."""
+    what: Counted
+    detail: str = ""
+
+
+class Tally(NamedTuple):
+    """How many there were; of safe retries also how late they came together, and the latest of them."""
+
+    number: int
+    total_ms: int = 0
+    most_ms: int = 0
+
+    def plus(self, other: "Tally") -> "Tally":
+        """Both together."""
+        return Tally(
+            self.number + other.number, self.total_ms + other.total_ms, max(self.most_ms, other.most_ms)
+        )
+
+
+Tallies = Mapping[SummaryKey, Tally]
+
+
+class Refusal(NamedTuple):
+    """One request of a client that was refused; the log has it under its trace id."""
+
+    client_id: str
+    at: Instant
+    trace_id: str
+    operation: str
+    why: Why
+
+
+class Milestone(StrEnum):
+    """What a store remembers the last time of."""
+
+    SWEPT = "swept"
+    BACKED_UP = "backed-up"
+
+
+class StoreState(NamedTuple):
+    """How a store is: what an administrator should see to."""
+
+    schema: int
+    """How many steps its schema went through."""
+    known_schema: int
+    """How many steps this release knows; fewer where a newer one works on the same store."""
+    milestones: Mapping[Milestone, Instant]
+    """When each was last; without those that never were."""
+    uncounted: int
+    """About how many entries of the trail no summary counts yet."""
+
+
+class SummaryStore(Protocol):
+    """The port of a store that keeps summaries. An embedder's store may do without."""
+
+    def count_entries(self, now: Instant, limit: int) -> int:
+        """Count up to `limit` entries that are not counted yet; return how many.
+
+        What they add to the summaries is kept together with how far the trail is counted, so each entry
+        counts once, whoever else counts at the same time.
+        """
+        ...
+
+    def add_tallies(self, tallies: Tallies, refusals: Sequence[Refusal], now: Instant) -> None:
+        """Add to the summaries, and keep the last `REFUSALS_KEPT` refusals of each client."""
+        ...
+
+    def summaries(self, start: Instant, end: Instant, *, of_clients: bool) -> dict[SummaryKey, Tally]:
+        """The summaries of hours that begin from `start` on and before `end`: of all clients hour by hour.
+
+        Or of each client in all of these hours together, under the first that has any.
+        """
+        ...
+
+    def last_refusals(self, client_id: str) -> list[Refusal]:
+        """The last refusals of a client, the latest first."""
+        ...
+
+    def forget_summaries(self, now: Instant, older_than_seconds: int, limit: int) -> int:
+        """Erase up to `limit` summaries and refusals that are older; return how many were erased."""
+        ...
+
+    def note_milestone(self, milestone: Milestone, now: Instant) -> None:
+        """Remember that something was done now."""
+        ...
+
+    def state(self) -> StoreState:
+        """How the store is."""
+        ...
+
+
+def hour_of(at: Instant) -> Instant:
+    """When the hour of an instant began.
+
+    >>> hour_of(Instant(2 * HOUR_MS + 5))
+    7200000
+    """
+    return Instant(at - at % HOUR_MS)
+
+
+def tally_entries(entries: Iterable[AuditEntry]) -> dict[SummaryKey, Tally]:
+    """What some entries of the audit trail add to the summaries."""
+    found: dict[SummaryKey, Tally] = {}
+    for entry in entries:
+        counted = _counted(entry)
+        if counted is not None:
+            what, detail, tally = counted
+            client_id = entry.client_id if what is Counted.RETRIED else None
+            _add(found, entry.at, what, detail, client_id, tally)
+    return found
+
+
+def count_refusal(found: dict[SummaryKey, Tally], at: Instant, why: Why, client_id: str | None) -> None:
+    """Add one refusal to tallies: of a client too, where one is known."""
+    _add(found, at, Counted.REFUSED, why.value, client_id, Tally(1))
+
+
+def add_to(found: dict[SummaryKey, Tally], more: Tallies) -> None:
+    """Add tallies to others."""
+    for key, tally in more.items():
+        before = found.get(key)
+        found[key] = tally if before is None else before.plus(tally)
+
+
+def _add(
+    found: dict[SummaryKey, Tally],
+    at: Instant,
+    what: Counted,
+    detail: str,
+    client_id: str | None,
+    tally: Tally,
+) -> None:
+    hour = hour_of(at)
+    for one in (ALL_CLIENTS, client_id) if client_id else (ALL_CLIENTS,):
+        add_to(found, {SummaryKey(one, hour, what, detail): tally})
+
+
+_ENDS_TOGETHER: Final = frozenset(
+    {
+        FactKind.USER_SESSIONS_ENDED,
+        FactKind.CLIENT_DISABLED,
+        FactKind.CLIENT_DELETED,
+        FactKind.CLIENT_SESSIONS_ENDED,
+        FactKind.CONSENT_WITHDRAWN,
+    }
+)
+
+
+def _counted(entry: AuditEntry) -> tuple[Counted, str, Tally] | None:
+    """What an entry counts as; None where no summary has it."""
+    match entry.kind:
+        case FactKind.SESSION_STARTED:
+            return Counted.STARTED, _kind_of(entry).value, Tally(1)
+        case FactKind.SIGN_IN_FAILED:
+            return Counted.SIGN_IN_FAILED, "", Tally(1)
+        case FactKind.PAIR_ROTATED:
+            return Counted.REFRESHED, "", Tally(1)
+        case FactKind.PAIR_REPEATED:
+            late_ms = 0 if entry.earlier_at is None else max(0, entry.at - entry.earlier_at)
+            most = next((each for each in RETRY_SECONDS if late_ms <= each * SECOND_MS), RETRY_SECONDS[-1])
+            return Counted.RETRIED, str(most), Tally(1, late_ms, late_ms)
+        case FactKind.SESSION_ENDED:
+            return Counted.ENDED, "" if entry.why is None else entry.why.value, Tally(1)
+        case kind if kind in _ENDS_TOGETHER:
+            return Counted.ENDED_TOGETHER, kind.value, Tally(1)
+        case _:
+            return None
+
+
+def _kind_of(entry: AuditEntry) -> SessionKind:
+    """The kind of a session that an entry tells the start of."""
+    if entry.client_id in BUILT_IN_CLIENTS:
+        return SessionKind.LOGIN
+    return SessionKind.CLIENT_CREDENTIALS if entry.user_id is None else SessionKind.AUTHORIZATION_CODE

@@ -1,0 +1,15 @@
+"""Whatever is said to people, by keys: one module for each language.
+
+What is named here is for embedders (docs/embedding.md), who may add a language or choose among these.
+"""
+
+from typing import Final
+
+from ostiary_core.texts.en_us import ENGLISH
+from ostiary_core.texts.language import Language, Languages, Plural, PluralCategory
+from ostiary_core.texts.zh_cn import CHINESE
+
+LANGUAGES: Final = Languages((ENGLISH, CHINESE))
+"""What an embedder's endpoint speaks that is given no others."""
+
+__all__ = ["CHINESE", "ENGLISH", "LANGUAGES", "Language", "Languages", "Plural", "PluralCategory"]

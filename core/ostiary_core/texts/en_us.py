@@ -1,0 +1,239 @@
+"""The core's texts in English."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from ostiary_core.texts.language import Language, Plural, PluralCategory
+
+
+def _plural_category(count: int) -> PluralCategory:
+    return "one" if count == 1 else "other"
+
+
+_TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
+    {
+        # --- why a request was refused: the message of the envelope
+        "refusal.request_malformed": "The request is malformed.",
+        "refusal.body_too_large": "The body is too large.",
+        "refusal.arrival_unknown": "Something went wrong on the server.",
+        "refusal.not_signed_in": "You are not signed in, or the token is not valid.",
+        "refusal.password_must_change": "You must change your password first.",
+        "refusal.permission_missing": "You do not have permission to do this.",
+        "refusal.represents_no_user": "The token represents no user.",
+        "refusal.user_read_missing": "The token lacks the scope user.read.",
+        "refusal.query_undecodable": "The query cannot be decoded as UTF-8, or has more than 100 fields.",
+        "refusal.parameter_repeated": "A parameter was sent more than once.",
+        "refusal.parameters_malformed": (
+            "redirect_uri is required, code_challenge must be the 43 base64url characters of a SHA-256 "
+            "digest, and code_challenge_method must be S256."
+        ),
+        "refusal.client_not_authorizable": (
+            "client_id names no client that can ask users to sign in: it is unknown, disabled, built in, or "
+            "does not register the grant authorization_code."
+        ),
+        "refusal.redirect_uri_not_registered": (
+            "redirect_uri is not exactly one of the client's registered addresses; case, a trailing slash "
+            "and extra query parameters all count."
+        ),
+        "refusal.response_type_unsupported": "response_type must be code.",
+        "refusal.scope_not_allowed": "scope is empty or names a scope that the client does not register.",
+        "refusal.sign_ins_too_frequent": "Too many failed sign-ins. Wait a moment and try again.",
+        "refusal.sign_in_wrong": "The user name or password is wrong.",
+        "refusal.credential_moved_on": "The password was changed at the same moment. Try again.",
+        "refusal.current_password_wrong": "The current password is wrong.",
+        "refusal.text_code_wrong": "The code is wrong or has expired.",
+        "refusal.text_codes_too_frequent": (
+            "This account has asked for too many codes within a day. Try again later."
+        ),
+        "refusal.fields_invalid": "Some fields are not valid.",
+        "refusal.not_found": "Not found.",
+        "refusal.already_taken": "That is already taken.",
+        "refusal.still_referenced": "The record is still referenced.",
+        "refusal.changed_meanwhile": "Somebody else has changed this in the meantime.",
+        "refusal.built_in_protected": "A built-in client is protected.",
+        "refusal.role_protected": "The built-in role cannot be changed.",
+        "refusal.last_administrator": "The last enabled super administrator must stay.",
+        "refusal.administrator_exists": "There already is a super administrator.",
+        "refusal.revoked_by_client": "The client revoked the session.",
+        "refusal.code_replayed": "The authorization code was used twice.",
+        "refusal.signed_out": "The user signed out.",
+        "refusal.session_forced_out": "An administrator ended the session.",
+        "refusal.consent_withdrawn": "The consent was withdrawn.",
+        "refusal.password_changed": "The user changed the password.",
+        "refusal.phone_changed": "The user changed the telephone number.",
+        "refusal.password_reset_by_administrator": "An administrator reset the password.",
+        "refusal.password_reset_by_text_message": "The password was reset by text message.",
+        "refusal.current_password_wrong_repeatedly": (
+            "The current password was entered wrongly too often; you have been signed out."
+        ),
+        "refusal.user_disabled": "The user was disabled.",
+        "refusal.user_deleted": "The user was deleted.",
+        "refusal.user_forced_out": "An administrator signed the user out.",
+        "refusal.client_forced_out": "An administrator ended all sessions of the client.",
+        "refusal.everybody_forced_out": "All sessions were ended, of everybody.",
+        "refusal.route_unknown": "There is nothing at this address.",
+        "refusal.method_not_allowed": "This method is not allowed here.",
+        "refusal.body_not_json": "The body is not a valid JSON object.",
+        "refusal.media_type_unsupported": "The body must be application/json.",
+        "refusal.not_multipart": "The body must be multipart/form-data with its fields and a file.",
+        "refusal.origin_unproven": "The request does not prove that it comes from this site's own pages.",
+        "refusal.too_many_requests": "Too many requests. Try again in a moment.",
+        "refusal.submitted_twice": "The same request was just made.",
+        "refusal.internal_error": "Something went wrong on the server.",
+        "refusal.not_ready": "The server cannot do its work at present.",
+        # --- what is wrong with a field; the reader knows the field from its path
+        "field.required": "is required",
+        "field.unknown": "is no field of this record",
+        "field.immutable": "cannot be changed here",
+        "field.string": "must be a string of printable characters",
+        "field.strings": "must be an array of strings",
+        "field.integer": "must be a whole number",
+        "field.boolean": "must be true or false",
+        "field.too-long": "is too long",
+        "field.duplicate": "names the same value twice",
+        "field.reserved": "is a word that this interface needs for itself",
+        "field.client-id": (
+            "must be 1 to 64 letters, digits, dots, hyphens or underscores, and begin with a letter or digit"
+        ),
+        "field.redirect-uri": (
+            "must begin with https:// (or be http://localhost or http://127.0.0.1), be at most 2000 ASCII "
+            "characters (a host of other letters as xn--…) with a port from 1 to 65535 if any, and hold no "
+            "#, *, backslash, white space, user name or password"
+        ),
+        "field.redirect-uri-needed": "needs at least one address for the grant authorization_code",
+        "field.grant-type": "must be authorization_code, refresh_token or client_credentials",
+        "field.scope": "is no scope of this server; there is user.read",
+        "field.auto-approve-scope": "must be one of the client's scopes",
+        "field.access-lifetime": "must be 300 to 86400 seconds",
+        "field.refresh-lifetime": "must be 3600 to 2592000 seconds",
+        "field.overlap": "must be 0, or 60 to 2592000 seconds",
+        "field.username": (
+            "must be 1 to 64 characters without white space, quotes, slashes, colons or angle brackets"
+        ),
+        "field.phone": "must be 5 to 20 digits, with or without a leading plus",
+        "field.password": "must be 8 to 256 characters",
+        "field.password-unchanged": "must differ from the current password",
+        "field.password-hash": (
+            "must be a whole hash of argon2id, bcrypt, scrypt ($scrypt$ln=…), Django's pbkdf2_sha256, "
+            "or passlib's $pbkdf2-sha256$… or $pbkdf2-sha512$…"
+        ),
+        "field.password-hash-cost": (
+            "asks for more than 128 MiB or two seconds to verify, or for a weaker bcrypt than there is"
+        ),
+        "field.password-twice": "cannot stand beside a password",
+        "field.locale": "must be {choices}",
+        "field.timezone": "must be the name of a time zone",
+        "field.role-code": (
+            "must be 1 to 64 lower-case letters, digits, dots, hyphens or underscores, a letter first"
+        ),
+        "field.permission": "is no permission of this server",
+        "field.text-code-purpose": "must be change-phone or reset-password",
+        "field.picture": "must be a PNG, JPEG or WebP picture of at most 4096 by 4096 pixels",
+        "field.role": "is no role, or is named twice",
+        "field.parameter": "is no parameter of this request",
+        "field.code-challenge": "must be the 43 base64url characters of a SHA-256 digest",
+        "field.code-challenge-method": "must be S256",
+        "field.page": "must be a whole number from 1 to 999999999",
+        "field.page-size": "must be a whole number from 1 to 200",
+        "field.sort": "must name fields that can be sorted by, each once, as createdAt,-name",
+        "field.time": "must be a time in ISO 8601, as 2026-01-31T08:00:00Z",
+        "field.time-order": "must not be later than the end of the range",
+        "field.choice": "is none of the values there are",
+        "field.import-mode": "must be insert or upsert",
+        "field.sheet": "must be a readable .xlsx file whose first sheet begins with a row of headings",
+        "field.sheet-empty": "holds no rows below the headings",
+        "field.sheet-too-large": "holds too much; at most 2000 rows are imported at a time",
+        "field.column": "is no heading of this sheet, or is there twice; take those of the import template",
+        "list.or": " or ",
+        # --- what a scope lets a client do
+        "scope.user.read": "Read your basic profile: user name, display name, picture and language",
+        # --- how a session ended
+        "ending.revoked_by_client": "The client revoked the session",
+        "ending.code_replayed": "The authorization code that the session came from was presented again",
+        "ending.signed_out": "The user signed out",
+        "ending.session_forced_out": "{actor} ended this one session",
+        "ending.replayed_after_grace": (
+            "A refresh token that had been used came again {delay} after its first use, past the {grace} s "
+            "in which a safe retry is answered"
+        ),
+        "ending.replayed_by_another_user_agent": (
+            "A refresh token that had been used came again {delay} after its first use, with a different "
+            "User-Agent"
+        ),
+        "ending.replayed_two_generations_late": (
+            "A refresh token came that had been used before the last rotation, {delay} after that rotation"
+        ),
+        "ending.consent_withdrawn": "{user} withdrew what the client was allowed",
+        "ending.password_changed": "The user changed the password",
+        "ending.phone_changed": "{user} changed the telephone number",
+        "ending.password_reset_by_administrator": "{actor} reset the user's password",
+        "ending.password_reset_by_text_message": "The user's password was reset by text message",
+        "ending.current_password_wrong_repeatedly": "The current password was entered wrongly too often",
+        "ending.user_disabled": "{actor} disabled the user",
+        "ending.user_deleted": "{actor} deleted the user",
+        "ending.user_forced_out": "{actor} signed the user out everywhere",
+        "ending.client_disabled": "{actor} disabled the client",
+        "ending.client_deleted": "{actor} deleted the client",
+        "ending.client_forced_out": "{actor} ended all sessions of the client",
+        "ending.everybody_forced_out": "{actor} ended every session there was",
+        # --- the history of a session
+        "history.sentence": "{text}.",
+        "history.issued.login": "The user {user} signed in",
+        "history.issued.authorization_code": (
+            "The client {client} redeemed an authorization code of the user {user}, for {scopes}"
+        ),
+        "history.issued.client_credentials": "The client {client} took a token for itself, for {scopes}",
+        "history.rotated": "The pair of tokens was rotated",
+        "history.rotated_and_refused": (
+            "The pair of tokens was rotated, and the client refused all the same: it asked for a scope "
+            "beyond the grant"
+        ),
+        "history.retried": (
+            "A safe retry: the spent refresh token came again {delay} after its first use, and got the same "
+            "pair"
+        ),
+        "history.noted": "On record: {fact}",
+        "history.maximum_reached": (
+            "It reached its maximum duration of {duration}, which refreshing does not extend"
+        ),
+        "history.running": "It is running until {end} at the latest; its access token is good until {access}",
+        "history.running_to_be_refreshed": (
+            "It is running until {end} at the latest; its access token expired at {access}"
+        ),
+        "history.ended": "It ended",
+        "history.ended_at_unknown_time": "{ending}, at a time that is not on record",
+        "history.ended_by_replay": (
+            "{ending}. {first}: {earlier_at}, {earlier_agent}. Again: {at}, {agent}{source}"
+        ),
+        "history.first_use": "First use",
+        "history.last_rotation": "Last rotation",
+        "history.by_administrator": "The administrator {name}",
+        "history.by_an_administrator": "An administrator",
+        "history.by_operator": "The operator, on the command line,",
+        "history.by_user": "The user",
+        "history.request": "{source}, {agent}",
+        "history.source": ", from {source}",
+        "history.user_agent": "User-Agent {user_agent}",
+        "history.named_agent": "{name} ({agent})",
+        "agent.on_system": "{browser} on {system}",
+        "history.no_user_agent": "without a User-Agent",
+        "history.time_unknown": "(unknown)",
+        "history.delay_unknown": "some time",
+        "history.no_near_misses": "No safe retry was needed.",
+        "history.near_misses": Plural(
+            one="A safe retry saved the client once; it came {latest} after the first use.",
+            other=(
+                "Safe retries that saved the client: {count}; the latest came {latest} after the first use, "
+                "the slowest {longest}."
+            ),
+        ),
+        "duration.days": "{count} d",
+        "duration.hours": "{count} h",
+        "duration.minutes": "{count} min",
+        "duration.seconds": "{count} s",
+        "duration.exact_seconds": "{seconds} s",
+    }
+)
+
+ENGLISH: Final = Language(tag="en-US", name="English", plural_category=_plural_category, texts=_TEXTS)

@@ -1,0 +1,129 @@
+"""What a language is: its tag, its plural forms and its texts; and which of several a request prefers.
+
+A text is looked up by its key: words in lower case with dots between, the first of them its family. What
+stands in braces in it is filled in by name.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, Literal
+
+PluralCategory = Literal["zero", "one", "two", "few", "many", "other"]
+"""The categories of Unicode CLDR; a language has `other` and those that its rule gives."""
+
+_RANGE: Final = re.compile(
+    r"\s*((?:[A-Za-z]{1,8}|\*)(?:-[A-Za-z0-9-]*)?)\s*(?:;\s*[qQ]\s*=\s*([0-9.]{1,5})\s*)?"
+)
+_MOST_RANGES: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plural:
+    """A text that depends on a number: one form for each plural category of its language."""
+
+    zero: str | None = None
+    one: str | None = None
+    two: str | None = None
+    few: str | None = None
+    many: str | None = None
+    other: str
+
+    def form(self, category: PluralCategory) -> str:
+        """The text for numbers of a category; of one that it lacks, `other`, as Unicode CLDR has it."""
+        form: str | None = getattr(self, category)
+        return self.other if form is None else form
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Language:
+    """A language and everything that is said in it."""
+
+    tag: str
+    """As BCP 47 has it, such as zh-CN."""
+    name: str
+    """What the language calls itself."""
+    plural_category: Callable[[int], PluralCategory] = field(repr=False)
+    """The rule of its plurals: the category of a number."""
+    texts: Mapping[str, str | Plural] = field(repr=False)
+
+    def text(self, key: str, /, **values: object) -> str:
+        """The text of `key` with `values` filled in; a `Plural` takes the form for the one named `count`.
+
+        Raises `KeyError` for a key or a value that is missing: a fault of the program.
+        """
+        text = self.texts[key]
+        if isinstance(text, Plural):
+            count = values["count"]
+            if not isinstance(count, int):
+                raise TypeError(f"the count of {key!r} must be a whole number")
+            text = text.form(self.plural_category(count))
+        return text.format_map(values) if values else text
+
+    def extended(self, texts: Mapping[str, str | Plural]) -> "Language":
+        """The same language with more texts. Raises `ValueError` for a key that it has already."""
+        twice = sorted(self.texts.keys() & texts.keys())
+        if twice:
+            raise ValueError(f"{self.tag} has texts for these keys already: {', '.join(twice)}")
+        return replace(self, texts=MappingProxyType({**self.texts, **texts}))
+
+
+class Languages:
+    """The languages of a server in their order; the first answers a request that names none of them."""
+
+    def __init__(self, languages: Iterable[Language]) -> None:
+        in_order = tuple(languages)
+        self.tags: Final = tuple(language.tag for language in in_order)
+        if not self.tags or len(set(self.tags)) != len(self.tags):
+            raise ValueError(f"there must be at least one language, and each once: {self.tags}")
+        self._by_tag: Final = dict(zip(self.tags, in_order, strict=True))
+        self.default: Final = self._by_tag[self.tags[0]]
+        self._by_range: Final = {"*": self.default}
+        for language in reversed(in_order):
+            subtags = language.tag.lower().split("-")
+            for length in range(1, len(subtags) + 1):
+                self._by_range["-".join(subtags[:length])] = language
+        self._by_range.update((language.tag.lower(), language) for language in in_order)
+        self._most_subtags: Final = max(tag.count("-") + 1 for tag in self.tags)
+
+    def __iter__(self) -> Iterator[Language]:
+        return iter(self._by_tag.values())
+
+    def by_tag(self, tag: str | None) -> Language | None:
+        """The language with exactly this tag, if there is one."""
+        return None if tag is None else self._by_tag.get(tag)
+
+    def preferred(self, accept_language: str | None) -> Language:
+        """The language that an Accept-Language field prefers (RFC 9110 §12.5.4).
+
+        Of a range subtags are taken away from its end (RFC 4647 §3.4) until a language is called so or begins
+        so: `zh-TW` and `zh` find zh-CN. What cannot be read counts as nothing said.
+        """
+        best, best_weight = self.default, 0.0
+        if not accept_language:
+            return best
+        for part in accept_language.split(",", _MOST_RANGES)[:_MOST_RANGES]:
+            match = _RANGE.fullmatch(part)
+            if match is None:
+                continue
+            language, weight = self._find(match[1].lower()), _weight(match[2])
+            if language is not None and weight > best_weight:
+                best, best_weight = language, weight
+        return best
+
+    def _find(self, range_: str) -> Language | None:
+        subtags = range_.split("-", self._most_subtags)[: self._most_subtags]
+        while subtags:
+            language = self._by_range.get("-".join(subtags))
+            if language is not None:
+                return language
+            subtags.pop()
+        return None
+
+
+def _weight(text: str | None) -> float:
+    try:
+        return 1.0 if text is None else float(text)
+    except ValueError:
+        return 0.0

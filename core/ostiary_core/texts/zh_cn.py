@@ -1,0 +1,210 @@
+"""The core's texts in Chinese, as it is written in China."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from ostiary_core.texts.language import Language, Plural, PluralCategory
+
+
+def _plural_category(count: int) -> PluralCategory:
+    return "other"
+
+
+_TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
+    {
+        # --- why a request was refused: the message of the envelope
+        "refusal.request_malformed": "请求格式错误",
+        "refusal.body_too_large": "请求体过大",
+        "refusal.arrival_unknown": "服务器内部错误",
+        "refusal.not_signed_in": "未登录或令牌无效",
+        "refusal.password_must_change": "请先修改密码",
+        "refusal.permission_missing": "没有执行此操作的权限",
+        "refusal.represents_no_user": "该令牌不代表任何用户，无法读取用户信息",
+        "refusal.user_read_missing": "令牌缺少 user.read 权限范围",
+        "refusal.query_undecodable": "查询字符串无法按 UTF-8 解码，或参数超过 100 个",
+        "refusal.parameter_repeated": "参数重复",
+        "refusal.parameters_malformed": (
+            "redirect_uri 为必填项；code_challenge 必须是 SHA-256 摘要的 43 个 base64url 字符；"
+            "code_challenge_method 必须为 S256"
+        ),
+        "refusal.client_not_authorizable": (
+            "client_id 对应的客户端不可用于登录授权：客户端不存在、已停用、为内置客户端，或未登记 "
+            "authorization_code 授权类型"
+        ),
+        "refusal.redirect_uri_not_registered": (
+            "redirect_uri 与客户端登记的地址不完全一致（区分大小写、末尾斜杠与查询参数）"
+        ),
+        "refusal.response_type_unsupported": "response_type 必须为 code",
+        "refusal.scope_not_allowed": "scope 为空或超出客户端登记的权限范围",
+        "refusal.sign_ins_too_frequent": "登录失败次数过多，请稍后再试",
+        "refusal.sign_in_wrong": "用户名或密码错误",
+        "refusal.credential_moved_on": "密码刚刚被修改，请重试",
+        "refusal.current_password_wrong": "当前密码错误",
+        "refusal.text_code_wrong": "验证码错误或已过期",
+        "refusal.text_codes_too_frequent": "该账号一天内请求验证码次数过多，请稍后再试",
+        "refusal.fields_invalid": "部分字段无效",
+        "refusal.not_found": "未找到",
+        "refusal.already_taken": "该值已被占用",
+        "refusal.still_referenced": "该记录仍被引用",
+        "refusal.changed_meanwhile": "在此期间其他人已修改了此内容",
+        "refusal.built_in_protected": "内置客户端受保护，不能修改",
+        "refusal.role_protected": "内置角色不能修改",
+        "refusal.last_administrator": "必须保留至少一个启用的超级管理员",
+        "refusal.administrator_exists": "超级管理员已存在",
+        "refusal.revoked_by_client": "会话已被客户端撤销",
+        "refusal.code_replayed": "授权码被重复使用",
+        "refusal.signed_out": "用户已退出登录",
+        "refusal.session_forced_out": "管理员强制下线了该会话",
+        "refusal.consent_withdrawn": "授权已被撤回",
+        "refusal.password_changed": "用户修改了密码",
+        "refusal.phone_changed": "用户修改了手机号",
+        "refusal.password_reset_by_administrator": "管理员重置了密码",
+        "refusal.password_reset_by_text_message": "通过短信重置了密码",
+        "refusal.current_password_wrong_repeatedly": "当前密码多次输入错误，已退出登录",
+        "refusal.user_disabled": "用户已被停用",
+        "refusal.user_deleted": "用户已被删除",
+        "refusal.user_forced_out": "管理员强制用户下线",
+        "refusal.client_forced_out": "管理员结束了该客户端的全部会话",
+        "refusal.everybody_forced_out": "系统内的全部会话已被结束",
+        "refusal.route_unknown": "地址不存在",
+        "refusal.method_not_allowed": "不支持该请求方法",
+        "refusal.body_not_json": "请求体不是有效的 JSON 对象",
+        "refusal.media_type_unsupported": "请求体必须为 application/json",
+        "refusal.not_multipart": "请求体必须为包含字段与文件的 multipart/form-data",
+        "refusal.origin_unproven": "无法确认请求来自本站页面",
+        "refusal.too_many_requests": "请求过于频繁，请稍后再试",
+        "refusal.submitted_twice": "请勿重复提交",
+        "refusal.internal_error": "服务器内部错误",
+        "refusal.not_ready": "服务暂不可用",
+        # --- what is wrong with a field; the reader knows the field from its path
+        "field.required": "必填",
+        "field.unknown": "未知字段",
+        "field.immutable": "不可在此修改",
+        "field.string": "必须是由可打印字符组成的字符串",
+        "field.strings": "必须是字符串数组",
+        "field.integer": "必须是整数",
+        "field.boolean": "必须是 true 或 false",
+        "field.too-long": "过长",
+        "field.duplicate": "存在重复值",
+        "field.reserved": "为接口保留字，不能用作标识",
+        "field.client-id": "必须是 1 到 64 个字母、数字、点、连字符或下划线，并以字母或数字开头",
+        "field.redirect-uri": (
+            "必须以 https:// 开头（本地可用 http://localhost 或 http://127.0.0.1），最多 2000 个 ASCII "
+            "字符（其他文字的主机名用 xn--… 形式），端口为 1 到 65535，且不含 #、*、反斜杠、空白、"
+            "用户名或密码"
+        ),
+        "field.redirect-uri-needed": "authorization_code 授权类型至少需要一个回调地址",
+        "field.grant-type": "必须是 authorization_code、refresh_token 或 client_credentials",
+        "field.scope": "不是可用的权限范围，可用：user.read",
+        "field.auto-approve-scope": "必须是该客户端的权限范围之一",
+        "field.access-lifetime": "必须在 300 到 86400 秒之间",
+        "field.refresh-lifetime": "必须在 3600 到 2592000 秒之间",
+        "field.overlap": "必须为 0，或在 60 到 2592000 秒之间",
+        "field.username": "必须是 1 到 64 个字符，且不含空白、引号、斜杠、冒号或尖括号",
+        "field.phone": "必须是 5 到 20 位数字，可带前导加号",
+        "field.password": "必须是 8 到 256 个字符",
+        "field.password-unchanged": "不能与当前密码相同",
+        "field.password-hash": (
+            "必须是完整的哈希：argon2id、bcrypt、scrypt（$scrypt$ln=…）、Django 的 pbkdf2_sha256，"
+            "或 passlib 的 $pbkdf2-sha256$…、$pbkdf2-sha512$…"
+        ),
+        "field.password-hash-cost": "校验所需的内存超过 128 MiB 或耗时过长，或 bcrypt 强度参数无效",
+        "field.password-twice": "不能与密码同时提供",
+        "field.locale": "必须是 {choices}",
+        "field.timezone": "必须是有效的时区名称",
+        "field.role-code": "必须是 1 到 64 个小写字母、数字、点、连字符或下划线，并以字母开头",
+        "field.permission": "不是有效的权限代码",
+        "field.text-code-purpose": "必须是 change-phone 或 reset-password",
+        "field.picture": "必须是 PNG、JPEG 或 WebP 图片，且宽高不超过 4096 像素",
+        "field.role": "角色不存在或重复",
+        "field.parameter": "未知参数",
+        "field.code-challenge": "必须是 SHA-256 摘要的 43 个 base64url 字符",
+        "field.code-challenge-method": "必须为 S256",
+        "field.page": "必须是 1 到 999999999 的整数",
+        "field.page-size": "必须是 1 到 200 的整数",
+        "field.sort": "必须是可排序的字段且不重复，例如 createdAt,-name",
+        "field.time": "必须是 ISO 8601 格式的时间，例如 2026-01-31T08:00:00Z",
+        "field.time-order": "不能晚于范围的结束时间",
+        "field.choice": "不是可用的取值",
+        "field.import-mode": "必须是 insert 或 upsert",
+        "field.sheet": "必须是可读取的 .xlsx 文件，且第一个工作表的首行为列标题",
+        "field.sheet-empty": "列标题下没有数据行",
+        "field.sheet-too-large": "内容过多，每次最多导入 2000 行",
+        "field.column": "不是本表的列标题或重复，请使用导入模板中的列标题",
+        "list.or": " 或 ",
+        # --- what a scope lets a client do
+        "scope.user.read": "读取您的基本资料：用户名、姓名、头像与语言",
+        # --- how a session ended
+        "ending.revoked_by_client": "客户端撤销了会话",
+        "ending.code_replayed": "产生该会话的授权码被再次提交",
+        "ending.signed_out": "用户退出登录",
+        "ending.session_forced_out": "{actor}强制下线了该会话",
+        "ending.replayed_after_grace": (
+            "已使用过的刷新令牌在首次使用 {delay}后再次出现，超过了允许安全重试的 {grace} 秒"
+        ),
+        "ending.replayed_by_another_user_agent": (
+            "已使用过的刷新令牌在首次使用 {delay}后以不同的 User-Agent 再次出现"
+        ),
+        "ending.replayed_two_generations_late": (
+            "上一次轮换之前就已使用过的刷新令牌再次出现，距上一次轮换 {delay}"
+        ),
+        "ending.consent_withdrawn": "{user}撤回了对该客户端的授权",
+        "ending.password_changed": "用户修改了密码",
+        "ending.phone_changed": "{user}修改了手机号",
+        "ending.password_reset_by_administrator": "{actor}重置了用户的密码",
+        "ending.password_reset_by_text_message": "用户通过短信重置了密码",
+        "ending.current_password_wrong_repeatedly": "当前密码多次输入错误",
+        "ending.user_disabled": "{actor}停用了用户",
+        "ending.user_deleted": "{actor}删除了用户",
+        "ending.user_forced_out": "{actor}强制用户全部下线",
+        "ending.client_disabled": "{actor}停用了客户端",
+        "ending.client_deleted": "{actor}删除了客户端",
+        "ending.client_forced_out": "{actor}结束了该客户端的全部会话",
+        "ending.everybody_forced_out": "{actor}结束了系统内的全部会话",
+        # --- the history of a session
+        "history.sentence": "{text}。",
+        "history.issued.login": "用户 {user} 登录",
+        "history.issued.authorization_code": "客户端 {client} 兑换了用户 {user} 的授权码，权限范围 {scopes}",
+        "history.issued.client_credentials": "客户端 {client} 以自身凭据获取令牌，权限范围 {scopes}",
+        "history.rotated": "令牌对已轮换",
+        "history.rotated_and_refused": "令牌对已轮换，但客户端请求的权限范围超出授权，请求被拒绝",
+        "history.retried": "安全重试：已使用的刷新令牌在首次使用 {delay}后再次出现，返回了同一令牌对",
+        "history.noted": "记录：{fact}",
+        "history.maximum_reached": "已达到最长有效期 {duration}，刷新不会延长该期限",
+        "history.running": "会话有效，最迟至 {end}；访问令牌有效至 {access}",
+        "history.running_to_be_refreshed": "会话有效，最迟至 {end}；访问令牌已于 {access} 过期",
+        "history.ended": "会话已结束",
+        "history.ended_at_unknown_time": "{ending}，时间未记录",
+        "history.ended_by_replay": (
+            "{ending}。{first}：{earlier_at}，{earlier_agent}。再次：{at}，{agent}{source}"
+        ),
+        "history.first_use": "首次使用",
+        "history.last_rotation": "上一次轮换",
+        "history.by_administrator": "管理员 {name} ",
+        "history.by_an_administrator": "管理员",
+        "history.by_operator": "运维人员通过命令行",
+        "history.by_user": "用户",
+        "history.request": "{source}，{agent}",
+        "history.source": "，来自 {source}",
+        "history.user_agent": "User-Agent {user_agent}",
+        "history.named_agent": "{name}（{agent}）",
+        "agent.on_system": "{system} 上的 {browser}",
+        "history.no_user_agent": "无 User-Agent",
+        "history.time_unknown": "（未知）",
+        "history.delay_unknown": "一段时间",
+        "history.no_near_misses": "未发生安全重试。",
+        "history.near_misses": Plural(
+            other=(
+                "安全重试挽救客户端的次数：{count}；最近一次在首次使用 {latest}后，最迟一次在 {longest}后。"
+            )
+        ),
+        "duration.days": "{count} 天",
+        "duration.hours": "{count} 小时",
+        "duration.minutes": "{count} 分",
+        "duration.seconds": "{count} 秒",
+        "duration.exact_seconds": "{seconds} 秒",
+    }
+)
+
+CHINESE: Final = Language(tag="zh-CN", name="中文", plural_category=_plural_category, texts=_TEXTS)

@@ -1,0 +1,169 @@
+"""`python -m fuzz mutants`: every small change of the rules, each of which some judge must notice.
+
+A worker is forked for each mutant when everything is imported, plants it, and asks the judges that reach the
+statement, the quick ones first. What survives either stands in `survivors.toml` with its reason, or fails.
+"""
+
+import gc
+import importlib
+import pkgutil
+import select
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+from resource import RLIMIT_CPU, setrlimit
+from types import CodeType, FunctionType
+from typing import Final
+
+import ostiary_core
+from fuzz.mutants.judges import Child, Judge, try_judges, with_judges
+from fuzz.mutants.mutations import Key, Mutant, mutants_of, statements_changed
+from fuzz.mutants.planting import functions_by_code, plant
+from fuzz.shared.campaign import Report, conduct
+
+ROOMS: Final = ("oauth", "clients", "users", "throttling", "retention", "http")
+SURVIVORS: Final = Path(__file__).with_name("survivors.toml")
+_PROCESSES: Final = 2
+_MOST_SECONDS: Final = 900.0
+"""Of the clock, for all judges of one mutant: what is not decided by then never is."""
+_KILLED, _SURVIVED, _LISTED, _UNDECIDED = "killed", "survived", "listed", "undecided"
+
+
+def modules_of(rooms: Sequence[str]) -> list[str]:
+    """The modules of the rooms, texts left out."""
+    found = pkgutil.walk_packages(ostiary_core.__path__, "ostiary_core.")
+    names = [each.name for each in found if each.name.split(".")[1] in rooms]
+    return [name for name in names if not name.endswith(("meanings", "__init__"))]
+
+
+def run(rooms: Sequence[str], only: Sequence[str], sample: int, seed: int, most_seconds: float) -> int:
+    """Judge all mutants of the rooms, or so many of them; 0 where none survives that is not listed."""
+    unknown = sorted(set(rooms) - set(ROOMS))
+    if unknown:
+        print(f"--room: no room {unknown[0]!r}; there are {', '.join(ROOMS)}", file=sys.stderr)
+        return 2
+    modules = modules_of(rooms or ROOMS)
+    for module in modules:
+        importlib.import_module(module)
+    mutants = [mutant for module in modules for mutant in mutants_of(module)]
+    listed = read_survivors()
+    stale = [] if rooms else sorted(listed.keys() - {mutant.key for mutant in mutants})
+    for key in stale:
+        print(f"listed, and there is no such mutant: {' | '.join(key)}", file=sys.stderr)
+    mutants = [each for each in mutants if not only or any(text in str(each) for text in only)]
+    if sample:
+        mutants = Random(seed).sample(mutants, min(sample, len(mutants)))
+    began = time.monotonic()
+
+    def judge_all(judges: list[Judge]) -> int:
+        tried = try_judges(judges, modules, _PROCESSES)
+        print(
+            f"{len(mutants):,} mutants, {len(tried):,} judges, {time.monotonic() - began:.0f} s to try these"
+        )
+        left = most_seconds - (time.monotonic() - began)
+        runs = judge_mutants(mutants, tried, listed)
+        return conduct(runs, _figures, _progress, most_failures=len(mutants) + 1, most_seconds=left)
+
+    return with_judges(judge_all) or int(bool(stale))
+
+
+def read_survivors() -> dict[Key, str]:
+    """The mutants that may survive, each with why."""
+    entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
+    return {
+        (each["module"], each["function"], each["kind"], text): each["reason"]
+        for each in entries
+        for text in each["texts"]
+    }
+
+
+def judge_mutants(
+    mutants: Sequence[Mutant], judges: Sequence[Judge], listed: dict[Key, str]
+) -> Iterator[Report]:
+    """A report for each mutant, as they come, two at a time."""
+    functions = functions_by_code()
+    gc.collect()
+    gc.freeze()
+    waiting = list(reversed(mutants))
+    running: dict[int, tuple[Child, Mutant]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < _PROCESSES:
+                mutant = waiting.pop()
+                asked = ask_in_order(mutant, judges)
+                child = Child(partial(judge_one, mutant, asked, functions), _MOST_SECONDS)
+                running[child.descriptor] = child, mutant
+            ready, _, _ = select.select(list(running), [], [], 1.0)
+            for descriptor, (child, mutant) in list(running.items()):
+                if time.monotonic() > child.until:
+                    child.kill()
+                elif descriptor not in ready or not child.has_ended():
+                    continue
+                del running[descriptor]
+                late = time.monotonic() > child.until
+                outcome, by = child.result() or ((_UNDECIDED, "late") if late else (_KILLED, "its end"))
+                yield report_of(mutant, outcome, by, listed)
+    finally:
+        for child, _ in running.values():
+            child.kill()
+
+
+def ask_in_order(mutant: Mutant, judges: Sequence[Judge]) -> list[Judge]:
+    """Who reaches the mutant, or a statement that names a changed constant; those first that cost least. Of a
+    constant that only other modules name, everybody."""
+    places = {(mutant.module, statement) for statement in statements_changed(mutant)}
+    reaching = [judge for judge in judges if places & judge.reached]
+    return sorted(reaching if reaching or mutant.function else judges, key=lambda judge: judge.seconds)
+
+
+def judge_one(
+    mutant: Mutant, judges: Sequence[Judge], functions: dict[CodeType, list[FunctionType]]
+) -> tuple[str, str]:
+    """What came of a mutant in this process, and who noticed it. One that hangs ends the process."""
+    seconds = round(3 + 5 * sum(judge.seconds for judge in judges))
+    setrlimit(RLIMIT_CPU, (seconds, seconds + 1))
+    name = "its import"
+    try:
+        for judge in judges if plant(mutant, functions) else ():
+            name = judge.name
+            if judge.notices():
+                return _KILLED, name
+    except Exception:
+        return _KILLED, name
+    return _SURVIVED, f"{len(judges)} judges"
+
+
+def report_of(mutant: Mutant, outcome: str, by: str, listed: dict[Key, str]) -> Report:
+    """What is counted and told of one mutant."""
+    told = ""
+    if mutant.key in listed:
+        told = "" if outcome == _SURVIVED else f"listed, but {outcome} by {by}: {mutant}"
+        outcome = _LISTED if outcome == _SURVIVED else outcome
+    elif outcome != _KILLED:
+        told = f"{outcome.upper()} {mutant} ({by})"
+    report = Report(counts=Counter(mutants=1), tables={outcome: Counter({mutant.module.split(".")[1]: 1})})
+    if told:
+        print(f"  {told}", flush=True)
+        report.stories.append(partial(str, told))
+    return report
+
+
+def _progress(total: Report, seconds: float) -> str:
+    return f"{total.counts['mutants']:,} mutants, {seconds:.0f} s"
+
+
+def _figures(total: Report, seconds: float) -> str:
+    columns = (_KILLED, _LISTED, _SURVIVED, _UNDECIDED)
+    lines = [f"{'room':<12}{'mutants':>9}" + "".join(f"{each:>11}" for each in columns)]
+    for room in (*ROOMS, ""):
+        counts = [total.tables[each][room] if room else total.tables[each].total() for each in columns]
+        if sum(counts):
+            lines.append(
+                f"{room or 'together':<12}{sum(counts):>9,}" + "".join(f"{each:>11,}" for each in counts)
+            )
+    return "\n".join([*lines, f"{seconds:.0f} s"])

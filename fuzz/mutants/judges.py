@@ -1,0 +1,164 @@
+"""Who judges a mutant: worlds of random steps, exploration, and each test of the core that reaches it.
+
+A judge is tried once without a mutant, which shows the statements that it reaches and what it costs.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pickle import dumps, loads
+from resource import RLIMIT_AS, RLIMIT_CORE, setrlimit
+from typing import Any, Final, TypeVar
+
+import pytest
+
+from fuzz.mutants.planting import functions_by_code, note_statements
+from fuzz.rules.exploration import explore
+from fuzz.rules.sequences import planted_world
+from fuzz.shared.core_events import with_more_scopes
+
+T = TypeVar("T")
+
+_WORLDS: Final = 16
+_MOST_BYTES: Final = 4 * 1024**3
+TESTS: Final = "tests/core"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Something that can be run, and says whether it noticed anything."""
+
+    name: str
+    notices: Callable[[], bool]
+    reached: frozenset[tuple[str, int]] = frozenset()
+    """Statements, by module and number."""
+    seconds: float = 0.0
+    """Of the processor, without a mutant."""
+
+
+def with_judges(run: Callable[[list[Judge]], int]) -> int:
+    """Collect the core's tests in this process and call `run` with all judges, not tried yet."""
+    conductor = _Conductor(run)
+    unneeded = [f"-pno:{name}" for name in ("terminal", "cacheprovider", "xdist", "faulthandler")]
+    code = pytest.main([*unneeded, TESTS], plugins=[conductor])
+    return conductor.code if code == 0 else int(code)
+
+
+class _Conductor:
+    """Stands in for pytest's own loop over the tests."""
+
+    def __init__(self, run: Callable[[list[Judge]], int]) -> None:
+        self._run = run
+        self._has_failed = False
+        self.code = 2
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        from hypothesis import Phase, settings  # here: pytest's own plugin of it comes first
+
+        settings.register_profile(
+            "mutants", settings(), phases=(Phase.explicit, Phase.generate), database=None, derandomize=True
+        )
+        settings.load_profile("mutants")
+        worlds = [Judge(f"world {number}", partial(_world, number)) for number in range(_WORLDS)]
+        tests = [Judge(item.nodeid, partial(self._fails, item)) for item in session.items]
+        self.code = self._run([*worlds, Judge("exploration", _exploration), *tests])
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._has_failed = self._has_failed or report.failed
+
+    def _fails(self, item: pytest.Item) -> bool:
+        self._has_failed = False
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        return self._has_failed
+
+
+def _world(number: int) -> bool:
+    with with_more_scopes():
+        return bool(planted_world(number).violations)
+
+
+def _exploration() -> bool:
+    return bool(explore(1).violations)
+
+
+def try_judges(judges: Sequence[Judge], modules: Sequence[str], processes: int) -> list[Judge]:
+    """The judges with what each reaches and costs. Raises `ValueError` where one notices what nobody did."""
+    shares = [judges[share::processes] for share in range(processes)]
+    running = [Child(partial(_try_all, share, modules), 600) for share in shares]
+    tried = [judge for child in running for judge in child.result() or ()]
+    failed = [name for name, _, seconds in tried if seconds < 0]
+    if failed or len(tried) < len(judges):
+        raise ValueError(
+            f"without a mutant, something is noticed by {', '.join(failed) or 'a judge that ends'}"
+        )
+    by_name = {name: (reached, seconds) for name, reached, seconds in tried}
+    return [Judge(judge.name, judge.notices, *by_name[judge.name]) for judge in judges]
+
+
+def _try_all(judges: Sequence[Judge], modules: Sequence[str]) -> list[tuple[str, frozenset[Any], float]]:
+    reached: set[tuple[str, int]] = set()
+    functions = functions_by_code()
+    for module in modules:
+        note_statements(module, functions, reached.add)
+    tried = []
+    for judge in judges:
+        reached.clear()
+        began = time.process_time()
+        seconds = -1.0 if judge.notices() else time.process_time() - began
+        tried.append((judge.name, frozenset(reached), seconds))
+    return tried
+
+
+class Child:
+    """A process of its own that calls something, says nothing, and may not take for ever."""
+
+    def __init__(self, call: Callable[[], object], most_seconds: float) -> None:
+        self.until = time.monotonic() + most_seconds
+        reading, writing = os.pipe()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(reading)
+            _run_and_exit(call, writing)
+        os.close(writing)
+        self.descriptor = reading
+        self._data = b""
+
+    def has_ended(self) -> bool:
+        """Read what has come, when there is something to read; whether that was all."""
+        data = os.read(self.descriptor, 1 << 20)
+        self._data += data
+        return not data
+
+    def kill(self) -> None:
+        """End it, whatever it is doing."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def result(self) -> Any:
+        """What the call came to, once it has; None where it ended in another way."""
+        while not self.has_ended():
+            pass
+        os.close(self.descriptor)
+        os.waitpid(self.pid, 0)
+        return loads(self._data) if self._data else None
+
+
+def _run_and_exit(call: Callable[[], object], writing: int) -> None:
+    try:
+        with ExitStack() as stack:
+            nothing = stack.enter_context(open(os.devnull, "r+b", buffering=0))
+            for descriptor in (0, 1, 2):
+                os.dup2(nothing.fileno(), descriptor)
+            setrlimit(RLIMIT_CORE, (0, 0))
+            setrlimit(RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+            data = dumps(call())
+            while data:
+                data = data[os.write(writing, data) :]
+    finally:
+        os._exit(0)

@@ -1,0 +1,270 @@
+"""The small changes that a module allows, each found again by what it changes and not by its line."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from types import CodeType
+from typing import Final
+
+_BOUNDARIES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+}
+_NEGATIONS: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Lt,
+}
+_OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+}
+_SYMMETRIC: Final = ("min", "max", "compare_digest")
+_PARTS_NOT_RUN: Final = (
+    "annotation",
+    "returns",
+    "decorator_list",
+    "defaults",
+    "kw_defaults",
+    "bases",
+    "pattern",
+)
+"""What was evaluated when the module was imported, or is for type checkers."""
+
+
+Key = tuple[str, str, str, str]
+"""Module, function, kind and text of a mutant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one module."""
+
+    module: str
+    function: str
+    """Its qualified name; empty for a constant of the module."""
+    kind: str
+    text: str
+    """What stands there, and what in its place; from the second occurrence on with its number."""
+    statement: int
+    """Its number in the module, to be found among those that were executed."""
+    node: int
+    choice: int
+
+    @property
+    def key(self) -> Key:
+        """What names it for as long as the source says the same."""
+        return (self.module, self.function, self.kind, self.text)
+
+    def __str__(self) -> str:
+        return f"{self.module} {self.function or '(constant)'}: {self.kind}: {self.text}"
+
+
+@cache
+def source_of(module: str) -> tuple[str, str]:
+    """The text of a module, and the file it is in."""
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).read_text(encoding="utf-8"), spec.origin
+
+
+def parse(module: str) -> ast.Module:
+    """A new tree of a module, whose nodes `ast.walk` gives in the same order every time."""
+    return ast.parse(source_of(module)[0])
+
+
+def compile_tree(module: str, tree: ast.Module) -> CodeType:
+    """The code of a changed tree."""
+    return compile(ast.fix_missing_locations(tree), source_of(module)[1], "exec")
+
+
+def mutants_of(module: str) -> list[Mutant]:
+    """All there are, in the order of the source."""
+    tree = parse(module)
+    numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
+    statements = {id(node): number for number, node in enumerate(statements_of(tree))}
+    tests = {id(node.test) for node in ast.walk(tree) if isinstance(node, ast.If | ast.IfExp | ast.While)}
+    seen: Counter[tuple[str, str, str]] = Counter()
+    mutants = []
+    for node, function, statement in _places(tree, "", None):
+        if statement is None or id(statement) not in statements:
+            continue
+        for choice, (kind, changed) in enumerate(_changes(node)):
+            if id(node) in tests and (kind == "comparison" or isinstance(node, ast.UnaryOp)):
+                continue  # as a condition it is always and never true already
+            text = _told(node, changed)
+            seen[function, kind, text] += 1
+            if seen[function, kind, text] > 1:
+                text += f" #{seen[function, kind, text]}"
+            mutants.append(
+                Mutant(module, function, kind, text, statements[id(statement)], numbers[id(node)], choice)
+            )
+    return mutants
+
+
+def statements_changed(mutant: Mutant) -> Iterator[int]:
+    """The number of the statement that is changed; of a constant, those that name it, or all."""
+    if mutant.function:
+        yield mutant.statement
+        return
+    statements = list(statements_of(parse(mutant.module)))
+    target = target_of(statements[mutant.statement])
+    yield from (
+        number
+        for number, statement in enumerate(statements)
+        if any(isinstance(node, ast.Name) and node.id == target for node in ast.walk(statement))
+    )
+
+
+def target_of(statement: ast.stmt) -> str:
+    """The name that a statement gives something to."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case _:
+            raise ValueError(f"expected an assignment to one name, got {ast.unparse(statement)}")
+
+
+def mutated_tree(mutant: Mutant) -> ast.Module:
+    """The module with this change."""
+    tree = parse(mutant.module)
+    node = list(ast.walk(tree))[mutant.node]
+    changed = list(_changes(node))[mutant.choice][1]
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            if value is node:
+                setattr(parent, name, changed)
+            elif isinstance(value, list):
+                setattr(parent, name, [changed if each is node else each for each in value])
+    return tree
+
+
+def statements_of(tree: ast.Module) -> Iterator[ast.stmt]:
+    """All statements in one order, but for docstrings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and not _is_docstring(node):
+            yield node
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _places(
+    node: ast.AST, function: str, statement: ast.stmt | None
+) -> Iterator[tuple[ast.AST, str, ast.stmt | None]]:
+    """Every node that runs, with the function and the statement that it is in."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        function = f"{function}.{node.name}".lstrip(".")
+    elif isinstance(node, ast.stmt):
+        statement = node
+        if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom) or _is_docstring(node):
+            return
+        is_constant = isinstance(node, ast.Assign | ast.AnnAssign)
+        if (not function and not is_constant) or (isinstance(node, ast.Expr) and not function):
+            return
+    if isinstance(node, ast.JoinedStr):
+        return
+    yield node, function, statement
+    for name, value in ast.iter_fields(node):
+        if name in _PARTS_NOT_RUN:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _places(child, function, statement)
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Each kind of change that a node allows, and the node that would stand in its place."""
+    match node:
+        case ast.If() | ast.IfExp() | ast.While():
+            for value in (True, False):
+                if not (value and isinstance(node, ast.While)):
+                    yield "condition", _copy(node, test=ast.Constant(value))
+        case ast.comprehension(ifs=[_, *_] as tests):
+            for number in range(len(tests)):
+                yield "condition", _copy(node, ifs=tests[:number] + tests[number + 1 :])
+        case ast.match_case(guard=ast.expr()):
+            yield "condition", _copy(node, guard=None)
+        case ast.Compare(ops=ops):
+            for table, kind in ((_BOUNDARIES, "boundary"), (_NEGATIONS, "comparison")):
+                for number, op in enumerate(ops):
+                    if type(op) in table:
+                        changed = [*ops[:number], table[type(op)](), *ops[number + 1 :]]
+                        yield kind, _copy(node, ops=changed)
+        case ast.BoolOp(op=op, values=values):
+            yield "operator", _copy(node, op=ast.Or() if isinstance(op, ast.And) else ast.And())
+            for number in range(len(values)):
+                left = values[:number] + values[number + 1 :]
+                yield "guard", left[0] if len(left) == 1 else _copy(node, values=left)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield "operator", operand
+        case ast.BinOp(op=op) if type(op) in _OPERATORS:
+            yield "operator", _copy(node, op=_OPERATORS[type(op)]())
+        case ast.Constant(value=bool() as flag):
+            yield "constant", ast.Constant(not flag)
+        case ast.Constant(value=int() as number):
+            yield "constant", ast.Constant(number + 1)
+            yield "constant", ast.Constant(number - 1)
+        case ast.Call(args=arguments, keywords=keywords):
+            for number in range(len(keywords)):
+                if keywords[number].arg is not None:
+                    yield "field", _copy(node, keywords=keywords[:number] + keywords[number + 1 :])
+            is_symmetric = ast.unparse(node.func).rpartition(".")[2] in _SYMMETRIC
+            for number, (one, two) in enumerate(() if is_symmetric else pairwise(arguments)):
+                if not isinstance(one, ast.Starred) and not isinstance(two, ast.Starred):
+                    swapped = [*arguments[:number], two, one, *arguments[number + 2 :]]
+                    yield "arguments", _copy(node, args=swapped)
+        case ast.Tuple(elts=elements, ctx=ast.Load()):
+            for number, element in enumerate(elements):
+                if isinstance(element, ast.Call | ast.Starred | ast.Name):
+                    yield "write", _copy(node, elts=elements[:number] + elements[number + 1 :])
+        case ast.Expr(value=ast.Call()) | ast.AugAssign():
+            yield "statement", ast.copy_location(ast.Pass(), node)
+        case _:
+            pass
+
+
+def _copy(node: ast.AST, **changes: object) -> ast.AST:
+    fields = {**dict(ast.iter_fields(node)), **changes}
+    return ast.copy_location(type(node)(**fields), node) if hasattr(node, "lineno") else type(node)(**fields)
+
+
+def _told(node: ast.AST, changed: ast.AST) -> str:
+    """What stands there and what in its place; of what was left out, where from."""
+    for name in ("keywords", "elts", "values"):
+        before, after = getattr(node, name, []), getattr(changed, name, None)
+        if after is not None and len(after) < len(before):
+            [missing] = [each for each in before if each not in after]
+            whole = f"{ast.unparse(node.func)}(…)" if isinstance(node, ast.Call) else _short(node)
+            return f"{whole} without {ast.unparse(missing)}"
+    return f"{_short(node)} → {_short(changed)}"
+
+
+def _short(node: ast.AST) -> str:
+    """The source of a node, of a statement with a body no more than its head."""
+    match node:
+        case ast.If(test=test) | ast.While(test=test):
+            return f"if {ast.unparse(test)}"
+        case ast.match_case(pattern=pattern, guard=guard):
+            return f"case {ast.unparse(pattern)}" + (f" if {ast.unparse(guard)}" if guard else "")
+        case _:
+            return ast.unparse(node).replace("\n", " ")

@@ -1,0 +1,106 @@
+"""Puts changed code into the functions that are there, whoever holds them: a mutant costs no import."""
+
+import ast
+import gc
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+from fuzz.mutants.mutations import Mutant, compile_tree, mutated_tree, parse, statements_of, target_of
+
+_HIT: Final = "__note_statement__"
+
+
+def functions_by_code() -> dict[CodeType, list[FunctionType]]:
+    """Every function there is, by what it runs: wrapped by decorators, bound to tables, or anywhere else."""
+    functions: dict[CodeType, list[FunctionType]] = defaultdict(list)
+    gc.unfreeze()  # what is frozen is not among them
+    for each in gc.get_objects():
+        if type(each) is FunctionType:
+            functions[each.__code__].append(each)
+    return functions
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
+
+
+def swap(module: str, tree: ast.Module, functions: dict[CodeType, list[FunctionType]]) -> bool:
+    """Have all functions of a module run what a changed tree says; whether any of them does now."""
+    changed = {(code.co_qualname, code.co_firstlineno): code for code in _codes(compile_tree(module, tree))}
+    file = sys.modules[module].__file__
+    swapped = False
+    for code, holders in functions.items():
+        if code.co_filename != file:
+            continue
+        new = changed.get((code.co_qualname, code.co_firstlineno))
+        if new is None or new == code or len(new.co_freevars) != len(code.co_freevars):
+            continue
+        for function in holders:
+            function.__code__ = new
+            swapped = True
+    return swapped
+
+
+def plant(mutant: Mutant, functions: dict[CodeType, list[FunctionType]]) -> bool:
+    """Make the change in this process, for as long as it lives; False where it changes nothing that runs."""
+    tree = mutated_tree(mutant)
+    if mutant.function:
+        return swap(mutant.module, tree, functions)
+    home = vars(sys.modules[mutant.module])
+    made = _make_again(mutant, tree, home)
+    old = {name: home[name] for name in made}
+    for name, new in made.items():
+        for key, module in list(sys.modules.items()):
+            if key.startswith("ostiary_") and vars(module).get(name) is old[name]:
+                setattr(module, name, new)
+        for function in (each for holders in functions.values() for each in holders):
+            defaults = function.__defaults__ or ()
+            if function.__module__ == mutant.module and any(each is old[name] for each in defaults):
+                function.__defaults__ = tuple(new if each is old[name] else each for each in defaults)
+    return bool(made)
+
+
+def _make_again(mutant: Mutant, tree: ast.Module, home: dict[str, Any]) -> dict[str, Any]:
+    """The values of a module that differ by a changed constant: its own, and those that are made of it."""
+    names, made = dict(home), dict[str, Any]()
+    first = list(statements_of(tree))[mutant.statement]
+    for statement in tree.body[tree.body.index(first) :]:
+        if not isinstance(statement, ast.Assign | ast.AnnAssign):
+            continue
+        mentioned = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        if statement is first or mentioned & made.keys():
+            exec(compile_tree(mutant.module, ast.Module([statement], [])), names)
+            name = target_of(statement)
+            if names[name] != home[name]:
+                made[name] = names[name]
+    return made
+
+
+def note_statements(
+    module: str, functions: dict[CodeType, list[FunctionType]], note: Callable[[tuple[str, int]], object]
+) -> None:
+    """Have every statement of a module's functions noted before it is run."""
+    tree = parse(module)
+    numbers = {id(node): number for number, node in enumerate(statements_of(tree))}
+    vars(sys.modules[module])[_HIT] = lambda number: note((module, number))
+    for node in list(ast.walk(tree)):
+        if isinstance(node, ast.Module | ast.ClassDef):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if isinstance(body, list):
+                setattr(node, name, [each for one in body for each in _noted(one, numbers)])
+    swap(module, tree, functions)
+
+
+def _noted(statement: ast.stmt, numbers: dict[int, int]) -> list[ast.stmt]:
+    if id(statement) not in numbers:
+        return [statement]
+    call = ast.Call(ast.Name(_HIT, ast.Load()), [ast.Constant(numbers[id(statement)])], [])
+    return [ast.copy_location(ast.Expr(call), statement), statement]

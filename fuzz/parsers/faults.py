@@ -1,0 +1,118 @@
+"""Known mistakes of readers, planted in the place of the server's own."""
+
+import base64
+from functools import partial
+from io import BytesIO
+from typing import Any, Final
+from unittest.mock import patch
+from urllib.parse import parse_qsl, urlsplit
+
+from python_calamine import CalamineError, CalamineWorkbook
+from quart import request
+
+from fuzz.faults.planting import Fault, mistakes_in
+from fuzz.parsers import of_addresses, of_cookies, of_lists, of_requests, of_sheets
+from ostiary_core.events import AuthenticationMethod, ClientCredentials, SignedIn
+from ostiary_core.model.fields import FieldRule
+from ostiary_core.model.secret import Secret
+from ostiary_core.model.why import Why
+from ostiary_core.texts import CHINESE, ENGLISH
+from ostiary_net.lane.scanner import PlainHead
+from ostiary_web.api.resources import queries
+
+
+def by_its_beginning(headers: list[tuple[bytes, bytes]]) -> bool:
+    return headers[0][1].partition(b";")[0].strip().lower() == of_requests.FORM
+
+
+def lenient_basic(headers: list[tuple[bytes, bytes]]) -> object:
+    try:
+        pair = base64.b64decode(headers[0][1][6:]).decode("utf-8")
+    except ValueError:
+        return Why.CREDENTIALS_MALFORMED
+    client_id, _, secret = pair.rpartition(":")
+    return ClientCredentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.BASIC)
+
+
+def latest_of_any_case() -> SignedIn | None:
+    fields = ";".join(request.headers.getlist("Cookie"))
+    pairs = [part.strip().split("=", 1) for part in fields.split(";") if "=" in part]
+    found = [value for name, value in pairs if name.lower().endswith("ostiary_access") and value]
+    return SignedIn(access_token=Secret(found[-1])) if found else None
+
+
+def unbounded_sheet(content: bytes) -> object:
+    """As many rows as there are, and whatever is none is told apart."""
+    try:
+        with CalamineWorkbook.from_filelike(BytesIO(content)) as book:
+            return tuple(book.get_sheet_by_index(0).to_python())
+    except CalamineError:
+        return FieldRule.SHEET
+
+
+def first_page(view: Any, arguments: Any) -> Any:
+    return queries.read_query(view, {**arguments, "page": ["1"]})
+
+
+_INSTEAD: Final = (
+    (
+        *("form-lenient", "a form is what a library makes of it", of_requests, "read_form"),
+        lambda is_form, body: dict(parse_qsl(body.decode("latin-1"))),
+    ),
+    (
+        *("form-type-begins", "a form says so if the type begins so", of_requests, "says_form"),
+        by_its_beginning,
+    ),
+    (
+        *("basic-lenient", "the last colon divides, and any letters are base64", of_requests, "read_basic"),
+        lenient_basic,
+    ),
+    (
+        *("language-first", "the language that stands first is preferred", of_requests, "preferred_language"),
+        lambda text: CHINESE if text.startswith("zh") else ENGLISH,
+    ),
+    (
+        *("head-lenient", "any head is plain", of_requests, "read_plain_head"),
+        lambda head: PlainHead("GET", "/api/oauth2/userinfo", [], 0),
+    ),
+    (
+        *("cookie-of-any-case", "the last cookie wins whose name ends so", of_cookies, "cookie_caller"),
+        latest_of_any_case,
+    ),
+    (
+        *("redirect-by-beginning", "an address is judged by its beginning", of_addresses, "is_redirect_uri"),
+        lambda text: text.startswith(("https://", "http://localhost", "http://127.0.0.1")),
+    ),
+    (
+        *("return-by-host", "what has no host stays here", of_addresses, "local_path"),
+        lambda text: "/" if urlsplit(text).netloc else text,
+    ),
+    ("page-one", "whatever page is asked for, it is the first", of_lists, "read_query", first_page),
+    ("sheet-unbounded", "a sheet is read however long it is", of_sheets, "read_sheet", unbounded_sheet),
+)
+
+FAULTS: Final = (
+    *(
+        Fault(name, sentence, partial(patch.object, module, reader, substitute))
+        for name, sentence, module, reader, substitute in _INSTEAD
+    ),
+    *mistakes_in(
+        "ostiary_net.lane.parser.RequestParser.next_event",
+        ("head-twice", "a body is read as a request once more", "= None, end", "= None, self._body_start"),
+        (
+            *("body-beyond", "the next request begins a byte too late"),
+            *("= None, end", "= None, min(end + 1, len(data))"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_net.lane.parser.RequestParser.feed",
+        ("pieces-differ", "a request in pieces is waited for in vain", "self._wanted -= self._start", "pass"),
+    ),
+    *mistakes_in(
+        "ostiary_net.front_door.source.source_of",
+        (
+            *("source-left", "the left end of X-Forwarded-For is believed"),
+            *("_from_the_right(forwarded_for)", "reversed(list(_from_the_right(forwarded_for)))"),
+        ),
+    ),
+)

@@ -1,0 +1,400 @@
+"""`python -m fuzz.processes.cluster`: three PostgreSQL under Patroni, with etcd, HAProxy and PgBouncer.
+
+Each node, and etcd, is a machine of its own on a network of its own (`network`). The files are those that
+operators are given (docs/deploy/cluster); only addresses, ports and times are others, so that Patroni takes
+over within seconds. Everything lies in one folder and ends with the process that made it, however that ends
+(`keeper`).
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+import psycopg
+
+from fuzz.processes.keeper import Keeper, descendants
+from fuzz.processes.network import Network
+from fuzz.processes.server import ROOT
+
+_FILES: Final = ROOT / "docs" / "deploy" / "cluster"
+_PROGRAMS: Final = {
+    "patroni": "patroni",
+    "etcd": "etcd-server",
+    "haproxy": "haproxy",
+    "pgbouncer": "pgbouncer",
+    "pgbackrest": "pgbackrest",
+    "setpriv": "util-linux",
+    "ip": "iproute2",
+}
+"""What is needed, and the Debian package that has it."""
+_NODES: Final = 3
+_ETCD: Final = _NODES
+"""The number of etcd's machine."""
+_PASSWORD: Final = "a-password-of-the-cluster"
+_TIMES: Final = {
+    "ttl: 30": "ttl: 6",
+    "loop_wait: 10": "loop_wait: 1",
+    "retry_timeout: 10": "retry_timeout: 2",
+    "wal_sender_timeout: 10s": "wal_sender_timeout: 3s",
+}
+_START_SECONDS: Final = 120.0
+_LOOK_SECONDS: Final = 0.1
+
+
+class NotWell(RuntimeError):
+    """The cluster did not come to what it should; the text says where its logs are."""
+
+
+def missing() -> str:
+    """What this machine lacks, and how to get it, in one line; empty where nothing is missing."""
+    packages = {
+        package for program, package in _PROGRAMS.items() if shutil.which(program, path=_PATH) is None
+    }
+    if _binaries() is None:
+        packages.add("postgresql")
+    if not packages:
+        return ""
+    names = " ".join(sorted(packages))
+    return f"missing: {names} (Debian: apt-get install --no-install-recommends {names} python3-etcd)"
+
+
+_PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+def _binaries() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
+    return found[-1].parent if found else None
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _render(text: str, words: Mapping[str, str]) -> str:
+    """The text with other words, each of which must be there."""
+    for word, other in words.items():
+        assert word in text, word
+        text = text.replace(word, other)
+    return text
+
+
+class Node:
+    """One machine with PostgreSQL and Patroni."""
+
+    def __init__(self, cluster: "Cluster", number: int) -> None:
+        self.number = number
+        self.name = f"db{number + 1}"
+        self.host = cluster.network.address(number)
+        self.port, self.rest_port = (
+            (5432, 8008) if cluster.network.has_cables else (_free_port(), _free_port())
+        )
+        self.data = cluster.folder / self.name / "data"
+        self._cluster = cluster
+        self._patroni = 0
+
+    def start(self) -> None:
+        """Start Patroni, which starts PostgreSQL."""
+        cluster = self._cluster
+        command = cluster.network.on(
+            self.number, [*cluster.as_owner, "patroni", cluster.write_patroni_file(self)]
+        )
+        rest, postgres = f"{self.host}:{self.rest_port}", f"{self.host}:{self.port}"
+        environment = {
+            "PATRONI_NAME": self.name,
+            "PATRONI_RESTAPI_LISTEN": rest,
+            "PATRONI_RESTAPI_CONNECT_ADDRESS": rest,
+            "PATRONI_RESTAPI_USERNAME": "patroni",
+            "PATRONI_RESTAPI_PASSWORD": _PASSWORD,
+            "PATRONI_POSTGRESQL_LISTEN": postgres,
+            "PATRONI_POSTGRESQL_CONNECT_ADDRESS": postgres,
+            "PATRONI_POSTGRESQL_DATA_DIR": str(self.data),
+            "PATRONI_POSTGRESQL_BIN_DIR": str(_binaries()),
+            "PATRONI_POSTGRESQL_PGPASS": str(self.data.with_name("pgpass")),
+            "PATRONI_SUPERUSER_USERNAME": "postgres",
+            "PATRONI_SUPERUSER_PASSWORD": _PASSWORD,
+            "PATRONI_REPLICATION_USERNAME": "replicator",
+            "PATRONI_REPLICATION_PASSWORD": _PASSWORD,
+            cluster.etcd_setting: cluster.etcd_address,
+        }
+        self._patroni = cluster.keeper.start(command, cluster.folder / f"{self.name}.log", environment)
+
+    def processes(self, *, patroni: bool = True) -> list[int]:
+        """Those of PostgreSQL, and of Patroni."""
+        pids = [self._patroni, *descendants(self._patroni)] if patroni and self._patroni else []
+        with suppress(FileNotFoundError, IndexError, ValueError):
+            postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
+            if b"postgres" in Path(f"/proc/{postmaster}/cmdline").read_bytes():
+                pids += [postmaster, *descendants(postmaster)]
+        return pids
+
+    def signal(self, number: int, *, patroni: bool = True) -> None:
+        """Send a signal to all of them at once."""
+        for pid in self.processes(patroni=patroni):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self) -> None:
+        """As if the machine lost its power."""
+        self.signal(signal.SIGSTOP)  # so that nobody starts another meanwhile
+        self.signal(signal.SIGKILL)
+        self._patroni = 0
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
+        """A connection of the superuser to this node, in autocommit, that gives up on a cut network."""
+        return psycopg.connect(
+            host=self.host,
+            port=self.port,
+            user="postgres",
+            password=_PASSWORD,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=2,
+            keepalives_idle=1,
+            keepalives_interval=1,
+            keepalives_count=2,
+            tcp_user_timeout=2_000,
+        )
+
+
+class Cluster:
+    """The nodes, etcd and HAProxy."""
+
+    def __init__(
+        self, keeper: Keeper, folder: Path, *, synchronous: bool = True, strict: bool = False
+    ) -> None:
+        self.keeper, self.folder = keeper, folder
+        self.as_owner: list[str] = []
+        if os.geteuid() == 0:
+            self.as_owner = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+            shutil.chown(folder, "postgres")
+        folder.chmod(0o711)
+        self._synchronous = synchronous
+        self.network = Network(keeper, _NODES + 1)
+        self.nodes = [Node(self, number) for number in range(_NODES)]
+        self.haproxy_port, self.pgbouncer_port = _free_port(), _free_port()
+        self._etcd = 0
+        self._etcd_port, self._etcd_peer_port = _free_port(), _free_port()
+        self.etcd_address = f"{self.network.address(_ETCD)}:{self._etcd_port}"
+        version = subprocess.run(["patroni", "--version"], capture_output=True, check=True, text=True).stdout
+        self.patroni_version = version.split()[-1]
+        is_new = tuple(map(int, self.patroni_version.split(".")[:3])) >= (3, 0, 3)
+        self.etcd_setting = "PATRONI_ETCD3_HOSTS" if is_new else "PATRONI_ETCD_HOSTS"
+        repository = folder / "repository"
+        words = {
+            "/var/lib/pgbackrest": str(repository),
+            "[ostiary]": f"lock-path={folder}/repository/lock\nlog-level-file=off\n\n[ostiary]",
+        }
+        self._pgbackrest = ["pgbackrest", f"--config={self._write('pgbackrest.conf', words)}"]
+        repository.mkdir()
+        if self.as_owner:
+            shutil.chown(repository, "postgres", "postgres")
+        self._words = {
+            **_TIMES,
+            "synchronous_mode: true": f"synchronous_mode: {str(synchronous).lower()}",
+            "synchronous_mode_strict: false": f"synchronous_mode_strict: {str(strict).lower()}",
+            "mode: automatic": "mode: off",  # it would switch this very machine off
+        }
+
+    def write_patroni_file(self, node: Node) -> str:
+        """The path of the file that a node's Patroni is started with."""
+        # What begins with the cluster is one file's for all of them: the path is that of whoever runs it.
+        archiving = " ".join((*self._pgbackrest, "--pg1-path=$PWD"))
+        words = {
+            **self._words,
+            "/var/run/postgresql": str(node.data.parent),
+            "archive_command: pgbackrest": f"archive_command: {archiving}",
+        }
+        return str(self._write("patroni.yml", words, node.name))
+
+    def start(self) -> None:
+        """Back when all three are well and Ostiary's database is there."""
+        for node in self.nodes:
+            node.data.parent.mkdir()
+            if self.as_owner:
+                shutil.chown(node.data.parent, "postgres", "postgres")
+        self.start_etcd()
+        for node in self.nodes:
+            node.start()
+        self.wait_until_well(_START_SECONDS)
+        self.back_up("stanza-create")
+        with self.primary().connect() as connection:
+            connection.execute(f"CREATE ROLE ostiary LOGIN PASSWORD '{_PASSWORD}'".encode())
+            connection.execute("GRANT pg_monitor TO ostiary")
+            connection.execute("CREATE DATABASE ostiary OWNER ostiary")
+            connection.execute("CREATE TABLE probe (number bigint NOT NULL)")
+            connection.execute("INSERT INTO probe VALUES (0)")
+        words = {"127.0.0.1:5000": f"127.0.0.1:{self.haproxy_port}"}
+        for node in self.nodes:
+            server = f"{node.name}.internal:5432 check port 8008"
+            words[server] = f"{node.host}:{node.port} check port {node.rest_port}"
+        path = self._write("haproxy.cfg", words)
+        self.keeper.start([*self.as_owner, "haproxy", "-db", "-f", str(path)], self.folder / "haproxy.log")
+        self._start_pgbouncer()
+
+    def _start_pgbouncer(self) -> None:
+        users = self.folder / "userlist.txt"
+        users.write_text(f'"ostiary" "{_PASSWORD}"\n', encoding="utf-8")
+        words = {
+            "port=5000": f"port={self.haproxy_port}",
+            "listen_port = 6432": f"listen_port = {self.pgbouncer_port}",
+            "/etc/pgbouncer/userlist.txt": str(users),
+        }
+        path = self._write("pgbouncer.ini", words)
+        self.keeper.start([*self.as_owner, "pgbouncer", str(path)], self.folder / "pgbouncer.log")
+
+    def back_up(self, *command: str) -> None:
+        """Run pgBackRest on the primary."""
+        data = self.primary().data
+        here = [f"--pg1-path={data}", f"--pg1-socket-path={data.parent}", "--stanza=ostiary"]
+        whole = [*self.as_owner, *self._pgbackrest, *here, *command]
+        subprocess.run(whole, check=True, stdout=subprocess.DEVNULL, cwd="/", timeout=120)
+
+    def start_etcd(self) -> None:
+        """Start etcd on the data it has."""
+        here = f"http://{self.network.address(_ETCD)}"
+        command = [
+            "etcd",
+            "--name=etcd1",
+            f"--data-dir={self.folder / 'etcd'}",
+            f"--listen-client-urls={here}:{self._etcd_port}",
+            f"--advertise-client-urls={here}:{self._etcd_port}",
+            f"--listen-peer-urls={here}:{self._etcd_peer_port}",
+            f"--initial-advertise-peer-urls={here}:{self._etcd_peer_port}",
+            f"--initial-cluster=etcd1={here}:{self._etcd_peer_port}",
+        ]
+        if self.etcd_setting == "PATRONI_ETCD_HOSTS":
+            command.append("--enable-v2")
+        self._etcd = self.keeper.start(
+            self.network.on(_ETCD, [*self.as_owner, *command]), self.folder / "etcd.log"
+        )
+
+    def kill_etcd(self) -> None:
+        """Its machine is gone, and its disk is not."""
+        os.kill(self._etcd, signal.SIGKILL)
+
+    def _write(self, name: str, words: Mapping[str, str], folder: str = "") -> Path:
+        path = self.folder / folder / name
+        path.write_text(_render((_FILES / name).read_text(encoding="utf-8"), words), encoding="utf-8")
+        return path
+
+    # --- how it is
+
+    @property
+    def address(self) -> str:
+        """The address with all three hosts, as `DATABASE_URL`."""
+        hosts = ",".join(f"{node.host}:{node.port}" for node in self.nodes)
+        return f"postgresql://ostiary:{_PASSWORD}@{hosts}/ostiary"
+
+    @property
+    def haproxy_address(self) -> str:
+        """The address behind HAProxy, as `DATABASE_URL`."""
+        return f"postgresql://ostiary:{_PASSWORD}@127.0.0.1:{self.haproxy_port}/ostiary"
+
+    @property
+    def pgbouncer_address(self) -> str:
+        """The address behind PgBouncer and HAProxy, as `DATABASE_URL`."""
+        return f"postgresql://ostiary:{_PASSWORD}@127.0.0.1:{self.pgbouncer_port}/ostiary"
+
+    def members(self) -> list[dict[str, Any]]:
+        """The nodes as Patroni tells of them, asked of the first that answers; nothing where none does."""
+        for node in self.nodes:
+            with suppress(URLError, OSError, ValueError):
+                return list(self.ask(node, "GET", "/cluster")["members"])
+        return []
+
+    def ask(self, node: Node, method: str, path: str, **content: object) -> dict[str, Any]:
+        """What Patroni on a node answers within 60 s. Raises `URLError`, `OSError` or `ValueError`."""
+        credentials = b64encode(f"patroni:{_PASSWORD}".encode()).decode()
+        request = Request(
+            f"http://{node.host}:{node.rest_port}{path}",
+            method=method,
+            data=json.dumps(content).encode() if content else None,
+            headers={"Authorization": f"Basic {credentials}", "Content-Type": "application/json"},
+        )
+        with urlopen(request, timeout=2 if method == "GET" else 60) as answer:
+            body = answer.read()
+        return dict(json.loads(body)) if body.startswith(b"{") else {}
+
+    def primary(self) -> Node:
+        """The node that Patroni holds for the primary. Raises `NotWell` where there is none."""
+        return self._one_with("leader")
+
+    def standby(self) -> Node:
+        """The synchronous standby. Raises `NotWell` where there is none."""
+        return self._one_with("sync_standby" if self._synchronous else "replica")
+
+    def _one_with(self, role: str) -> Node:
+        for member in self.members():
+            if member["role"] == role:
+                return next(node for node in self.nodes if node.name == member["name"])
+        raise NotWell(f"there is no {role}: {self.folder}")
+
+    def is_well(self) -> bool:
+        """Whether all nodes run on one timeline, one is the primary and one its synchronous standby."""
+        members = self.members()
+        roles = [member["role"] for member in members]
+        return (
+            len(members) == _NODES
+            and {member["state"] for member in members} <= {"running", "streaming"}
+            and len({member.get("timeline") for member in members}) == 1
+            and all(member.get("lag", 0) == 0 for member in members)
+            and roles.count("leader") == 1
+            and roles.count("sync_standby") == int(self._synchronous)
+        )
+
+    def wait_until_well(self, seconds: float) -> None:
+        """Raises `NotWell` after so long."""
+        until = time.monotonic() + seconds
+        while not self.is_well():
+            if time.monotonic() > until:
+                states = [(each.get("name"), each.get("role"), each.get("state")) for each in self.members()]
+                raise NotWell(f"the cluster is not well after {seconds:.0f} s: {states}; logs: {self.folder}")
+            time.sleep(_LOOK_SECONDS)
+
+
+@contextmanager
+def running_cluster(*, synchronous: bool = True, strict: bool = False) -> Iterator[Cluster]:
+    """A new cluster, gone afterwards; its logs are kept where this ends with an exception."""
+    folder = Path(tempfile.mkdtemp(prefix="ostiary-cluster-"))
+    with Keeper(folder) as keeper:
+        cluster = Cluster(keeper, folder, synchronous=synchronous, strict=strict)
+        try:
+            cluster.start()
+            yield cluster
+        except BaseException:
+            logs = folder.with_name(f"{folder.name}-logs")
+            logs.mkdir()
+            for log in (*folder.glob("*.log"), *folder.glob("*/log")):
+                shutil.copy(log, logs / "-".join(log.relative_to(folder).parts))
+            raise
+
+
+def main() -> int:
+    """Run a cluster until the input ends."""
+    if lack := missing():
+        print(lack, file=sys.stderr)
+        return 2
+    with running_cluster() as cluster:
+        print(f"Patroni {cluster.patroni_version}; primary {cluster.primary().name}; files {cluster.folder}")
+        print(f"all hosts  {cluster.address}\nHAProxy    {cluster.haproxy_address}", flush=True)
+        sys.stdin.read()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

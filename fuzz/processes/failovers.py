@@ -1,0 +1,290 @@
+"""`python -m fuzz failover`: a real cluster under Patroni, instances of Ostiary on it, and what goes wrong.
+
+Three instances reach the database in three ways: by an address with all hosts, through HAProxy, and through
+PgBouncer and HAProxy. Tenants ask now one and now another, while the cluster, the network or an instance
+meets a mishap (`mishaps`). Whatever was acknowledged must stand, at each instance; whatever was not is 500,
+503 or no answer at all, and what became of it is found out afterwards. Each mishap is told with how long the
+database took no change, by a client that asks each node all the time, and for how much longer than that an
+instance took none.
+"""
+
+import itertools
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from random import Random
+from statistics import median
+from typing import Final
+
+import trio
+
+from fuzz.processes import api
+from fuzz.processes.api import InvariantBroken
+from fuzz.processes.availability import DatabaseProbe, InstanceProbe
+from fuzz.processes.cluster import Cluster, NotWell, missing, running_cluster
+from fuzz.processes.connection import Connection, Lost
+from fuzz.processes.faults import FAULTS_OF_FAILOVERS
+from fuzz.processes.leaks import count_leaks
+from fuzz.processes.mishaps import CUTS, MISHAPS, Mishap, Scene
+from fuzz.processes.server import NotServing, Server
+from fuzz.processes.tenant import Kind, Tenant
+from fuzz.processes.tenants import Tenants
+from fuzz.shared.campaign import Report, command, conduct, counted
+from fuzz.shared.http_client import Request, Response, basic
+from fuzz.shared.invariants import DOCUMENTED, NO_SECRETS, PROGRESS
+from fuzz.shared.selftest import SEED, run_selftest
+
+MOST_SECONDS: Final = 10.0
+"""Within which every request is answered (READINGS 47)."""
+_ROUTES: Final = ("all hosts", "HAProxy", "PgBouncer")
+"""How the instances reach the database."""
+_TENANTS: Final = 6
+_ROUNDS_A_TENANCY: Final = 8
+"""Then others move in: a sign-in lasts for half an hour."""
+_WELL_SECONDS: Final = 90.0
+_SETTLING_SECONDS: Final = 10.0
+"""How long after the database is back a turn that began before may still be kept."""
+_ASKED_BY_READING: Final = {
+    Kind.REVOKE,
+    Kind.REPLAY,
+    Kind.FORCE_OUT,
+    Kind.WITHDRAW,
+    Kind.DISABLE,
+    Kind.RESET_SECRET,
+}
+
+_SHOWING: Final = ("primary lost unheard", *(3 * ["connections ended"]))
+"""The mishaps in which the selftest's mistakes must be noticed."""
+
+
+class RoamingConnection(Connection):
+    """Asks one of several instances, each time another; an answer that says that it failed is a lost one."""
+
+    def __init__(self, servers: Sequence[Server], random: Random, report: Report) -> None:
+        super().__init__()
+        self.report = report
+        self.slowest = 0.0
+        self._servers, self._random = servers, random
+
+    async def exchange(self, request: Request) -> Response:
+        serving = [server.port for server in self._servers if server.port]
+        if not serving:
+            raise Lost
+        self.port = self._random.choice(serving)
+        began = trio.current_time()
+        response = None
+        with trio.move_on_after(MOST_SECONDS) as patience:
+            try:
+                response = await super().exchange(request)
+            except Lost:
+                self.report.counts["lost"] += 1
+                raise
+        self.slowest = max(self.slowest, trio.current_time() - began)
+        if patience.cancelled_caught or response is None:
+            raise InvariantBroken(f"{request.target} is not answered within {MOST_SECONDS:.0f} s", PROGRESS)
+        if response.status in (500, 503):
+            if response.error != "A0500" or not response.json().get("traceId"):
+                raise InvariantBroken(
+                    f"{request.target} is answered {response.status} {response.error}", DOCUMENTED
+                )
+            self.report.counts[str(response.status)] += 1
+            raise Lost
+        return response
+
+
+class Campaign:
+    """One cluster, its instances, and those who live on it, mishap after mishap."""
+
+    def __init__(self, cluster: Cluster, servers: Sequence[Server], seed: int) -> None:
+        self._cluster, self._servers = cluster, servers
+        self._seed = seed
+        self._tenants: Tenants | None = None
+        self._machine = ("", "")
+        self._report = Report()
+        self._over_at = 0.0
+        """When the mishap was over, by `time.monotonic`; infinity during one."""
+        self._probe: DatabaseProbe | None = None
+
+    @property
+    def mishaps(self) -> dict[str, Mishap]:
+        """Those that can be made here."""
+        return MISHAPS | CUTS if self._cluster.network.has_cables else MISHAPS
+
+    def meet(self, number: int, name: str) -> Report:
+        """Let one mishap happen under load; what it came to."""
+        self._report = report = Report(counts=Counter(mishaps=1))
+        try:
+            self._cluster.wait_until_well(_WELL_SECONDS)
+            trio.run(self._meet, number, name)
+        except* (InvariantBroken, NotWell, NotServing) as group:
+            again = command("failover", "--seed", self._seed, "--mishap", name)
+            logs = f"{self._cluster.folder}-logs"
+            api.fail(report, group, f"at {number}, {name}", f"its logs:   {logs}", f"once more:  {again}")
+        return report
+
+    async def _meet(self, number: int, name: str) -> None:
+        report = self._report
+        random = Random(f"failover {self._seed}/{number}")
+        scene = Scene(self._cluster, self._servers, random)
+        tenants = await self._find_tenants(number)
+        before = (tenants.tally.checks, tenants.tally.acknowledged.copy(), tenants.tally.unknown.copy())
+        self._over_at = 0.0
+        self._probe = probe = DatabaseProbe(self._cluster.nodes)
+        probes = [InstanceProbe(server.port, basic(*self._machine)) for server in self._servers]
+        roaming = [each for each in tenants.connections if isinstance(each, RoamingConnection)]
+        watches = [RoamingConnection([server], Random(number), report) for server in self._servers]
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(tenants.keep_acting, self._may_ask)
+                for each, watch in zip(probes, watches, strict=True):
+                    nursery.start_soon(each.run)
+                    nursery.start_soon(tenants.keep_watching, watch, Random(each.port))
+                await trio.sleep(random.uniform(1, 2))
+                tenants.note_mishap()
+                self._over_at = math.inf
+                await trio.to_thread.run_sync((MISHAPS | CUTS)[name], scene)
+                self._over_at = time.monotonic()
+                await trio.to_thread.run_sync(self._cluster.wait_until_well, _WELL_SECONDS)
+                tenants.note_mishap()
+                await tenants.wait_until_checked()
+                nursery.cancel_scope.cancel()
+        finally:
+            probe.stop()
+            tenants.close()
+            for watch in watches:
+                watch.close()
+        outages = probe.outages()
+        away = max((until - since for since, until in outages), default=0.0)
+        beyond, slowest_route = max(
+            (each.beyond(outages), route)
+            for route, each, server in zip(_ROUTES, probes, self._servers, strict=True)
+            if server is not scene.victim
+        )
+        slowest = max(each.slowest for each in (*roaming, *watches))
+        report.samples |= {f"{name}/away": [away], f"{name}/beyond": [beyond], f"{name}/slowest": [slowest]}
+        checks, acknowledged, unknown = before
+        report.counts["checks"] = tenants.tally.checks - checks
+        report.tables["acknowledged"] = tenants.tally.acknowledged - acknowledged
+        report.tables["unknown"] = tenants.tally.unknown - unknown
+        report.line = (
+            f"{number + 1:>4} {name:<32} database away {away:5.1f} s, {slowest_route} {beyond:4.1f} s more; "
+            f"slowest answer {slowest:4.1f} s; 500: {report.counts['500']}, none: {report.counts['lost']}; "
+            f"{report.tables['acknowledged'].total()} changes kept"
+        )
+
+    async def _find_tenants(self, number: int) -> Tenants:
+        """Those who live here, or others where they lived here long enough."""
+        if self._tenants is not None and number % _ROUNDS_A_TENANCY:
+            for connection in self._tenants.connections:
+                assert isinstance(connection, RoamingConnection)
+                connection.report, connection.slowest = self._report, 0.0
+            return self._tenants
+        if self._tenants is not None:
+            self._look_through_logs(self._tenants.tally.secrets)
+        generation = number // _ROUNDS_A_TENANCY
+        randoms = (Random(f"{self._seed}/{number}/{each}") for each in itertools.count())
+        numbers = range(generation * _TENANTS, (generation + 1) * _TENANTS)
+
+        def connect() -> Connection:
+            return RoamingConnection(self._servers, next(randoms), self._report)
+
+        self._tenants = tenants = Tenants(randoms, numbers, connect)
+        await tenants.move_in()
+        self._machine = await tenants.register_machine(f"machine-{generation}")
+        return tenants
+
+    async def _may_ask(self, tenant: Tenant) -> None:
+        """What was not answered may still be kept for a while, in which reading cannot tell."""
+        pending = tenant.pending
+        if pending is None or pending.kind not in _ASKED_BY_READING:
+            return
+        assert self._probe is not None
+        while True:
+            settled_at = max(self._over_at, pending.since) + _SETTLING_SECONDS
+            if time.monotonic() > settled_at and self._probe.has_kept_since(settled_at):
+                return
+            await trio.sleep(0.05)
+
+    def _look_through_logs(self, secrets: set[str]) -> None:
+        for path in [*self._cluster.folder.glob("*.log"), *(server.log for server in self._servers)]:
+            if leaks := count_leaks(path.read_bytes(), secrets):
+                raise InvariantBroken(f"{path.name} holds the text of {leaks} secrets", NO_SECRETS)
+
+
+def run(seed: int, rounds: int, *, most_seconds: float, mishaps: Sequence[str], strict: bool) -> int:
+    """Let so many mishaps happen, for at most so long; 0 where nothing was lost, 2 without the programs."""
+    if lack := missing():
+        print(lack, file=sys.stderr)
+        return 2
+    if unknown := set(mishaps) - (MISHAPS | CUTS).keys():
+        print(f"--mishap: {', '.join(unknown)}; there are {', '.join(MISHAPS | CUTS)}", file=sys.stderr)
+        return 2
+    print(f"seed {seed}, {rounds:,} mishaps", flush=True)
+    runs = run_mishaps(seed, rounds, mishaps, strict)
+    return conduct(runs, _figures, most_seconds=most_seconds)
+
+
+def run_mishaps(seed: int, rounds: int, mishaps: Sequence[str], strict: bool) -> Iterator[Report]:
+    """One after another on one cluster, in an order of the seed's in which each comes as often."""
+    with _open_campaign(seed, strict=strict) as campaign:
+        names = list(mishaps or campaign.mishaps)
+        if left_out := (MISHAPS | CUTS).keys() - campaign.mishaps:
+            print(f"not as root, so without: {', '.join(sorted(left_out))}", flush=True)
+        order = Random(f"failover {seed}")
+        deck: list[str] = []
+        for number in range(rounds):
+            if not deck:
+                deck = order.sample(names, len(names))
+            yield campaign.meet(number, deck.pop())
+
+
+@contextmanager
+def _open_campaign(seed: int, *, strict: bool = False) -> Iterator[Campaign]:
+    """A new cluster with an instance for each route."""
+    with running_cluster(strict=strict) as cluster, ExitStack() as stack:
+        servers = []
+        for number, address in enumerate(
+            (cluster.address, cluster.haproxy_address, cluster.pgbouncer_address)
+        ):
+            folder = cluster.folder / f"instance-{number}"
+            folder.mkdir()
+            settings = {"DATABASE_URL": address}
+            server = Server(folder, settings=settings, end_too=cluster.keeper.end_too)
+            servers.append(stack.enter_context(server))
+            server.start_and_wait()
+        yield Campaign(cluster, servers, seed)
+
+
+def selftest(only: str) -> int:
+    """Plant the known mistakes in the instances; 0 where none survives, 2 without the programs."""
+    if lack := missing():
+        print(lack, file=sys.stderr)
+        return 2
+    return run_selftest(only, FAULTS_OF_FAILOVERS, run_planted, len(_SHOWING))
+
+
+def run_planted(number: int) -> Report:
+    """One mishap on a cluster of its own, of the selftest's own seed."""
+    with _open_campaign(SEED) as campaign:
+        return campaign.meet(0, _SHOWING[number])
+
+
+def _figures(total: Report, seconds: float) -> str:
+    acknowledged, unknown = total.tables["acknowledged"], total.tables["unknown"]
+    lines = [
+        f"{acknowledged.total():,} acknowledged changes, all of which stand: {counted(acknowledged)}",
+        f"{unknown.total():,} requests without an answer, each come to what is allowed: {counted(unknown)}",
+        f"{total.counts['checks']:,} questions about what had been acknowledged",
+        f"{'':<34}{'times':>6}  database away (median, longest)  instances beyond  slowest answer",
+    ]
+    for name in sorted({key.partition("/")[0] for key in total.samples}):
+        away, beyond, slowest = (total.samples[f"{name}/{what}"] for what in ("away", "beyond", "slowest"))
+        lines.append(
+            f"  {name:<32}{len(away):>6}  {median(away):>8.1f} s {max(away):>8.1f} s"
+            f"{median(beyond):>16.1f} s {max(beyond):>6.1f} s{max(slowest):>10.1f} s"
+        )
+    lost = "" if total.stories else "; nothing was lost"
+    return "\n".join([*lines, f"{total.counts['mishaps']:,} mishaps, {seconds:.0f} s{lost}"])

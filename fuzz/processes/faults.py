@@ -1,0 +1,206 @@
+"""Known mistakes of servers that are killed, or are several, or whose database is: planted in real processes.
+
+The driver names a fault in the environment, and every process of the server that it starts plants it there.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from typing import Any, Final
+from unittest.mock import patch
+
+import psycopg
+
+from fuzz.faults import named
+from fuzz.faults.planting import TOKEN_LOGGED, Fault, Plant, mistakes_in, together
+from fuzz.processes.server import VARIABLE
+from ostiary_core.decide import keys, take_turn
+from ostiary_core.loading.snapshot import load
+from ostiary_core.model.instant import Instant
+from ostiary_core.storage.store import LostRace, net_changes
+from ostiary_net.postgres.access import fetch
+from ostiary_net.postgres.connections import BoundedConnection
+from ostiary_net.postgres.store import PostgreSQLStore
+from ostiary_net.sql.store import SQLStore
+from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sqlite.turn import OpenTurn
+from ostiary_net.sqlite.writer import Writer, WriterLock
+from ostiary_net.turns.ports import CommitUnknown
+
+_MOMENT_SECONDS: Final = 0.05
+"""Long enough for a kill or another process to come between."""
+
+
+def _method(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Plant:
+    place: Any = patch.object
+    return lambda: place(owner, name, wrap(getattr(owner, name)))
+
+
+class _TurnBeside:
+    """A turn that does not keep others away while it reads and decides."""
+
+    def __init__(self, kept_in: Any) -> None:
+        self._store = kept_in
+
+    def open(self, events: Sequence[Any], now: Instant, origins: Sequence[Any] = ()) -> OpenTurn:
+        snapshot = load((keys(event) for event in events), self._store.fetch)
+        decisions = take_turn(events, snapshot, now, self._store.policy)
+        time.sleep(_MOMENT_SECONDS / 10)
+        with suppress(LostRace):
+            self._store.write(net_changes(decisions))
+        unkept: Any = None
+        return OpenTurn(decisions, unkept, files=False)
+
+    def abandon(self) -> None:
+        """Nothing is held."""
+
+
+def _begin_beside(kept_in: Any) -> _TurnBeside:
+    return _TurnBeside(kept_in)
+
+
+_writers_impatient: Final = together(
+    lambda: patch("ostiary_net.sqlite.connections._BUSY_TIMEOUT_MS", 0),
+    lambda: patch.multiple(WriterLock, take=lambda lock: None, take_at_once=lambda lock: True),
+    lambda: patch.object(Writer, "begin_at_once", lambda writer: None),
+)
+
+
+_COMMIT_ALONE: Final = "SET synchronous_commit = local"
+
+
+def _after_connecting(statement: str) -> Plant:
+    """Every connection to PostgreSQL begins with a statement more."""
+
+    def wrap(original: Any) -> Any:
+        def connect(conninfo: str = "", **named: Any) -> Any:
+            made = original(conninfo, **named)
+            made.execute(statement)
+            return made
+
+        return connect
+
+    return _method(BoundedConnection, "connect", wrap)
+
+
+def _ask_again(original: Any) -> Any:
+    def turn_of(kept_in: Any, choose_events: Any, now: Instant) -> Any:
+        try:
+            return original(kept_in, choose_events, now)
+        except CommitUnknown:
+            return original(kept_in, choose_events, now)
+
+    return turn_of
+
+
+def _read_beside(original: Any) -> Any:
+    """Only an address with all hosts leads to a standby."""
+
+    def read(kept_in: Any, events: Sequence[Any], now: Instant) -> Any:
+        address = os.environ["DATABASE_URL"]
+        if "," not in address:
+            return original(kept_in, events, now)
+        with psycopg.connect(address, target_session_attrs="prefer-standby") as connection:
+
+            def ask(statement: Any, bindings: Sequence[Any]) -> list[Any]:
+                return connection.execute(statement, bindings).fetchall()
+
+            snapshot = load((keys(event) for event in events), partial(fetch, ask))
+            return take_turn(events, snapshot, now, kept_in.policy)
+
+    return read
+
+
+_STATEMENTS_OF_A_START: Final = (
+    (
+        *("endings-undone", "a start forgets which sessions ended"),
+        "UPDATE sessions SET ended_at = NULL, ended_why = NULL",
+    ),
+    (
+        *("codes-unused-again", "a start forgets which codes were used"),
+        "UPDATE codes SET session_id = NULL, settled_at = NULL",
+    ),
+    ("grace-over", "a start ends every grace", "UPDATE sessions SET rotated_at = rotated_at - 60000"),
+    ("epochs-forgotten", "a start forgets what ended with a client", "UPDATE clients SET epoch = 0"),
+)
+"""What whoever opens the file runs on it."""
+_BROUGHT_UP: Final = "bring_up_to_date(connection, now)"
+_WRITTEN: Final = "write(self._connection, changes)"
+
+_OF_CRASHES: Final = (
+    *mistakes_in(
+        "ostiary_net.sqlite.turn.OpenTurn.commit",
+        (
+            *("answered-before-commit", "a turn is committed after its answers"),
+            "writer.commit(index_pending if self._files else None)",
+            f"""finish = index_pending if self._files else None
+            from threading import Timer; Timer({_MOMENT_SECONDS}, writer.commit, [finish]).start()""",
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_net.sqlite.store.SQLiteStore.__init__",
+        (
+            *("log-dropped", "a start removes the write-ahead log", "create_file(self.path)"),
+            "create_file(self.path); Path(f'{self.path}-wal').unlink(missing_ok=True)",
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_net.sqlite.turn.BegunTurn.open",
+        (
+            *("committed-in-halves", "a turn is kept by two commits", _WRITTEN),
+            f"""half = len(changes) // 2
+            if half:
+                write(self._connection, changes[:half])
+                self._connection.execute("COMMIT")
+                from time import sleep; sleep({_MOMENT_SECONDS})
+                self._connection.execute("BEGIN IMMEDIATE")
+            write(self._connection, changes[half:])""",
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_net.sqlite.store._prepare",
+        *(
+            (name, sentence, _BROUGHT_UP, f"{_BROUGHT_UP}; connection.execute({statement!r})")
+            for name, sentence, statement in _STATEMENTS_OF_A_START
+        ),
+    ),
+    TOKEN_LOGGED,
+)
+_OF_RACES: Final = (
+    Fault(
+        "turns-beside",
+        "turns of two processes run beside one another",
+        lambda: patch.multiple(SQLiteStore, begin_turn=_begin_beside, begin_turn_at_once=_begin_beside),
+    ),
+    Fault("writers-impatient", "whoever finds another writer fails", _writers_impatient),
+    *named("code-redeemable-twice", "retry-mints", "user-agent-unchecked", "replay-forgiven"),
+)
+_OF_FAILOVERS: Final = (
+    Fault("acknowledged-alone", "no commit waits for a standby", _after_connecting(_COMMIT_ALONE)),
+    Fault(
+        "asked-again",
+        "a turn whose commit got no answer is taken once more",
+        _method(PostgreSQLStore, "turn_of", _ask_again),
+    ),
+    Fault("read-beside", "what only reads is asked of a standby", _method(SQLStore, "read", _read_beside)),
+    *named("client-epoch-ignored", "retry-differs"),
+)
+
+
+def _named(fault: Fault) -> Fault:
+    """The fault in the processes that are started while it is planted here."""
+    return Fault(fault.name, fault.sentence, lambda: patch.dict(os.environ, {VARIABLE: fault.name}))
+
+
+FAULTS_OF_CRASHES: Final = tuple(map(_named, _OF_CRASHES))
+FAULTS_OF_RACES: Final = tuple(map(_named, _OF_RACES))
+FAULTS_OF_FAILOVERS: Final = tuple(map(_named, _OF_FAILOVERS))
+
+
+def plant_named() -> AbstractContextManager[None]:
+    """The fault that the environment names, planted in this process; nothing where it names none."""
+    name = os.environ.get(VARIABLE)
+    faults = [fault for fault in (*_OF_CRASHES, *_OF_RACES, *_OF_FAILOVERS) if fault.name == name]
+    return faults[0].plant() if name else nullcontext()

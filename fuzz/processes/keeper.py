@@ -1,0 +1,116 @@
+"""`python -m fuzz.processes.keeper`: starts programs for its holder, and ends all when that ends.
+
+So nothing is left behind however the holder ends, SIGKILL included. A line of its input is JSON and is
+answered with one line: `command` (with `environment` and `log`) starts a program and is answered with its
+process id; `ends` names a process, not the keeper's own, that is to end as well; `last` is a command for the
+very end. What a program starts is the keeper's too, daemons included: it is their reaper (prctl(2),
+PR_SET_CHILD_SUBREAPER).
+"""
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from fuzz.processes.server import Attendant, parents
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_PATIENCE_SECONDS: Final = 20.0
+
+
+class Keeper(Attendant):
+    """The holder's side: a keeper with a folder that is gone with it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__("fuzz.processes.keeper", str(folder))
+
+    def start(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> int:
+        """Start a program whose output goes behind `log`; its process id."""
+        return self.order(command=list(command), log=str(log), environment=dict(environment or {}))
+
+    def end_too(self, pid: int) -> None:
+        """End this process, and what shares its session, at the end."""
+        self.order(ends=pid)
+
+    def run_last(self, command: Sequence[str]) -> None:
+        """Run a command at the very end."""
+        self.order(last=list(command))
+
+
+def main(folder: Path) -> None:
+    """Start what is asked for until the input ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the holder's to notice
+    signal.signal(signal.SIGCHLD, lambda *_: _reap())
+    sessions: list[int] = []
+    last: list[list[str]] = []
+    try:
+        for line in sys.stdin:
+            order: dict[str, Any] = json.loads(line)
+            if "command" in order:
+                answer = _start(order)
+            elif "ends" in order:
+                sessions.append(answer := order["ends"])
+            else:
+                last.append(order["last"])
+                answer = 0
+            print(answer, flush=True)
+    finally:
+        _end_all(sessions)
+        for command in last:
+            subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(order: Mapping[str, Any]) -> int:
+    with open(order["log"], "ab") as log:
+        return subprocess.Popen(
+            order["command"],
+            cwd="/",
+            env={**os.environ, **order["environment"]},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        ).pid
+
+
+def _reap() -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _end_all(sessions: Sequence[int]) -> None:
+    """SIGKILL until nothing is left of what was started, or of what that has started."""
+    for pid in sessions:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while (left := descendants(os.getpid())) and time.monotonic() < until:
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+        _reap()
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below this one."""
+    found = [pid]
+    pairs = parents()
+    for each in found:
+        found += [child for child, parent in pairs if parent == each]
+    return found[1:]
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,209 @@
+"""What happens to a cluster, its network and the instances on it: each is over where its function ends."""
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from fuzz.processes.cluster import Cluster, Node, NotWell
+from fuzz.processes.server import Server
+
+_FROZEN_SECONDS: Final = 20.0
+_AWAY_SECONDS: Final = 10.0
+_ENDINGS: Final = 50
+_PRIMARY_SECONDS: Final = 40.0
+
+
+@dataclass(slots=True)
+class Scene:
+    """Where it happens."""
+
+    cluster: Cluster
+    servers: Sequence[Server]
+    random: Random
+    victim: Server | None = None
+    """The instance that it happens to, if it is one."""
+
+
+def kill_primary(scene: Scene) -> None:
+    """The primary's machine loses its power, and comes back once another took over."""
+    node = scene.cluster.primary()
+    node.kill()
+    _wait_for_another(scene.cluster, node)
+    node.start()
+
+
+def kill_postgres(scene: Scene) -> None:
+    """PostgreSQL on the primary is killed; Patroni beside it is not."""
+    scene.cluster.primary().signal(signal.SIGKILL, patroni=False)
+
+
+def switch_over(scene: Scene) -> None:
+    """An operator makes the synchronous standby the primary."""
+    cluster = scene.cluster
+    primary, candidate = cluster.primary(), cluster.standby()
+    cluster.ask(primary, "POST", "/switchover", leader=primary.name, candidate=candidate.name)
+
+
+def freeze_primary(scene: Scene) -> None:
+    """The primary's machine stands still, another takes over, and the first goes on as if nothing was."""
+    node = scene.cluster.primary()
+    node.signal(signal.SIGSTOP)
+    time.sleep(_FROZEN_SECONDS)
+    node.signal(signal.SIGCONT)
+
+
+def make_two_primaries(scene: Scene) -> None:
+    """The same, and Patroni beside it stands still for longer, so that nobody demotes the first.
+
+    Meanwhile the instances must connect anew: both take connections, and what one of them knows is old.
+    """
+    cluster, first = scene.cluster, scene.cluster.primary()
+    first.signal(signal.SIGSTOP)
+    _wait_for_another(cluster, first)
+    second = cluster.primary()
+    time.sleep(_FROZEN_SECONDS / 2)
+    first.signal(signal.SIGCONT, patroni=False)
+    _end_connections(scene, second)
+    first.signal(signal.SIGCONT)
+
+
+def kill_standby(scene: Scene) -> None:
+    """The synchronous standby's machine loses its power."""
+    node = scene.cluster.standby()
+    node.kill()
+    time.sleep(scene.random.uniform(2, 6))
+    node.start()
+
+
+def freeze_standby(scene: Scene) -> None:
+    """The synchronous standby's machine stands still."""
+    node = scene.cluster.standby()
+    node.signal(signal.SIGSTOP)
+    time.sleep(_AWAY_SECONDS)
+    node.signal(signal.SIGCONT)
+
+
+def kill_etcd(scene: Scene) -> None:
+    """Nobody can hold a lock."""
+    scene.cluster.kill_etcd()
+    time.sleep(_AWAY_SECONDS)
+    scene.cluster.start_etcd()
+
+
+def end_connections(scene: Scene) -> None:
+    """The instances' connections are ended, again and again, some of them in the middle of a commit."""
+    _end_connections(scene, scene.cluster.primary())
+
+
+def restart_instance(scene: Scene) -> None:
+    """An instance is replaced gracefully."""
+    scene.victim = scene.random.choice(scene.servers)
+    scene.victim.stop()
+    scene.victim.start_and_wait()
+
+
+def kill_instance(scene: Scene) -> None:
+    """An instance is killed, and starts again."""
+    scene.victim = scene.random.choice(scene.servers)
+    scene.victim.kill()
+    scene.victim.start_and_wait()
+
+
+def cut_primary_off(scene: Scene) -> None:
+    """Nothing reaches the primary's machine, nor does it reach anything, and nobody is told."""
+    network, node = scene.cluster.network, scene.cluster.primary()
+    network.cut(node.number)
+    time.sleep(_AWAY_SECONDS + scene.random.uniform(0, 5))
+    network.mend(node.number)
+
+
+def cut_standby_off(scene: Scene) -> None:
+    """Nothing reaches the synchronous standby's machine."""
+    network, node = scene.cluster.network, scene.cluster.standby()
+    network.cut(node.number)
+    time.sleep(_AWAY_SECONDS)
+    network.mend(node.number)
+
+
+def hide_primary(scene: Scene) -> None:
+    """The instances do not reach the primary, which is well, so that nobody takes over."""
+    network, node = scene.cluster.network, scene.cluster.primary()
+    network.hide(node.number)
+    time.sleep(_AWAY_SECONDS)
+    network.show(node.number)
+
+
+def lose_primary_unheard(scene: Scene) -> None:
+    """The standbys hear nothing of the primary for a moment, in which it works on; then its machine is gone.
+
+    Whatever it acknowledged alone in that moment is lost.
+    """
+    cluster, node = scene.cluster, scene.cluster.primary()
+    others = [each for each in cluster.nodes if each is not node]
+    for each in others:
+        cluster.network.cut(each.number)
+    time.sleep(1.0)
+    cluster.network.cut(node.number)
+    node.kill()
+    for each in others:
+        cluster.network.mend(each.number)
+    _wait_for_another(cluster, node)
+    cluster.network.mend(node.number)
+    node.start()
+
+
+def make_primary_stutter(scene: Scene) -> None:
+    """The primary's machine has a quarter of its time: PostgreSQL and Patroni stand still again and again."""
+    node = scene.cluster.primary()
+    until = time.monotonic() + _AWAY_SECONDS
+    while time.monotonic() < until:
+        node.signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        node.signal(signal.SIGCONT)
+        time.sleep(0.1)
+
+
+Mishap = Callable[[Scene], None]
+
+MISHAPS: Final[dict[str, Mishap]] = {
+    "primary killed": kill_primary,
+    "PostgreSQL of the primary killed": kill_postgres,
+    "switchover": switch_over,
+    "primary frozen": freeze_primary,
+    "two primaries": make_two_primaries,
+    "primary stutters": make_primary_stutter,
+    "standby killed": kill_standby,
+    "standby frozen": freeze_standby,
+    "etcd away": kill_etcd,
+    "connections ended": end_connections,
+    "instance restarted": restart_instance,
+    "instance killed": kill_instance,
+}
+
+CUTS: Final[dict[str, Mishap]] = {
+    "primary cut off": cut_primary_off,
+    "primary lost unheard": lose_primary_unheard,
+    "standby cut off": cut_standby_off,
+    "primary hidden": hide_primary,
+}
+"""Those that need a network whose cables can be pulled."""
+
+
+def _end_connections(scene: Scene, node: Node) -> None:
+    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'ostiary'"
+    with node.connect() as connection:
+        for _ in range(_ENDINGS):
+            connection.execute(ending)
+            time.sleep(scene.random.uniform(0, 0.4))
+
+
+def _wait_for_another(cluster: Cluster, node: Node) -> None:
+    until = time.monotonic() + _PRIMARY_SECONDS
+    while time.monotonic() < until:
+        if any(each["role"] == "leader" and each["name"] != node.name for each in cluster.members()):
+            return
+        time.sleep(0.2)
+    raise NotWell(f"nobody took over from {node.name}: {cluster.folder}")

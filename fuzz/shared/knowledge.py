@@ -1,0 +1,98 @@
+"""What those who deal with clients, people, codes and sessions know of them, from answers alone."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fuzz.shared.initial_states import ClientSettings
+
+
+@dataclass(slots=True)
+class KnownClient:
+    """A client as its administrator knows it."""
+
+    client_id: str
+    settings: ClientSettings
+    first: ClientSettings
+    secret: str
+    old_secret: str
+    old_until: int = 0
+    """Up to when the old secret works."""
+    enabled: bool = True
+    deleted: bool = False
+
+    def is_proved_by(self, secret: str | None, now: int) -> bool:
+        """Whether this is a secret that it may present."""
+        if not self.enabled or self.deleted:
+            return False
+        return secret == self.secret or (secret == self.old_secret and now < self.old_until)
+
+
+@dataclass(slots=True)
+class KnownUser:
+    """An account as its owner and the administrators know it."""
+
+    user_id: str
+    username: str
+    password: str
+    phone: str | None = None
+    roles: tuple[str, ...] = ()
+    enabled: bool = True
+
+
+@dataclass(slots=True)
+class KnownPair:
+    """A pair of tokens that an answer showed."""
+
+    access: str
+    refresh: str | None
+    at: int
+    agent: str | None
+    expires_in: int
+
+
+@dataclass(slots=True)
+class KnownSession:
+    """A session that an answer began."""
+
+    number: int
+    session_id: str | None
+    client_id: str | None
+    """None for a login."""
+    user_id: str | None
+    username: str | None
+    scope: tuple[str, ...]
+    started: int
+    until: int
+    pairs: list[KnownPair]
+    spent_at: dict[int, tuple[int, str | None]] = field(default_factory=dict)
+    """When, and with which User-Agent, the refresh token of each shown pair was first used."""
+    seems_over: bool = False
+    """Whether the latest attempt with a token of its latest pair was turned away."""
+
+    @property
+    def is_login(self) -> bool:
+        return self.client_id is None
+
+
+@dataclass(slots=True)
+class KnownCode:
+    """A code that reached its client."""
+
+    number: int
+    text: str
+    client_id: str
+    user_id: str
+    redirect_uri: str
+    verifier: str
+    scope: tuple[str, ...]
+    at: int
+    redeemed: int = 0
+    tried: bool = False
+
+
+class Place(NamedTuple):
+    """Where a token's text was seen."""
+
+    session: KnownSession
+    generation: int
+    is_access: bool

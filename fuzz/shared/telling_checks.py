@@ -1,0 +1,89 @@
+"""What the trail must say of what a decision writes, told once more from the writes alone."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fuzz.shared.invariants import TOLD, Violation
+from ostiary_core.model.decision import Decision, Delete, Insert
+from ostiary_core.model.fact import Fact
+from ostiary_core.model.records import Client, Record, Role, User
+
+_Told = dict[str, tuple[object, object]]
+
+_CHOSEN: Final[Mapping[type[Record], Mapping[str, str]]] = {
+    Client: {
+        "name": "name",
+        "redirect_uris": "redirectUris",
+        "grant_types": "grantTypes",
+        "scopes": "scopes",
+        "auto_approve_scopes": "autoApproveScopes",
+        "access_token_seconds": "accessTokenTtl",
+        "refresh_token_seconds": "refreshTokenTtl",
+        "enabled": "enabled",
+    },
+    User: {
+        "username": "username",
+        "name": "name",
+        "phone": "phone",
+        "enabled": "enabled",
+        "must_change_password": "mustChangePassword",
+        "role_ids": "roleIds",
+        "locale": "locale",
+        "timezone": "timezone",
+        "avatar_url": "avatarUrl",
+    },
+    Role: {"name": "name", "permissions": "permissions"},
+}
+"""What somebody chooses of a record, and what the interface calls it."""
+
+
+def faults_of_telling(decision: Decision) -> Iterator[Violation]:
+    """Where the facts of a decision do not say what its writes did, one after the other for each record."""
+    written: dict[tuple[type[Record], str], list[_Told]] = {}
+    for change in decision.changes:
+        before: Record | None
+        after: Record | None
+        match change:
+            case Insert(record):
+                before, after = None, record
+            case Delete(record):
+                before, after = record, None
+            case _:
+                before, after = change.before, change.after
+        kept = after or before
+        if not isinstance(kept, Client | User | Role) or getattr(kept, "built_in", False):
+            continue
+        if getattr(after, "deleted_at", None) is not None:
+            after = None
+        moved = _moved(_CHOSEN[type(kept)], before, after)
+        if moved:
+            written.setdefault((type(kept), str(kept.key.id)), []).append(moved)
+    told: dict[tuple[type[Record], str], list[_Told]] = {}
+    for fact in decision.facts:
+        if fact.changes:
+            said: _Told = {each.field: (each.before, each.after) for each in fact.changes}
+            told.setdefault(_subject(fact), []).append(said)
+    for key in written.keys() | told.keys():
+        if written.get(key) != told.get(key):
+            yield Violation(TOLD, f"of a {key[0].__name__} that is written the facts say something else")
+
+
+def _subject(fact: Fact) -> tuple[type[Record], str]:
+    if fact.client_id is not None:
+        return Client, fact.client_id
+    if fact.role_id is not None:
+        return Role, fact.role_id
+    return User, str(fact.user_id)
+
+
+def _moved(chosen: Mapping[str, str], before: Record | None, after: Record | None) -> _Told:
+    moved: _Told = {}
+    for attribute, name in chosen.items():
+        old, new = getattr(before, attribute, None), getattr(after, attribute, None)
+        if old != new and not (old in (None, ()) and new in (None, ())):
+            moved[name] = (_shown(attribute, old), _shown(attribute, new))
+    return moved
+
+
+def _shown(attribute: str, value: Any) -> object:
+    return f"***{value[-2:]}" if attribute == "phone" and value is not None else value

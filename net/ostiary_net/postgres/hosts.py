@@ -1,0 +1,75 @@
+"""Connects to whichever of several hosts is the primary, asking all of them at once.
+
+Asked one after the other, a machine that is gone without a word would be waited for before the next one is
+tried, at each connection; and one that is about to become the primary would be asked too early.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import Connection
+
+C = TypeVar("C", bound=Connection[Any])
+
+_ASKS_AGAIN_SECONDS: Final = 0.2
+
+
+def split_hosts(parameters: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The hosts of an address, each as the parameters that name it alone.
+
+    One set of none where there is a single host, or where the address itself says which of them it means.
+    """
+    hosts, ports = (str(parameters.get(name) or "").split(",") for name in ("host", "port"))
+    if len(hosts) == 1 or "target_session_attrs" in parameters or "hostaddr" in parameters:
+        return [{}]
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    return [
+        {"host": host, **({"port": port} if port else {})} for host, port in zip(hosts, ports, strict=True)
+    ]
+
+
+def connect_to_any(
+    connect: Callable[[dict[str, str]], C], hosts: Sequence[dict[str, str]], seconds: float
+) -> C:
+    """Connect by the first of `hosts` that lets `connect` succeed, within about so many seconds.
+
+    Raises what one of them raised last.
+    """
+    if len(hosts) == 1:
+        return connect(hosts[0])
+    until = time.monotonic() + seconds
+    is_over = Event()
+    answers: SimpleQueue[C] = SimpleQueue()
+    errors: list[psycopg.Error] = []
+
+    def ask(host: dict[str, str]) -> None:
+        while not is_over.is_set() and time.monotonic() < until:
+            try:
+                made = connect(host)
+            except psycopg.Error as error:
+                errors.append(error)
+                is_over.wait(_ASKS_AGAIN_SECONDS)
+                continue
+            answers.put(made)
+            break
+
+    def close_late_ones(threads: Sequence[Thread]) -> None:
+        for thread in threads:
+            thread.join()
+        while not answers.empty():
+            answers.get().close()
+
+    threads = [Thread(target=ask, args=(host,), daemon=True) for host in hosts]
+    for thread in threads:
+        thread.start()
+    try:
+        return answers.get(timeout=seconds)
+    except Empty:
+        raise errors[-1] if errors else psycopg.OperationalError("none of the hosts answers") from None
+    finally:
+        is_over.set()
+        Thread(target=close_late_ones, args=(threads,), daemon=True).start()

@@ -1,0 +1,177 @@
+"""Password hashes that other systems made: which forms are known, what verifying one may cost, and verifying.
+
+Rules, all in this file (docs/decisions/0037-password-hashes-of-other-systems.md):
+
+- Five forms: argon2id and scrypt as PHC strings, bcrypt, which Django may make of a SHA-256, Django's PBKDF2
+  with SHA-256, and passlib's with SHA-256 or SHA-512, in which Keycloak's can be written. What Spring and
+  Django put before argon2id and bcrypt is left out of what is kept, unless it says how to verify.
+- A hash is read to its last character before it is kept, so that what is kept can match some password.
+- Verifying one takes at most 128 MiB, and about two seconds of one processor of today.
+"""
+
+import hmac
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Callable
+from hashlib import new, pbkdf2_hmac, scrypt, sha256
+from typing import Final, NamedTuple
+
+import bcrypt
+from argon2.exceptions import VerificationError
+from argon2.low_level import Type, verify_secret
+
+from ostiary_core.model.fields import FieldRule
+
+_MOST_BYTES: Final = 128 * 1024 * 1024
+_MOST_ARGON2_BYTES: Final = 1024 * 1024 * 1024
+"""Memory times passes."""
+_MOST_SCRYPT_BYTES: Final = 256 * 1024 * 1024
+"""Memory times lanes."""
+_BCRYPT_COSTS: Final = range(4, 15)
+_MOST_PBKDF2_ITERATIONS: Final = 4_000_000
+"""For all blocks of a hash together: one that is longer than its function's takes them for each."""
+_MOST_LANES: Final = 16
+_BCRYPT_BYTES: Final = 72
+"""All of a password that bcrypt looks at; what others hashed with it, they cut off there."""
+
+_PREFIXES: Final = (("{bcrypt}", ""), ("bcrypt$", ""), ("argon2$argon2id$", "$argon2id$"))
+"""What Spring (`DelegatingPasswordEncoder`) and Django put before a form, and what stands for it."""
+
+_BASE64: Final = "[A-Za-z0-9+/]"
+_ARGON2ID: Final = re.compile(
+    rf"\$argon2id\$v=19\$m=(\d{{1,9}}),t=(\d{{1,9}}),p=(\d{{1,9}})\$({_BASE64}{{11,86}})\$({_BASE64}{{22,86}})",
+    re.ASCII,
+)
+_SCRYPT: Final = re.compile(
+    rf"\$scrypt\$ln=(\d{{1,2}}),r=(\d{{1,9}}),p=(\d{{1,9}})\$({_BASE64}{{0,86}})\$({_BASE64}{{22,86}})",
+    re.ASCII,
+)
+# Of the last characters of salt and hash only some bits count, and the others are zero.
+_BCRYPT: Final = re.compile(
+    r"(bcrypt_sha256\$)?"
+    r"(\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{30}[.CGKOSWaeimquy26])",
+    re.ASCII,
+)
+_PBKDF2: Final = re.compile(
+    rf"pbkdf2_sha256\$(\d{{1,9}})\$([\x21-\x23\x25-\x7e]{{1,128}})\$({_BASE64}{{43}}=)", re.ASCII
+)
+_PASSLIB_BASE64: Final = "[A-Za-z0-9./]"
+_PASSLIB_PBKDF2: Final = re.compile(
+    rf"\$pbkdf2-(sha256|sha512)\$(\d{{1,9}})\$({_PASSLIB_BASE64}{{0,86}})\$({_PASSLIB_BASE64}{{43,86}})",
+    re.ASCII,
+)
+
+
+class ForeignHash(NamedTuple):
+    """A hash that was read: whether its cost is one that is taken, and how a password is verified with it."""
+
+    is_affordable: bool
+    matches: Callable[[bytes], bool]
+
+
+def hash_to_keep(text: str) -> str | FieldRule:
+    """What is kept of another system's hash `text`; where it cannot be, the rule that it breaks.
+
+    >>> hash_to_keep("{bcrypt}$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG")
+    '$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG'
+    >>> hash_to_keep("{noop}password"), hash_to_keep("$2a$31$" + 53 * ".")
+    (<FieldRule.PASSWORD_HASH: 'password-hash'>, <FieldRule.PASSWORD_HASH_COST: 'password-hash-cost'>)
+    """
+    for prefix, form in _PREFIXES:
+        if text.startswith(prefix):
+            text = form + text.removeprefix(prefix)
+    foreign = read_foreign_hash(text)
+    if foreign is None:
+        return FieldRule.PASSWORD_HASH
+    return text if foreign.is_affordable else FieldRule.PASSWORD_HASH_COST
+
+
+def read_foreign_hash(text: str) -> ForeignHash | None:
+    """The hash that `text` is, in one of the five forms; None where it is none."""
+    for form, read in _FORMS:
+        if match := form.fullmatch(text):
+            return read(match)
+    return None
+
+
+def _read_argon2id(match: re.Match[str]) -> ForeignHash | None:
+    kibibytes, passes, lanes = (int(number) for number in match.groups()[:3])
+    if _from_base64(match[4]) is None or _from_base64(match[5]) is None:
+        return None
+    if not passes or not lanes or kibibytes < 8 * lanes:
+        return None
+
+    def matches(password: bytes) -> bool:
+        try:
+            return verify_secret(match[0].encode(), password, Type.ID)
+        except VerificationError:
+            return False
+
+    size = kibibytes * 1024
+    affordable = size <= _MOST_BYTES and size * passes <= _MOST_ARGON2_BYTES and lanes <= _MOST_LANES
+    return ForeignHash(affordable, matches)
+
+
+def _read_scrypt(match: re.Match[str]) -> ForeignHash | None:
+    exponent, block, lanes = (int(number) for number in match.groups()[:3])
+    salt, digest = _from_base64(match[4]), _from_base64(match[5])
+    if salt is None or digest is None or not exponent or not block or not lanes:
+        return None
+    size = 128 * block << exponent
+
+    def matches(password: bytes) -> bool:
+        room = size + 128 * block * lanes + 1024 * 1024
+        made = scrypt(password, salt=salt, n=1 << exponent, r=block, p=lanes, maxmem=room, dklen=len(digest))
+        return hmac.compare_digest(made, digest)
+
+    return ForeignHash(
+        size <= _MOST_BYTES and size * lanes <= _MOST_SCRYPT_BYTES and lanes <= _MOST_LANES, matches
+    )
+
+
+def _read_bcrypt(match: re.Match[str]) -> ForeignHash:
+    def matches(password: bytes) -> bool:
+        entered = sha256(password).hexdigest().encode() if match[1] else password
+        return bcrypt.checkpw(entered[:_BCRYPT_BYTES], match[2].encode())
+
+    return ForeignHash(int(match[3]) in _BCRYPT_COSTS, matches)
+
+
+def _read_pbkdf2(match: re.Match[str]) -> ForeignHash | None:
+    return _pbkdf2("sha256", int(match[1]), match[2].encode(), _from_base64(match[3].rstrip("=")))
+
+
+def _read_passlib_pbkdf2(match: re.Match[str]) -> ForeignHash | None:
+    salt, digest = (_from_base64(text.replace(".", "+")) for text in match.groups()[2:])
+    return None if salt is None else _pbkdf2(match[1], int(match[2]), salt, digest)
+
+
+def _pbkdf2(function: str, iterations: int, salt: bytes, digest: bytes | None) -> ForeignHash | None:
+    if not iterations or digest is None:
+        return None
+    blocks = -(-len(digest) // new(function).digest_size)
+
+    def matches(password: bytes) -> bool:
+        made = pbkdf2_hmac(function, password, salt, iterations, len(digest))
+        return hmac.compare_digest(made, digest)
+
+    return ForeignHash(iterations * blocks <= _MOST_PBKDF2_ITERATIONS, matches)
+
+
+def _from_base64(text: str) -> bytes | None:
+    """The bytes that `text` is the one spelling of, without padding (RFC 4648 §3.5)."""
+    try:
+        raw = b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except Base64Error:
+        return None
+    return raw if b64encode(raw).decode().rstrip("=") == text else None
+
+
+_FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], ForeignHash | None]], ...]] = (
+    (_ARGON2ID, _read_argon2id),
+    (_BCRYPT, _read_bcrypt),
+    (_PBKDF2, _read_pbkdf2),
+    (_PASSLIB_PBKDF2, _read_passlib_pbkdf2),
+    (_SCRYPT, _read_scrypt),
+)

@@ -1,0 +1,119 @@
+"""Counts the audit trail into summaries hour by hour, samples what runs, and forgets old summaries.
+
+One instance at a time does it, by a lease; two that think they hold it would still count each entry once
+(`SummaryStore.count_entries`). A trail from before there were summaries is counted in the same way.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+import structlog
+import trio
+
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import SessionKind
+from ostiary_core.storage.listing import ONLINE_SESSIONS, Listing, ListingStore
+from ostiary_core.storage.summaries import (
+    ALL_CLIENTS,
+    HOUR_MS,
+    Counted,
+    SummaryKey,
+    SummaryStore,
+    Tally,
+    hour_of,
+)
+from ostiary_net.runtime.system import Clock, RunSync, run_in_thread
+
+_log = structlog.get_logger("ostiary")
+
+T = TypeVar("T")
+
+SUMMARIES_SECONDS: Final = 400 * 24 * 60 * 60
+"""How long summaries are kept: a year, and a month to compare it with."""
+_ENTRIES_A_BATCH: Final = 1_000
+_SUMMARIES_A_BATCH: Final = 500
+_LEASE: Final = "summaries"
+
+
+class SummarisedStore(SummaryStore, ListingStore, Protocol):
+    """What is asked of a store."""
+
+    def take_lease(self, name: str, holder: str, seconds: float, now: Instant) -> bool:
+        """Take or keep the lease `name` for so many seconds; False where another holder has it."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Summarising:
+    """Keeps the summaries of a store up to date, in batches that are each followed by a rest as long."""
+
+    store: SummarisedStore
+    clock: Clock
+    run_sync: RunSync = field(default=run_in_thread, kw_only=True)
+    _limiter: trio.CapacityLimiter = field(default_factory=partial(trio.CapacityLimiter, 1), init=False)
+
+    async def summarise_once(self, until: float = math.inf) -> int:
+        """Count all that is not counted, or as far as one comes `until` then; return how many entries.
+
+        Raises what the store raises.
+        """
+        number = await self._repeat(self.store.count_entries, _ENTRIES_A_BATCH, until)
+        await self._sample_running()
+        forget: Callable[[Instant, int], int] = lambda now, limit: self.store.forget_summaries(  # noqa: E731
+            now, SUMMARIES_SECONDS, limit
+        )
+        await self._repeat(forget, _SUMMARIES_A_BATCH, until)
+        return number
+
+    async def run(self, holder: str, every_seconds: float) -> None:
+        """Summarise for ever, on one instance at a time; a failure is logged, and tried again."""
+        while True:
+            began = trio.current_time()
+            try:
+                take = partial(self.store.take_lease, _LEASE, holder, 2 * every_seconds, self.clock.now())
+                if await self._do(take):
+                    await self.summarise_once(began + every_seconds)
+            except Exception as error:
+                _log.error("summaries failed", cause=type(error.__cause__ or error).__name__)
+            await trio.sleep(max(0.0, began + every_seconds - trio.current_time()))
+
+    async def _repeat(self, do_some: Callable[[Instant, int], int], limit: int, until: float) -> int:
+        total = 0
+        while True:
+            began = trio.current_time()
+            number = await self._do(partial(do_some, self.clock.now(), limit))
+            total += number
+            if number < limit or trio.current_time() >= until:
+                return total
+            await trio.sleep(trio.current_time() - began)
+
+    async def _sample_running(self) -> None:
+        """Count the running sessions once an hour, as to count a million of them takes its time."""
+        hour = hour_of(self.clock.now())
+
+        def sample() -> None:
+            end = Instant(hour + HOUR_MS)
+            if any(key.what is Counted.RUNNING for key in self.store.summaries(hour, end, of_clients=False)):
+                return
+            now = self.clock.now()
+            sampled = {
+                SummaryKey(ALL_CLIENTS, hour, Counted.RUNNING, kind.value): Tally(
+                    count_running(self.store, kind, now)
+                )
+                for kind in SessionKind
+            }
+            self.store.add_tallies(sampled, (), now)
+
+        await self._do(sample)
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        return await self.run_sync(work, limiter=self._limiter)
+
+
+def count_running(store: ListingStore, kind: SessionKind, now: Instant) -> int:
+    """How many sessions of a kind run."""
+    listing = Listing(resource=ONLINE_SESSIONS, filters={"kind": kind.value}, page_size=1)
+    return store.page(listing, now).total

@@ -1,0 +1,56 @@
+"""What must hold of a catalogue of texts, the core's or the whole server's, and how its keys are found."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from string import Formatter
+
+from ostiary_core.texts import Language, Plural
+
+__all__ = ["assert_says_the_same", "keys_in", "strings_in"]
+
+
+def assert_says_the_same(language: Language, as_in: Language) -> None:
+    """A language has a text for every key of another, with the same values filled in and the plural forms of
+    its own rule."""
+    assert language.texts.keys() == as_in.texts.keys()
+    categories = {language.plural_category(count) for count in (*range(1_001), 1_000_000)} | {"other"}
+    for key, text in language.texts.items():
+        assert _placeholders(text) == _placeholders(as_in.texts[key]), key
+        assert all(form.strip() for form in _forms_of(text).values()), key
+        if isinstance(text, Plural):
+            assert _forms_of(text).keys() == categories, key
+            assert "count" in _placeholders(text), key
+
+
+def _forms_of(text: str | Plural) -> dict[str, str]:
+    """The forms of a text by their plural categories."""
+    if isinstance(text, str):
+        return {"other": text}
+    return {name: form for name in text.__slots__ if (form := getattr(text, name)) is not None}
+
+
+def _placeholders(text: str | Plural) -> set[str | None]:
+    """What is filled in, in any form."""
+    return {
+        name
+        for form in _forms_of(text).values()
+        for _, name, _, _ in Formatter().parse(form)
+        if name is not None
+    }
+
+
+def strings_in(folder: Path) -> Iterator[str]:
+    """Every string in the source under a folder, but for the texts themselves."""
+    for path in folder.rglob("*.py"):
+        if path.parent.name != "texts":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value
+
+
+def keys_in(strings: Iterable[str], language: Language) -> set[str]:
+    """Those strings that look like keys of a catalogue."""
+    families = "|".join({key.partition(".")[0] for key in language.texts})
+    return {string for string in strings if re.fullmatch(rf"(?:{families})\.[A-Za-z_.]*[A-Za-z_]", string)}

@@ -1,0 +1,82 @@
+"""Who takes part when a foreign client is tried: a server in its own process, a registered client, a user."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from fuzz.processes.server import ADMIN_PASSWORD, Server
+from ostiary_net.front_door.listeners import open_listeners
+from tests.net.postgres.schemas import lent_schema
+from tests.net.store.stores import POSTGRESQL
+from tests.web.served import VERIFIER, Registered, forms_in, registration
+
+PATIENCE_SECONDS: Final = 30
+"""How long a busy machine may take; nothing here waits for a time to pass."""
+
+
+class House:
+    """A running server, and everything secret that went over the wire."""
+
+    def __init__(self, server: Server, database: str | None = None) -> None:
+        self.server = server
+        self.base = f"http://127.0.0.1:{server.port}"
+        self.database = database
+        """The address of its database, where that is no file."""
+        self.secrets = {ADMIN_PASSWORD, VERIFIER}
+
+    def http(self, **headers: str) -> httpx.Client:
+        return httpx.Client(base_url=self.base, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False)
+
+    def register(self, client_id: str) -> Registered:
+        """A client, registered by the administrator."""
+        with self.http() as http:
+            login = http.post("/api/auth/login", json={"username": "admin", "password": ADMIN_PASSWORD})
+            tokens = login.json()["data"]
+            bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+            response = http.post("/api/oauth/clients", json=registration(client_id), headers=bearer)
+            assert response.status_code == 201, response.text
+        secret = response.json()["data"]["secret"]
+        self.secrets |= {tokens["accessToken"], tokens["refreshToken"], secret}
+        return Registered(client_id, secret)
+
+    def approve(self, address: str, username: str = "admin", password: str = ADMIN_PASSWORD) -> str:
+        """Where a user's browser ends up that is led to this address, signs in and says yes."""
+        with self.http(Accept="text/html", Origin="null") as browser:
+            page = browser.get(browser.get(address.removeprefix(self.base)).headers["location"])
+            (form,) = [form for form in forms_in(page) if form.action == "/login"]
+            filled = {**form.fields, "username": username, "password": password}
+            consent = browser.get(browser.post(form.action, data=filled).headers["location"])
+            self.secrets |= {value for name, value in browser.cookies.items() if name != "ostiary_language"}
+            (form,) = [form for form in forms_in(consent) if form.buttons]
+            result = browser.post(form.action, data={**form.fields, "decision": "approve"})
+            assert result.status_code == 303, result.text
+            return str(result.headers["location"])
+
+
+@contextmanager
+def opened(folder: Path, way: str = "serve") -> Iterator[House]:
+    """A server on an empty database: by `serve`, by plain `hypercorn`, or two workers on `postgresql`."""
+    with ExitStack() as stack:
+        settings, database = {}, None
+        if way == "postgresql":
+            assert POSTGRESQL is not None
+            database = settings["DATABASE_URL"] = stack.enter_context(lent_schema(POSTGRESQL))
+        if way == "hypercorn":
+            [listener] = stack.enter_context(open_listeners("127.0.0.1:0"))
+            os.set_inheritable(listener.fileno(), True)
+            bind = ("--worker-class", "trio", "--bind", f"fd://{listener.fileno()}")
+            program = ("hypercorn", *bind, "ostiary_web.asgi:app")
+            server = Server(folder, program=program, inherits=[listener.fileno()])
+            server.start()
+            # Who connects before it serves waits in the kernel's queue.
+            server.port = listener.getsockname()[1]
+        else:
+            server = Server(folder, workers=2 if database else 1, settings=settings)
+            server.start_and_wait()
+        with server:
+            yield House(server, database)
+            server.stop()

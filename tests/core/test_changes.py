@@ -1,0 +1,92 @@
+"""What the audit trail says of a change: each field before and after, and never more than it may."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ostiary_core import events as e
+from ostiary_core.model.changes import CUT, LONGEST_VALUE, FieldChange
+from ostiary_core.model.fact import FactKind
+from tests.core import asks
+from tests.core.story import World, client, given
+
+HOME = "https://app.example/callback"
+OPERATOR = e.Operator()
+
+
+@pytest.fixture
+def world() -> World:
+    world = given(client(name="app", redirectUris=[HOME]), asks.user("alice", phone="+8613812345678"))
+    return world.given(e.RoleRegistered(caller=OPERATOR, fields={"code": "clerk", "name": "Clerk"}))
+
+
+def of_app(make: Callable[..., e.Event], **asked: object) -> Callable[[World], e.Event]:
+    return lambda world: make(caller=OPERATOR, client_id="app", **asked)
+
+
+def of_alice(make: Callable[..., e.Event], **fields: object) -> Callable[[World], e.Event]:
+    return lambda world: make(caller=OPERATOR, user_id=world.user_ids["alice"], **fields)
+
+
+def by_alice(make: Callable[..., e.Event], **fields: object) -> Callable[[World], e.Event]:
+    return lambda world: make(caller=asks.signed_in(world.login()), **fields)
+
+
+def changed(**fields: object) -> Callable[[World], e.Event]:
+    return of_alice(e.UserChanged, fields=fields)
+
+
+F = FactKind
+GRANTS = ("authorization_code", "refresh_token", "client_credentials")
+WAS = {"username": "alice", "name": "Alice", "phone": "***78", "enabled": True, "mustChangePassword": False}
+SET_PASSWORD = of_alice(e.PasswordResetByAdministrator, new_password_hash=asks.hash_of("new"))
+
+CHANGES: list[tuple[Callable[[World], e.Event], FactKind, dict[str, tuple[object, object]]]] = [
+    (
+        of_app(e.ClientChanged, fields={"redirectUris": [], "grantTypes": ["refresh_token"]}),
+        F.CLIENT_CHANGED,
+        {"redirectUris": ((HOME,), ()), "grantTypes": (GRANTS, ("refresh_token",))},
+    ),
+    (
+        of_app(e.ClientChanged, fields={"accessTokenTtl": 600, "name": "app"}),
+        F.CLIENT_CHANGED,
+        {"accessTokenTtl": (1800, 600)},
+    ),
+    (of_app(e.ClientDisabled), F.CLIENT_DISABLED, {"enabled": (True, False)}),
+    (of_app(e.ClientSecretReset, fields={}, entropy=asks.fresh_entropy()), F.CLIENT_SECRET_RESET, {}),
+    (
+        changed(name="Al", phone="12367", roleIds=["clerk"]),
+        F.USER_CHANGED,
+        {"name": ("Alice", "Al"), "phone": ("***78", "***67"), "roleIds": ((), ("clerk",))},
+    ),
+    (changed(phone="99978"), F.USER_CHANGED, {"phone": ("***78", "***78")}),
+    (changed(phone=None), F.USER_CHANGED, {"phone": ("***78", None)}),
+    (SET_PASSWORD, F.PASSWORD_SET, {"mustChangePassword": (False, True)}),
+    (by_alice(e.LocaleChosen, locale="zh-CN"), F.PREFERENCES_SET, {"locale": (None, "zh-CN")}),
+    (by_alice(e.AvatarChosen, avatar_url="/files/x"), F.PREFERENCES_SET, {"avatarUrl": (None, "/files/x")}),
+    (of_alice(e.UserDeleted), F.USER_DELETED, {name: (value, None) for name, value in WAS.items()}),
+]
+
+
+@pytest.mark.parametrize("event_in, kind, expected", CHANGES)
+def test_a_change_says_each_field_before_and_after(
+    world: World,
+    event_in: Callable[[World], e.Event],
+    kind: FactKind,
+    expected: dict[str, tuple[object, object]],
+) -> None:
+    world.when(event_in(world))
+    told = next(entry for entry in reversed(world.store.audit()) if entry.kind is kind)
+    assert {name: (before, after) for name, before, after in told.changes} == expected
+
+
+def test_of_a_long_list_what_changed_is_told_and_what_is_left_out_shows(world: World) -> None:
+    """Fifty addresses of two thousand characters are two hundred thousand, before and after."""
+    many = [f"https://app.example/{place:02}/{'x' * 1_900}" for place in range(50)]
+    for uris in (many, [*many[:-1], HOME], many[-3:]):
+        world.given(of_app(e.ClientChanged, fields={"redirectUris": uris})(world))
+    first, moved, fewer = (entry.changes for entry in world.store.audit()[-3:])
+    assert first == (FieldChange("redirectUris", (HOME,), (*many[:2], CUT)),)
+    assert moved == (FieldChange("redirectUris", (many[-1], CUT), (HOME, CUT)),)
+    assert fewer == (FieldChange("redirectUris", (*many[:2], CUT), (many[-1], CUT)),)
+    assert len(f"{many[0]}{many[1]}{CUT}") <= LONGEST_VALUE

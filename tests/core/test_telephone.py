@@ -1,0 +1,264 @@
+"""Codes by text message: who is sent one, how often, what one is good for, and what is written of each."""
+
+import pytest
+
+from ostiary_core import Secret, Why
+from ostiary_core import events as e
+from ostiary_core.model.changes import FieldChange
+from ostiary_core.model.decision import Decision, Delete, Insert, Update
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.instant import Instant, later
+from ostiary_core.model.policy import SPECIFICATION
+from ostiary_core.model.records import Identifier, IdentifierKind, Table, TextCode, TextCodePurpose, revised
+from ostiary_core.model.reply import Done, LoginIssued, Refused, TextCodeDrawn
+from tests.core import asks
+from tests.core.story import START, World, client, given, user
+
+PHONE, OTHER, NOBODYS = "+8613800000000", "+8613900000000", "+8613700000000"
+RECOVERY, CHANGE = TextCodePurpose.RESET_PASSWORD, TextCodePurpose.CHANGE_PHONE
+DAY = 24 * 60 * 60
+
+
+def a_world() -> World:
+    return given(client(), user(phone=PHONE), user("bob", phone=OTHER))
+
+
+def asked_for(purpose: TextCodePurpose, phone: str, login: LoginIssued | None = None) -> e.TextCodeRequested:
+    caller = None if login is None else asks.signed_in(login)
+    return e.TextCodeRequested(caller=caller, purpose=purpose, phone=phone, entropy=asks.fresh_entropy())
+
+
+def ask(world: World, purpose: TextCodePurpose, phone: str, login: LoginIssued | None = None) -> Decision:
+    return world.when(asked_for(purpose, phone, login)).decision
+
+
+def code_of(decision: Decision) -> Secret:
+    assert isinstance(decision.reply, TextCodeDrawn)
+    assert decision.reply.code is not None
+    return decision.reply.code
+
+
+def stored(world: World, purpose: TextCodePurpose, phone: str) -> TextCode:
+    [record] = world.store.fetch(Table.TEXT_CODE, [(purpose.value, phone)])
+    assert isinstance(record, TextCode)
+    return record
+
+
+def recover(world: World, code: Secret | str, phone: str = PHONE) -> Decision:
+    code = Secret(code) if isinstance(code, str) else code
+    event = e.PasswordResetByTextMessage(phone=phone, code=code, new_password_hash=asks.hash_of("new"))
+    return world.when(event).decision
+
+
+def move(world: World, login: LoginIssued, code: Secret, phone: str = NOBODYS) -> Decision:
+    event = e.PhoneChanged(
+        caller=asks.signed_in(login),
+        verified_against=asks.hash_of("right"),
+        password_matches=True,
+        phone=phone,
+        code=code,
+    )
+    return world.when(event).decision
+
+
+def wrong(user_id: str | None, *changes: Update | Delete) -> Decision:
+    return Decision(
+        Refused(Why.TEXT_CODE_WRONG), changes, (Fact(kind=FactKind.TEXT_CODE_WRONG, user_id=user_id),)
+    )
+
+
+def test_only_whom_a_number_may_concern_is_sent_a_code_and_the_answer_tells_nobody() -> None:
+    world = a_world()
+    assert ask(world, RECOVERY, "110") == Decision(
+        Refused(Why.FIELDS_INVALID, (FieldFault("phone", FieldRule.PHONE),))
+    )
+    assert world.when(asked_for(RECOVERY, "110")).then_faults()["phone"] is FieldRule.PHONE
+    assert ask(world, RECOVERY, NOBODYS) == Decision(TextCodeDrawn(None))
+    assert ask(world, CHANGE, NOBODYS) == Decision(Refused(Why.NOT_SIGNED_IN))
+    sent = ask(world, RECOVERY, PHONE)
+    code = stored(world, RECOVERY, PHONE)
+    assert sent == Decision(
+        TextCodeDrawn(code_of(sent), world.user()),
+        (Insert(code),),
+        (Fact(kind=FactKind.TEXT_CODE_SENT, user_id=world.user_ids["alice"]),),
+    )
+    assert (code.issued_at, code.counted_from, code.drawn, code.wrong_tries) == (START, START, 1, 0)
+    login, before = world.login(), world.user()
+    taken = ask(world, CHANGE, OTHER, login)
+    assert taken == Decision(TextCodeDrawn(None), (Update(before, world.user()),))
+    assert world.user() == revised(before, text_codes_asked_at=(START,))
+    sent = ask(world, CHANGE, NOBODYS, login)
+    assert sent.reply == TextCodeDrawn(code_of(sent), world.user())
+    assert [type(change) for change in sent.changes] == [Update, Insert]
+    assert world.user().text_codes_asked_at == (START, START)
+    assert ask(world, CHANGE, NOBODYS, login).reply == TextCodeDrawn(None), "so soon"
+
+
+def test_a_number_is_sent_a_code_a_minute_and_ten_a_day() -> None:
+    world = a_world()
+    for number in range(SPECIFICATION.text_codes_a_day):
+        sent = ask(world, RECOVERY, PHONE)
+        code = stored(world, RECOVERY, PHONE)
+        assert (code.drawn, code.issued_at, code.counted_from) == (number + 1, world.now, START)
+        assert isinstance(sent.changes[0], Update) is (number > 0)
+        recover(world, "wrong")
+        world.wait(59.999)
+        assert ask(world, RECOVERY, PHONE) == Decision(TextCodeDrawn(None))
+        world.wait(0.001)
+        assert stored(world, RECOVERY, PHONE).wrong_tries == 1
+    world.now = Instant(later(START, DAY) - 1)
+    assert ask(world, RECOVERY, PHONE) == Decision(TextCodeDrawn(None))
+    world.wait(0.001)
+    latest = code_of(ask(world, RECOVERY, PHONE))
+    code = stored(world, RECOVERY, PHONE)
+    assert (code.drawn, code.counted_from, code.wrong_tries) == (1, world.now, 0)
+    assert recover(world, latest).reply == Done()
+
+
+def test_an_account_asks_for_twenty_a_day_and_is_told_how_long_to_wait() -> None:
+    world = a_world()
+    login = world.login()
+    for number in range(SPECIFICATION.text_codes_asked_a_day):
+        code_of(ask(world, CHANGE, f"+86137{number:08}", login))
+        world.wait(1)
+    for waited, wait_seconds in ((0, DAY - 20), (0.001, DAY - 20), (0.999, DAY - 21)):
+        world.wait(waited)
+        refusal = Decision(Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds))
+        assert ask(world, CHANGE, NOBODYS, login) == refusal
+    world.now = Instant(later(START, DAY) - 1)
+    login = world.login()
+    assert ask(world, CHANGE, NOBODYS, login) == Decision(
+        Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=1)
+    )
+    world.wait(0.001)
+    code_of(ask(world, CHANGE, NOBODYS, login))
+    assert len(world.user().text_codes_asked_at) == 20, "the first no longer counts"
+    world.now = START  # the clock is set back by a day: what lies no further ahead counts on
+    login = world.login()
+    assert ask(world, CHANGE, OTHER, login).reply == Refused(
+        Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=DAY + 1
+    )
+    world.now = Instant(START - 1)
+    login = world.login()
+    assert ask(world, CHANGE, OTHER, login).reply == TextCodeDrawn(None)
+
+
+@pytest.mark.parametrize("seconds, is_good", [(599.999, True), (600, False)])
+def test_a_code_is_good_for_ten_minutes(seconds: float, is_good: bool) -> None:
+    world = a_world()
+    code = code_of(ask(world, RECOVERY, PHONE))
+    world.wait(seconds)
+    assert (recover(world, code).reply == Done()) is is_good
+
+
+def test_a_code_is_for_its_number_and_purpose_and_a_wrong_one_is_counted() -> None:
+    world = a_world()
+    alice = world.user_ids["alice"]
+    assert recover(world, "123456", NOBODYS) == wrong(None)
+    assert recover(world, "123456") == wrong(alice)
+    code = code_of(ask(world, RECOVERY, PHONE))
+    code_of(ask(world, RECOVERY, OTHER))
+    assert recover(world, code, OTHER).reply == Refused(Why.TEXT_CODE_WRONG)
+    for tries in range(SPECIFICATION.text_code_tries):
+        before = stored(world, RECOVERY, PHONE)
+        counted = wrong(alice, Update(before, revised(before, wrong_tries=tries + 1)))
+        assert recover(world, f"{code.reveal()} ") == counted
+    assert recover(world, code) == wrong(alice), "worthless by now"
+
+
+def test_recovery_sets_the_password_and_ends_everything_once() -> None:
+    world = a_world()
+    pair, login = world.tokens(), world.login()
+    world.given(
+        e.UserChanged(caller=e.Operator(), user_id=world.user().user_id, fields={"mustChangePassword": True})
+    )
+    world.sign_in(password="wrong")
+    code = code_of(ask(world, RECOVERY, PHONE))
+    before, spent = world.user(), stored(world, RECOVERY, PHONE)
+    recovered, why = recover(world, code), Why.PASSWORD_RESET_BY_TEXT_MESSAGE
+    alice = world.user()
+    assert recovered == Decision(
+        Done(),
+        (Delete(spent), Update(before, alice)),
+        (
+            Fact(
+                kind=FactKind.PASSWORD_SET,
+                user_id=alice.user_id,
+                why=why,
+                changes=(FieldChange("mustChangePassword", True, False),),
+            ),
+            Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=alice.user_id, why=why),
+        ),
+    )
+    assert (alice.password_hash, alice.failed_sign_ins, alice.must_change_password) == (
+        asks.hash_of("new"),
+        0,
+        False,
+    )
+    assert (alice.epoch, alice.epoch_why, alice.epoch_at) == (before.epoch + 1, why, world.now)
+    assert not world.any_active(pair)
+    assert world.when(e.AccountRequested(caller=asks.signed_in(login))).reply == Refused(Why.NOT_SIGNED_IN)
+    assert recover(world, code) == wrong(alice.user_id), "one use"
+
+
+def test_an_account_that_is_disabled_or_has_moved_is_not_recovered_and_its_code_is_spent() -> None:
+    world = a_world()
+    for phone, name, is_moved in ((PHONE, "alice", False), (OTHER, "bob", True)):
+        code = code_of(ask(world, RECOVERY, phone))
+        spent, user_id = stored(world, RECOVERY, phone), world.user_ids[name]
+        elsewhere = e.UserChanged(caller=e.Operator(), user_id=user_id, fields={"phone": None})
+        world.given(elsewhere if is_moved else e.UserDisabled(caller=e.Operator(), user_id=user_id))
+        assert recover(world, code, phone) == wrong(None if is_moved else user_id, Delete(spent))
+        assert recover(world, code, phone) == wrong(None if is_moved else user_id)
+
+
+def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives_on() -> None:
+    world = a_world()
+    pair, login = world.tokens(), world.login()
+    assert move(world, login, Secret("123456")) == wrong(world.user_ids["alice"])
+    code = code_of(ask(world, CHANGE, NOBODYS, login))
+    before, spent, why = world.user(), stored(world, CHANGE, NOBODYS), Why.PHONE_CHANGED
+    session = world.sessions()[-1]
+    moved = move(world, login, code)
+    alice = world.user()
+    names = [
+        Identifier(kind=IdentifierKind.PHONE, value=each, user_id=alice.user_id) for each in (PHONE, NOBODYS)
+    ]
+    assert moved == Decision(
+        Done(),
+        (
+            Delete(spent),
+            Delete(names[0]),
+            Insert(names[1]),
+            Update(before, alice),
+            Update(session, revised(session, epochs=session.epochs._replace(user=alice.epoch))),
+        ),
+        (
+            Fact(
+                kind=FactKind.PHONE_SET,
+                user_id=alice.user_id,
+                why=why,
+                changes=(FieldChange("phone", f"***{PHONE[-2:]}", f"***{NOBODYS[-2:]}"),),
+            ),
+            Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=alice.user_id, why=why),
+        ),
+    )
+    assert (alice.phone, alice.epoch, alice.epoch_why) == (NOBODYS, before.epoch + 1, why)
+    assert not world.any_active(pair)
+    world.given(e.AccountRequested(caller=asks.signed_in(login)))
+
+
+def test_a_number_that_somebody_took_meanwhile_is_refused_and_one_without_an_old_number_is_set() -> None:
+    world = given(user(), user("bob"))
+    logins = {name: world.login(name) for name in ("alice", "bob")}
+    code = code_of(ask(world, CHANGE, NOBODYS, logins["alice"]))
+    moved = move(world, logins["alice"], code)
+    assert [type(change) for change in moved.changes] == [Delete, Insert, Update, Update]
+    world.wait(60)
+    assert ask(world, CHANGE, NOBODYS, logins["bob"]).reply == TextCodeDrawn(None)
+    code = code_of(ask(world, CHANGE, OTHER, logins["bob"]))
+    world.given(e.UserChanged(caller=e.Operator(), user_id=world.user_ids["alice"], fields={"phone": OTHER}))
+    assert move(world, logins["bob"], code, OTHER) == Decision(Refused(Why.ALREADY_TAKEN))
+    world.given(e.SignedOut(caller=asks.signed_in(logins["bob"])))
+    assert move(world, logins["bob"], code, OTHER) == Decision(Refused(Why.NOT_SIGNED_IN))

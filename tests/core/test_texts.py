@@ -1,0 +1,150 @@
+"""The catalogue: every text in every language, none too many; and a language that is one file more."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ostiary_core
+from ostiary_core import (
+    SPECIFICATION,
+    Done,
+    FieldRule,
+    MemoryStore,
+    Policy,
+    Refused,
+    Reply,
+    SessionKind,
+    UserKnown,
+    Why,
+)
+from ostiary_core.events import LocaleChosen, Operator, UserChanged
+from ostiary_core.history.history_texts import ENDINGS
+from ostiary_core.http import Request, TokenEndpoint
+from ostiary_core.http.envelope import field_text
+from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.oauth.scopes import SCOPES
+from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages
+from tests.catalogue import assert_says_the_same, keys_in, strings_in
+from tests.core import asks
+from tests.core.made_up import MADE_UP, THREE
+from tests.core.story import given
+from tests.core.test_http_service import answer_of
+
+ROOT = Path(ostiary_core.__file__).parent
+
+
+def families() -> set[str]:
+    """The keys that are made of a value of an enumeration."""
+    return {
+        *(f"refusal.{why}" for why in Why if MEANINGS[why].description is None),
+        *(f"field.{rule}" for rule in FieldRule),
+        *(f"scope.{scope}" for scope in SCOPES),
+        *(f"ending.{why}" for why in ENDINGS),
+        *(f"history.issued.{kind}" for kind in SessionKind),
+    }
+
+
+def test_every_key_has_a_text_and_every_text_is_used() -> None:
+    assert families() | keys_in(strings_in(ROOT), ENGLISH) == ENGLISH.texts.keys()
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES], ids=lambda language: language.tag)
+def test_every_language_says_the_same(language: Language) -> None:
+    assert_says_the_same(language, ENGLISH)
+
+
+@pytest.mark.parametrize(
+    "header, language",
+    [
+        (None, ENGLISH),
+        ("", ENGLISH),
+        ("zh-CN", CHINESE),
+        ("zh", CHINESE),
+        ("ZH-hant;q=0.5", CHINESE),
+        ("zh-Hant-TW-x-" + "a" * 100, CHINESE),
+        ("en;q=0.5, zh;q=0.6", CHINESE),
+        ("en, zh", ENGLISH),
+        ("zh;q=0, en;q=0.1", ENGLISH),
+        ("fr", ENGLISH),
+        ("zh;q=nonsense", ENGLISH),
+        ("*;q=0.1, zh;q=0.2", CHINESE),
+        ("qaa", MADE_UP),
+        ("fr, QAA-qm;q=0.9, zh;q=0.8", MADE_UP),
+        ("qaa-Latn, en", MADE_UP),
+        ("qa, zh", CHINESE),
+        (", ".join(["fr"] * 20 + ["qaa"]), ENGLISH),
+    ],
+)
+def test_messages_follow_accept_language(header: str | None, language: Language) -> None:
+    assert THREE.preferred(header) is language
+
+
+def test_a_language_of_its_own_is_found_before_another_of_the_same_tongue() -> None:
+    taiwan = replace(CHINESE, tag="zh-TW")
+    languages = Languages((ENGLISH, CHINESE, taiwan))
+    assert languages.preferred("zh-TW") is taiwan
+    assert languages.preferred("zh-Hant") is CHINESE
+    assert languages.by_tag("zh-TW") is taiwan
+    assert languages.by_tag("zh-tw") is languages.by_tag("zh") is languages.by_tag(None) is None
+
+
+def test_what_is_said_twice_or_by_nobody_is_refused() -> None:
+    assert ENGLISH.extended({"page.title": "Title"}).text("page.title") == "Title"
+    with pytest.raises(ValueError, match=r"scope\.user\.read"):
+        ENGLISH.extended({"scope.user.read": "again"})
+    with pytest.raises(ValueError, match="en-US"):
+        Languages((ENGLISH, replace(CHINESE, tag="en-US")))
+    with pytest.raises(ValueError, match="at least one"):
+        Languages(())
+
+
+def test_a_plural_takes_the_form_of_its_number() -> None:
+    def said(count: int, language: Language) -> str:
+        return language.text("history.near_misses", count=count, latest="1 s", longest="2 s")
+
+    assert said(1, ENGLISH) == "A safe retry saved the client once; it came 1 s after the first use."
+    assert said(2, ENGLISH).startswith("Safe retries that saved the client: 2; ")
+    for count, form in ((1, "one"), (2, "few"), (5, "many"), (12, "many"), (22, "few")):
+        assert said(count, MADE_UP).startswith(f"«{form}: Safe retries that saved the client: {count}; ")
+    with pytest.raises(TypeError):
+        ENGLISH.text("history.near_misses", count="2", latest="", longest="")
+
+
+def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -> None:
+    store, endpoint = MemoryStore(Policy(locales=THREE.tags)), TokenEndpoint(languages=THREE)
+    fields = [("Accept-Language", "qaa")]
+    request = Request.of("GET", "/api/oauth2/userinfo", fields, source="203.0.113.9")
+    answer = answer_of(request, store, endpoint)
+    said = "«You are not signed in, or the token is not valid.»"
+    assert (answer.status, json.loads(answer.body)["msg"]) == (401, said)
+    failed = endpoint.failure(request, "trace")
+    assert json.loads(failed.body)["msg"] == "«Something went wrong on the server.»"
+
+    world = given(policy=Policy(locales=THREE.tags))
+    caller = asks.signed_in(world.login())
+    for locale in THREE.tags:
+        world.when(LocaleChosen(caller=caller, locale=locale)).then(Done)
+        assert world.user().locale == locale
+    refusal = world.when(LocaleChosen(caller=caller, locale="fr")).then(Refused)
+    [fault] = refusal.faults
+    assert field_text(fault, MADE_UP) == "«must be en-US« or »zh-CN« or »qaa-QM»"
+
+
+def test_a_language_that_is_spoken_no_more_stays_that_of_its_accounts() -> None:
+    world = given(policy=Policy(locales=THREE.tags))
+    world.given(LocaleChosen(caller=asks.signed_in(world.login()), locale=MADE_UP.tag))
+    store, user_id = world.store, world.user().user_id
+    store.policy = SPECIFICATION
+
+    def change(**fields: object) -> Reply:
+        event = UserChanged(caller=Operator(), user_id=user_id, fields=fields)
+        [decision] = store.turn([event], world.now)
+        return decision.reply
+
+    assert isinstance(change(name="Another name"), UserKnown)
+    assert isinstance(change(locale=MADE_UP.tag), UserKnown)
+    assert isinstance(change(locale="fr-FR"), Refused)
+    assert isinstance(change(locale="en-US"), UserKnown)
+    assert isinstance(change(locale=MADE_UP.tag), Refused)

@@ -1,0 +1,86 @@
+"""Mutants of the rules: what is made of a module, who is asked, and that a judge who sees nothing is seen."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from fuzz.command_line import main
+from fuzz.mutants.campaign import SURVIVORS, judge_mutants, modules_of, read_survivors
+from fuzz.mutants.judges import Judge, try_judges
+from fuzz.mutants.mutations import Key, Mutant, mutants_of
+from fuzz.shared.campaign import Report, add_up
+from ostiary_core.oauth.pkce import is_challenge, proves
+from ostiary_core.throttling import rate_windows
+from tests.core.asks import CHALLENGE, VERIFIER, challenge_of
+
+PKCE = "ostiary_core.oauth.pkce"
+
+
+def judged(mutants: Sequence[Mutant], listed: dict[Key, str], *notices: Callable[[], bool]) -> Report:
+    judges = [Judge(f"judge {number}", notice) for number, notice in enumerate(notices)]
+    tried = try_judges(judges, [PKCE], 2)
+    return add_up(judge_mutants(mutants, tried, listed), most_failures=len(mutants) + 1)
+
+
+def sees_pkce() -> bool:
+    """Looks at what the module is for."""
+    is_right = proves(VERIFIER, CHALLENGE) and is_challenge(CHALLENGE)
+    wrong = (VERIFIER[:42], f"{VERIFIER[:42]}!")
+    return not is_right or any(proves(each, challenge_of(each)) for each in wrong) or is_challenge("x")
+
+
+def test_a_sharp_judge_kills_what_a_blind_one_lets_live(capsys: pytest.CaptureFixture[str]) -> None:
+    mutants = mutants_of(PKCE)
+    assert len(mutants) > 3
+    sharp = judged(mutants, {}, sees_pkce)
+    blind = judged(mutants, {}, lambda: False)
+    assert sharp.tables["killed"].total() > len(mutants) / 2
+    in_functions = sum(bool(mutant.function) for mutant in mutants)
+    assert blind.tables["survived"].total() == len(blind.stories) >= in_functions
+    assert capsys.readouterr().out.count("SURVIVED ostiary_core.oauth.pkce") >= in_functions
+
+
+def test_a_listed_mutant_may_survive_and_not_be_killed() -> None:
+    mutant = next(each for each in mutants_of(PKCE) if each.kind == "comparison")
+    listed = {mutant.key: "whoever asks cannot tell"}
+    held = judged([mutant], listed, lambda: False)
+    assert (held.tables["listed"].total(), held.stories) == (1, [])
+    killed = judged([mutant], listed, sees_pkce)
+    assert (killed.tables["killed"].total(), len(killed.stories)) == (1, 1)
+
+
+def test_only_who_reaches_a_statement_is_asked_and_one_that_hangs_is_ended() -> None:
+    window = [each for each in mutants_of(rate_windows.__name__) if each.function]
+    judge = Judge("who hangs", hang, frozenset((window[0].module, each.statement) for each in window))
+    report = add_up(judge_mutants(window[:1], [judge], {}), most_failures=2)
+    assert report.tables["killed"].total() == 1
+    unreached = add_up(judge_mutants(window[:1], [Judge("elsewhere", hang)], {}), most_failures=2)
+    assert unreached.tables["survived"].total() == 1
+
+
+def hang() -> bool:
+    while True:
+        pass
+
+
+def test_mutants_have_keys_of_their_own_that_no_line_number_is_part_of() -> None:
+    mutants = [mutant for module in modules_of(["users", "throttling"]) for mutant in mutants_of(module)]
+    assert max(Counter(mutant.key for mutant in mutants).values()) == 1
+    kinds = {mutant.kind for mutant in mutants}
+    assert kinds == {
+        *("boundary", "comparison", "condition", "constant", "field"),
+        *("arguments", "guard", "operator", "statement", "write"),
+    }
+
+
+def test_every_listed_mutant_is_one_and_has_its_reason() -> None:
+    listed = read_survivors()
+    mutants = {mutant.key for module in {key[0] for key in listed} for mutant in mutants_of(module)}
+    assert listed.keys() <= mutants, f"say it anew in {SURVIVORS.name}: {listed.keys() - mutants}"
+    assert all(len(reason) > 10 for reason in listed.values())
+
+
+def test_a_room_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutants", "--room", "attic"]) == 2
+    assert capsys.readouterr().err.startswith("--room: no room 'attic'; there are oauth, ")

@@ -1,0 +1,103 @@
+"""Callers that go on asking instances while these come and go: what they were answered, and what was lost."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from random import Random
+
+import trio
+
+from fuzz.processes.connection import Connection, Lost
+from fuzz.shared.http_client import HttpClient, form_request
+from tests.net.postgres.authorizing import Desk, Pair
+
+TOKEN, INTROSPECT = "/api/oauth2/token", "/api/oauth2/introspect"
+THINKING_SECONDS = 0.02
+ON_THE_WAY_SECONDS = 0.05
+"""Between a connection and its first byte, as with a caller far away."""
+
+
+class Load:
+    """Callers by their names; each asks through whichever port there is just then."""
+
+    def __init__(self, ports: Callable[[], Sequence[int]], desk: Desk) -> None:
+        self.desk = desk
+        self.answered: Counter[str] = Counter()
+        self.failed: list[int] = []
+        """The statuses of answers that say that the server could not."""
+        self.wrong: list[str] = []
+        self.lost: list[str] = []
+        self.slowest_seconds = 0.0
+        self._ports = ports
+        self._chance = Random(7)
+        self._heard = trio.Event()
+
+    async def keep_introspecting(self, name: str, pair: Pair) -> None:
+        """On one connection for as long as the server keeps it."""
+        with self._connection() as connection:
+            while True:
+                await self._ask(name, connection, INTROSPECT, token=pair.access)
+                await trio.sleep(THINKING_SECONDS)
+
+    async def keep_refreshing(self, name: str, pair: Pair, *, moves: bool = False) -> None:
+        """Each token from the answer before; with `moves`, each on a connection of its own."""
+        refresh = pair.refresh
+        with self._connection() as connection:
+            while True:
+                form = {"grant_type": "refresh_token", "refresh_token": refresh}
+                refresh = await self._ask(name, connection, TOKEN, **form) or refresh
+                if moves:
+                    connection.close()
+                    connection.port = self._chance.choice(self._ports())
+                await trio.sleep(THINKING_SECONDS)
+
+    async def keep_connecting(self, name: str, pair: Pair) -> None:
+        """A connection a request, which is used a moment after it was made."""
+        fields = [self.desk.basic, ("Connection", "close")]
+        request = HttpClient("id.example").write(form_request(INTROSPECT, fields, {"token": pair.access}))
+        while True:
+            try:
+                stream = await trio.open_tcp_stream("127.0.0.1", self._chance.choice(self._ports()))
+                async with stream:
+                    await trio.sleep(ON_THE_WAY_SECONDS)
+                    await stream.send_all(request)
+                    heard = b"".join([part async for part in stream])
+            except (OSError, trio.BrokenResourceError) as error:
+                self.lost.append(f"{name}: {error!r}")
+                continue
+            self._count(name, int(heard[9:12] or b"0"))
+
+    async def until_answered(self, names: Collection[str], more: int, seconds: float = 60) -> float:
+        """Back when every one of these callers was answered so many times more; how long that took."""
+        began, wanted = time.monotonic(), {name: self.answered[name] + more for name in names}
+        with trio.fail_after(seconds):
+            while any(self.answered[name] < number for name, number in wanted.items()):
+                self._heard = trio.Event()
+                await self._heard.wait()
+        return time.monotonic() - began
+
+    async def _ask(self, name: str, connection: Connection, path: str, **form: str) -> str | None:
+        began = time.monotonic()
+        try:
+            heard = await connection.post_form(path, [self.desk.basic, ("User-Agent", "one")], **form)
+        except Lost as error:
+            self.lost.append(f"{name}: {error.__cause__!r}")
+            return None
+        finally:
+            self.slowest_seconds = max(self.slowest_seconds, time.monotonic() - began)
+        if heard.status in (500, 503) and set(heard.json()) != {"code", "msg", "data", "traceId"}:
+            self.wrong.append(f"{name}: a {heard.status} of another shape: {sorted(heard.json())}")
+        self._count(name, heard.status)
+        return str(heard.json()["refresh_token"]) if "refresh_token" in heard.json() else None
+
+    def _count(self, name: str, status: int) -> None:
+        if status == 200:
+            self.answered[name] += 1
+            self._heard.set()
+        elif status in (500, 503):
+            self.failed.append(status)
+        else:
+            self.wrong.append(f"{name}: {status}")
+
+    def _connection(self) -> Connection:
+        return Connection(self._chance.choice(self._ports()))

@@ -1,0 +1,120 @@
+"""A store behind PgBouncer, which lends one connection of the database to many of ours."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+
+from ostiary_core.conformance import check_store
+from ostiary_core.model.reply import UserKnown
+from ostiary_net.postgres import PostgreSQLStore
+from tests.core.story import START
+from tests.localhost import free_port
+from tests.net.postgres.cluster import Cluster
+from tests.net.rooms import registered
+from tests.net.store.stores import OpenStore
+from tests.net.store.test_conformance import Bench, at_once
+
+_numbers = count()
+
+
+class Pooler:
+    """A PgBouncer in front of a cluster, and databases of the cluster that are empty."""
+
+    def __init__(self, cluster: Cluster, folder: Path, program: str, mode: str) -> None:
+        self.cluster = cluster
+        self.port = free_port()
+        (folder / "users").write_text('"ostiary" ""\n')
+        (folder / "ini").write_text(
+            f"[databases]\n* = host=127.0.0.1 port={cluster.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+            f"listen_port = {self.port}\nunix_socket_dir =\nauth_type = trust\n"
+            f"auth_file = {folder / 'users'}\npool_mode = {mode}\n"
+            # One connection of the database for two of ours where it lends them turn by turn.
+            f"default_pool_size = {2 if mode == 'transaction' else 40}\nmax_client_conn = 500\n"
+            "server_idle_timeout = 2\n"
+        )
+        if cluster.owner:
+            shutil.chown(folder, "postgres")
+        self._process = subprocess.Popen(
+            [*cluster.owner, program, "-q", str(folder / "ini")],
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def made_database(self) -> str:
+        """The address of an empty database through the pooler, once it answers."""
+        name = f"pooled_{next(_numbers)}"
+        self.cluster.execute(f"CREATE DATABASE {name}")
+        address = f"postgresql://ostiary@127.0.0.1:{self.port}/{name}"
+        until = time.monotonic() + 30
+        while True:
+            try:
+                psycopg.connect(address).close()
+            except psycopg.OperationalError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+            else:
+                return address
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+
+
+@pytest.fixture(params=["transaction", "session"])
+def pooler(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Pooler]:
+    program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        if "pgbouncer" in os.environ.get("OSTIARY_TEST_REQUIRE", ""):
+            pytest.fail("OSTIARY_TEST_REQUIRE names pgbouncer, and there is none")
+        pytest.skip("no pgbouncer: install pgbouncer")
+    with TemporaryDirectory() as folder:
+        made = Pooler(cluster, Path(folder), program, request.param)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def test_a_store_behind_a_pooler_is_sound(pooler: Pooler, tmp_path: Path) -> None:
+    @contextmanager
+    def opened(_: Path) -> Iterator[OpenStore]:
+        address = pooler.made_database()
+        yield lambda: PostgreSQLStore(address, keeps_time=False)
+
+    bench = Bench(opened, tmp_path)
+    try:
+        report = check_store(bench.make, reopen=bench.reopen, at_once=at_once)
+    finally:
+        bench.close()
+    assert report.is_sound, str(report)
+
+
+def test_turns_of_several_instances_share_connections_and_leave_them_as_they_were(pooler: Pooler) -> None:
+    address = pooler.made_database()
+    settings = "SELECT name, setting FROM pg_settings WHERE source = 'session' AND name LIKE '%timeout'"
+
+    def instance(number: int) -> None:
+        with PostgreSQLStore(address) as store:
+            for turn in range(20):
+                [decision] = store.turn([registered(f"user-{number}-{turn}")], START)
+                assert isinstance(decision.reply, UserKnown)
+                assert store.session_history("0" * 32) is None
+
+    with ThreadPoolExecutor(4) as threads:
+        for running in [threads.submit(instance, number) for number in range(4)]:
+            running.result(120)
+    with psycopg.connect(address, autocommit=True) as stranger:
+        assert stranger.execute(settings).fetchall() == []
+        assert stranger.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)

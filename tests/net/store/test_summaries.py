@@ -1,0 +1,120 @@
+"""Summaries: every store counts each entry of its trail once, and keeps what it is given beside."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from ostiary_core.conformance.lives import a_life
+from ostiary_core.model.instant import MINUTE_MS, SECOND_MS, Instant
+from ostiary_core.model.why import Why
+from ostiary_core.storage.memory_summaries import all_hours_together
+from ostiary_core.storage.summaries import (
+    ALL_CLIENTS,
+    HOUR_MS,
+    REFUSALS_KEPT,
+    Counted,
+    Milestone,
+    Refusal,
+    SummaryKey,
+    SummaryStore,
+    Tallies,
+    Tally,
+    tally_entries,
+)
+from tests.net.store.stores import ContractStore, OpenStore
+
+DAY_SECONDS = 24 * 60 * 60
+HOUR = Instant(500_000 * HOUR_MS)
+END = Instant(HOUR + 9_000_000 * HOUR_MS)
+
+
+def live(store: ContractStore) -> Instant:
+    """Let a store have a trail; the last instant of it."""
+    at = Instant(0)
+    for wave in a_life():
+        store.turn(wave.events, wave.at)
+        at = max(at, wave.at)
+    return at
+
+
+def everything(store: SummaryStore) -> Tallies:
+    """What a store keeps, as `counted` has it."""
+    return {
+        **store.summaries(Instant(0), END, of_clients=False),
+        **store.summaries(Instant(0), END, of_clients=True),
+    }
+
+
+def counted(store: ContractStore) -> Tallies:
+    """What a store should keep: by the hour of all clients, and of each in all hours."""
+    of_all = tally_entries(store.audit())
+    of_clients = {key: of_all.pop(key) for key in list(of_all) if key.client_id != ALL_CLIENTS}
+    return {**of_all, **all_hours_together(of_clients)}
+
+
+def test_each_entry_is_counted_once(store: ContractStore) -> None:
+    now = Instant(live(store) + 2 * MINUTE_MS)
+    expected = counted(store)
+    assert {key.what for key in expected} >= {
+        Counted.STARTED,
+        Counted.REFRESHED,
+        Counted.RETRIED,
+        Counted.ENDED,
+    }
+    counts = [*iter(lambda: store.count_entries(now, 3), 0)]
+    assert (sum(counts), max(counts)) == (len(store.audit()), 3)
+    assert everything(store) == expected
+    assert store.state().uncounted == 0
+
+
+def test_several_that_count_at_once_count_each_entry_once(open_durable_store: OpenStore) -> None:
+    with open_durable_store() as one, open_durable_store() as other:
+        now = Instant(live(one) + 2 * MINUTE_MS)
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(60):
+                list(pool.map(lambda store: store.count_entries(now, 2), (one, other, one, other)))
+        assert everything(other) == counted(one)
+
+
+def test_what_is_added_adds_up_and_is_forgotten_when_it_is_old(store: ContractStore) -> None:
+    retries = SummaryKey("app", HOUR, Counted.RETRIED, "5")
+    refused = SummaryKey(ALL_CLIENTS, Instant(HOUR + HOUR_MS), Counted.REFUSED, Why.CLIENT_UNKNOWN.value)
+    add = partial(store.add_tallies, refusals=(), now=HOUR)
+    add({retries: Tally(1, 2_000, 2_000), refused: Tally(7)})
+    add({retries._replace(hour=refused.hour): Tally(2, 5_000, 4_000)})
+    assert store.summaries(HOUR, END, of_clients=True) == {retries: Tally(3, 7_000, 4_000)}
+    assert store.summaries(HOUR, END, of_clients=False) == {refused: Tally(7)}
+    assert not store.summaries(HOUR, HOUR, of_clients=True)
+    later = Instant(refused.hour + DAY_SECONDS * SECOND_MS)
+    assert store.forget_summaries(later, DAY_SECONDS, 10) == 1
+    assert everything(store) == {
+        refused: Tally(7),
+        retries._replace(hour=refused.hour): Tally(2, 5_000, 4_000),
+    }
+
+
+def test_the_last_refusals_of_a_client_are_kept(store: ContractStore) -> None:
+    refusals = [
+        Refusal(client_id, Instant(HOUR + place), f"{place:032}", "refresh_requested", Why.TOKEN_UNKNOWN)
+        for place in range(2 * REFUSALS_KEPT)
+        for client_id in ("app", "other")
+    ]
+    for start in range(0, len(refusals), 9):
+        store.add_tallies({}, refusals[start : start + 9], HOUR)
+    of_app = [each for each in refusals if each.client_id == "app"]
+    assert store.last_refusals("app") == of_app[: -1 - REFUSALS_KEPT : -1]
+    assert store.last_refusals("nobody") == []
+    assert (
+        store.forget_summaries(Instant(HOUR + 2 * DAY_SECONDS * SECOND_MS), DAY_SECONDS, 1)
+        >= 2 * REFUSALS_KEPT
+    )
+
+
+def test_a_store_remembers_when_something_was_last_done(store: ContractStore) -> None:
+    assert store.state().milestones == {}
+    for at in (HOUR, Instant(HOUR + 5)):
+        store.note_milestone(Milestone.SWEPT, at)
+    live(store)
+    state = store.state()
+    assert state.milestones == {Milestone.SWEPT: HOUR + 5}
+    assert state.schema == state.known_schema
+    assert state.uncounted == len(store.audit())

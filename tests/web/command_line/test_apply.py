@@ -1,0 +1,223 @@
+"""`ostiary apply FILE` and `ostiary export`: what a file declares is what stands, all of it or nothing."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.web.command_line.machine import Machine
+
+SECRET = "held-by-a-third-party-for-years:%&"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "deploy" / "clients.toml"
+SHOP = """
+[clients.shop]
+name = "Shop"
+redirectUris = ["https://shop.example/b", "https://shop.example/a"]
+grantTypes = ["authorization_code", "refresh_token"]
+scopes = ["user.read"]
+accessTokenTtl = 600
+"""
+AUDITOR = '[roles.auditor]\nname = "Auditor 审计"\npermissions = ["audit.read"]\n'
+
+
+class Declared:
+    """A machine, and a file that is applied to it."""
+
+    def __init__(self, machine: Machine, folder: Path) -> None:
+        self.machine, self.file = machine, folder / "ostiary.toml"
+
+    def apply(self, text: str, *options: str) -> Any:
+        self.file.write_text(text)
+        return self.machine.script("apply", str(self.file), *options)
+
+    def faults(self, text: str) -> set[str]:
+        """Where the file is wrong, which a dry run says too; nothing is changed."""
+        before = self.stands()
+        self.file.write_text(text)
+        ran = self.machine.run("apply", str(self.file), "--json")
+        assert ran == self.machine.run("apply", str(self.file), "--json", "--dry-run")
+        assert self.stands() == before
+        assert (ran.exit_code, ran.out) == (1, "")
+        return {error["path"] for error in json.loads(ran.err)["errors"]}
+
+    def stands(self) -> str:
+        return self.machine.run("export").out
+
+    def trail(self) -> list[tuple[str, str | None]]:
+        """What happened since the start, and who did it."""
+        lines = self.machine.run("audit", "export").out.splitlines()
+        entries = [json.loads(line) for line in lines]
+        return [(entry["kind"], entry["actorId"]) for entry in entries]
+
+
+@pytest.fixture
+def declared(machine: Machine, tmp_path: Path) -> Declared:
+    return Declared(machine, tmp_path)
+
+
+def test_records_are_made_changed_and_deleted_and_nothing_is_done_twice(declared: Declared) -> None:
+    assert declared.apply(SHOP + AUDITOR, "--dry-run")["applied"] is False
+    assert declared.stands().strip() == ""
+    made = declared.apply(SHOP + AUDITOR)
+    assert [(each["action"], each["path"]) for each in made["changes"]] == [
+        ("create", "roles.auditor"),
+        ("create", "clients.shop"),
+    ]
+    [secret] = made["secrets"]
+    assert (secret["clientId"], len(secret["secret"])) == ("shop", 43)
+    told = declared.trail()
+    again = declared.apply(
+        (SHOP + AUDITOR).replace('b", "https://shop.example/a', 'a", "https://shop.example/b')
+    )
+    assert (again["changes"], again["secrets"]) == ([], []), "the order of addresses means nothing"
+    assert declared.trail() == told
+
+    changed = declared.apply(SHOP.replace("accessTokenTtl = 600", "enabled = false"))
+    [change] = changed["changes"]
+    assert change["fields"] == {
+        "accessTokenTtl": {"from": 600, "to": 1800},
+        "enabled": {"from": True, "to": False},
+    }
+    assert changed["undeclared"] == ["roles.auditor"]
+    assert declared.trail() == [*told, ("client-changed", None), ("client-disabled", None)]
+    [back] = declared.apply(SHOP)["changes"]
+    assert "enabled" not in back["fields"], "what the file does not say of it stays"
+
+    declared.machine.script("user", "create", "anna", "--role", "auditor", "--draw-password")
+    held = declared.machine.run("apply", str(declared.file), "--prune", "--json").refused("A0409")
+    assert [error["path"] for error in held["errors"]] == ["roles.auditor"]
+    pruned = declared.apply(AUDITOR, "--prune")
+    assert [(each["action"], each["path"]) for each in pruned["changes"]] == [("delete", "clients.shop")]
+    assert [item["clientId"] for item in declared.machine.script("client", "list")["items"]] == [
+        "console",
+        "mobile",
+    ]
+    assert declared.faults(SHOP.replace("Shop", "is taken")) == {"clients.shop.clientId"}
+
+
+def test_a_client_of_another_server_keeps_its_secret(
+    declared: Declared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop-secret").write_text(f"{SECRET}\n")
+    monkeypatch.setenv("SHOP_SECRET", SECRET)
+    ways = {
+        "app": f'secretDigest = "sha256:{sha256(SECRET.encode()).hexdigest().upper()}"',
+        "app2": 'secretFile = "shop-secret"',
+        "app3": 'secretEnv = "SHOP_SECRET"',
+    }
+    machine = 'name = "App"\ngrantTypes = ["client_credentials"]\nscopes = ["user.read"]\n'
+    text = "".join(f"[clients.{client_id}]\n{machine}{way}\n" for client_id, way in ways.items())
+    made = declared.apply(text)
+    assert made["secrets"] == []
+    assert declared.apply(text)["changes"] == []
+    assert SECRET not in str(made) + declared.stands() + declared.machine.run("audit", "export").out
+    with declared.machine.serving() as address:
+        for client_id in ways:
+            form = {"grant_type": "client_credentials"}
+            answer = httpx.post(
+                f"{address}/api/oauth2/token", data=form, auth=(client_id, SECRET), timeout=60
+            )
+            assert answer.status_code == 200, answer.text
+    another = sha256(b"another").hexdigest()
+    lines = declared.machine.run("apply", str(declared.file)).lines
+    assert lines == ["Everything is as it is declared."]
+    [change] = declared.apply(text.replace(sha256(SECRET.encode()).hexdigest().upper(), another))["changes"]
+    assert (change["path"], change["fields"]) == ("clients.app", {"secret": {"from": None, "to": None}})
+    assert another not in str(change)
+    declared.file.write_text(text)
+    lines = declared.machine.run("apply", str(declared.file), "--dry-run").lines
+    assert lines[:2] == ["~ clients.app", "    secret: another one"]
+
+
+def test_what_is_exported_declares_what_stands_here_and_elsewhere(declared: Declared, tmp_path: Path) -> None:
+    declared.apply(EXAMPLE.read_text(), "--prune")
+    declared.apply(
+        SHOP.replace("clients.shop", 'clients."sh.op"').replace('"Shop"', "'S\"h\\op 店'") + AUDITOR
+    )
+    declared.machine.script("client", "disable", "sh.op")
+    exported = declared.stands()
+    assert declared.apply(exported, "--prune")["changes"] == []
+    (tmp_path / "other").mkdir()
+    other = Declared(Machine(tmp_path / "other"), tmp_path / "other")
+    other.machine.run("migrate")
+    other.apply(exported)
+    assert other.stands() == exported
+    assert "sha256" not in exported
+
+
+def test_a_person_reads_the_plan(declared: Declared) -> None:
+    declared.file.write_text(SHOP + AUDITOR)
+    lines = declared.machine.run("apply", str(declared.file)).lines
+    assert lines[:3] == ["+ roles.auditor", '    name: "Auditor 审计"', '    permissions: ["audit.read"]']
+    assert lines[-1].startswith("shop ")
+    declared.file.write_text(SHOP.replace('"Shop"', '"Shop 2"'))
+    lines = declared.machine.run("apply", str(declared.file), "--dry-run").lines
+    assert lines == [
+        "~ clients.shop",
+        '    name: "Shop" -> "Shop 2"',
+        "Nothing was done.",
+        "Not in the file, and left as they are without --prune: roles.auditor",
+    ]
+
+
+def test_a_fault_names_table_and_field_and_keeps_out_all(declared: Declared) -> None:
+    declared.apply(SHOP)
+    wrong = 'colour = "red"\nclientId = "x"\ncreatedAt = 1\n'
+    assert declared.faults(AUDITOR + "[role.x]\n" + SHOP + wrong) == {
+        "role",
+        "clients.shop.colour",
+        "clients.shop.clientId",
+        "clients.shop.createdAt",
+    }
+    assert declared.faults(
+        AUDITOR.replace("audit.read", "audit.write")
+        + SHOP.replace("600", "1").replace("https", "http").replace('name = "Shop"', "enabled = 1")
+        + "[clients.empty]\n[roles.Bad]\nname = 1970-01-01\n"
+    ) == {
+        "roles.auditor.permissions.0",
+        "roles.Bad.code",
+        "roles.Bad.name",
+        "clients.shop.name",
+        "clients.shop.enabled",
+        "clients.shop.accessTokenTtl",
+        "clients.shop.redirectUris.0",
+        "clients.shop.redirectUris.1",
+        "clients.empty.name",
+        "clients.empty.grantTypes",
+    }
+    assert declared.faults('[clients.console]\nname = "Mine"\n') == {"clients.console"}
+
+
+@pytest.mark.parametrize(
+    "text, fault",
+    [
+        (None, "cannot be read: No such file"),
+        ("x" * (1024 * 1024 + 1), "has more than 1048576 bytes"),
+        ("\udcff", "is no text in UTF-8"),
+        ("[clients", "is no TOML: "),
+        ("x = " + "[" * 100_000, "is no TOML: "),
+        ("clients = 1", "clients: must hold a table for each of them"),
+        ("[roles]\nauditor = []", "roles: must hold a table for each of them"),
+        ("".join(f"[roles.r{number}]\n" for number in range(1001)), "declares more than 1000"),
+        ('[clients.a]\nsecretEnv = "NOWHERE"', "clients.a.secretEnv: the environment has no 'NOWHERE'"),
+        ('[clients.a]\nsecretFile = "nowhere"', "clients.a.secretFile: '"),
+        ('[clients.a]\nsecretEnv = "SHORT"', "clients.a.secretEnv: must give 22 to 256"),
+        ('[clients.a]\nsecretDigest = "hunter22"', "clients.a.secretDigest: must be sha256:"),
+        ("[clients.a]\nsecretDigest = 1", "clients.a.secretDigest: must be a string"),
+        ('[clients.a]\nsecretEnv = "A"\nsecretFile = "b"', "clients.a: secretEnv and secretFile are set"),
+    ],
+)
+def test_a_file_that_declares_nothing_is_said_why_in_one_line(
+    declared: Declared, monkeypatch: pytest.MonkeyPatch, text: str | None, fault: str
+) -> None:
+    monkeypatch.setenv("SHORT", "hunter22")
+    if text is not None:
+        declared.file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    ran = declared.machine.run("apply", str(declared.file))
+    assert (ran.exit_code, ran.out) == (1, "")
+    [line] = ran.err.splitlines()
+    assert line.startswith(f"ostiary: '{declared.file}' {fault}")
+    assert "hunter22" not in line

@@ -1,0 +1,87 @@
+"""`ostiary user import FILE`: everybody in a sheet, in CSV or in JSON lines, or nobody."""
+
+import csv
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.web.command_line.machine import Machine
+from tests.web.resources.sheets import sheet_of
+
+BCRYPT = "$2b$05$srNaFv5MXcNQ/zbdOTksGebnCjFM.6.ZRQA0qptkSoeaT5uqtCeuW"
+"""Of `correct horse battery`."""
+
+Person = dict[str, str]
+
+
+def written(path: Path, *people: Person) -> str:
+    """The path of a file with these people and a line without any among them."""
+    table = [list(people[0]), [], *(list(person.values()) for person in people)]
+    if path.suffix == ".xlsx":
+        path.write_bytes(sheet_of(table))
+    elif path.suffix == ".jsonl":
+        path.write_text("\ufeff\n\n" + "\n".join(map(json.dumps, people)))
+    else:
+        with path.open("w", encoding="utf-8-sig", newline="") as file:
+            csv.writer(file).writerows(table)
+    return str(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx"])
+def test_people_are_imported_with_their_passwords_all_of_them_or_none(
+    machine: Machine, tmp_path: Path, ending: str
+) -> None:
+    anna = {"username": "anna", "name": "Anna, 安娜", "passwordHash": BCRYPT}
+    bert = {"username": "bert", "name": "Bert", "passwordHash": "{noop}bert's password"}
+    people = tmp_path / f"people.{ending}"
+    refusal = machine.run("user", "import", written(people, anna, bert), "--json").refused("A0401")
+    assert [error["path"] for error in refusal["errors"]] == ["rows.4.passwordHash"]
+    assert "bert's password" not in str(refusal)
+    assert machine.script("user", "list")["total"] == 1
+
+    file = written(people, anna, {**bert, "passwordHash": ""})
+    assert machine.script("user", "import", file) == {"created": 2, "updated": 0, "unchanged": 0}
+    machine.run("user", "import", file, "--json").refused("A0409")
+    file = written(people, {**anna, "name": "Anna Ng"}, {**bert, "passwordHash": ""})
+    lines = machine.run("user", "import", file, "--mode", "upsert").lines
+    assert [line.split()[-1] for line in lines] == ["0", "1", "1"]
+    with machine.serving() as address:
+        body = {"username": "anna", "password": "correct horse battery"}
+        answer = httpx.post(f"{address}/api/auth/login", json=body, timeout=60)
+        assert answer.json()["data"]["mustChangePassword"] is False
+        body["username"] = "bert"
+        assert httpx.post(f"{address}/api/auth/login", json=body, timeout=60).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "name, content, fault",
+    [
+        ("people.txt", b"", "has none of the endings"),
+        ("nobody.csv", None, "cannot be read: No such file"),
+        ("people.csv", b"username,name\n\xff,x", "is no text in UTF-8"),
+        ("people.csv", b'username,name\nanna,"An"na', "is no CSV"),
+        ("people.jsonl", b'{"username": "anna"}\n[]', "line 2 is no JSON object"),
+        ("people.jsonl", b"[" * 100_000, "line 1 is no JSON object"),
+        ("people.jsonl", b" " * (8 * 1024 * 1024 + 64 * 1024 + 1), "import it in parts"),
+        ("people.csv", b"", "A0401"),
+        ("people.jsonl", b"\n", "A0401"),
+        ("people.csv", b"username,salary\nanna,1", "columns.B"),
+        ("people.csv", b"username,name\n" + b"anna,Anna\n" * 2001, "at most 2000 rows"),
+        ("people.jsonl", b"{}\n" * 2001, "at most 2000 rows"),
+        ("people.jsonl", b'{"username": "anna", "name": "A", "salary": 1}', "rows.1.salary"),
+        ("people.jsonl", b'{"username": "anna", "name": "A", "passwordHash": 1}', "rows.1.passwordHash"),
+        ("people.xlsx", b"PK", "must be a readable .xlsx file"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_said_why(
+    machine: Machine, tmp_path: Path, name: str, content: bytes | None, fault: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    ran = machine.run("user", "import", str(tmp_path / name))
+    assert (ran.exit_code, ran.out) == (1, "")
+    assert ran.err.startswith("ostiary: ")
+    assert fault in ran.err
+    assert machine.script("user", "list")["total"] == 1

@@ -1,0 +1,205 @@
+"""`/api/monitor/overview` and `/admin`: what was counted, how the server is, and who may see which of it."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from ostiary_core.model.instant import iso_time
+from ostiary_core.model.permissions import Permission
+from ostiary_core.storage.summaries import HOUR_MS, REFUSALS_KEPT, Milestone
+from ostiary_net.runtime.system import run_inline
+from ostiary_net.turns.refusals import keep_refusals_once
+from ostiary_net.upkeep.summarising import Summarising
+from tests.web.callers import sso
+from tests.web.envelopes import fields_of, refused, succeeded
+from tests.web.holders import holder_of
+from tests.web.served import Api, Browser, Registered, Served
+
+PATH = "/api/monitor/overview"
+
+
+async def summarise(served: Served) -> None:
+    """What the server does every minute."""
+    service = served.backing.service
+    await keep_refusals_once(service.refusals, served.store, served.clock, run_inline)
+    await Summarising(served.store, served.clock, run_sync=run_inline).summarise_once()
+
+
+async def a_day(served: Served) -> None:
+    """A client that refreshes, retries late, comes with a wrong secret and gets things wrong."""
+    app = await served.client()
+    await served.user("anna")
+    pair = await served.tokens(app, "anna", "anna's password")
+    served.clock.wait(3_600)
+    await served.api().refresh(app, pair["refresh_token"])
+    served.clock.wait(25)
+    await served.api().refresh(app, pair["refresh_token"])
+    served.clock.wait(10)
+    await served.api().refresh(app, pair["refresh_token"])
+    for _ in range(3):
+        await served.api().service("introspect", Registered("app", "wrong"), token="x")
+    for name in ("nobody", "nobody else"):
+        await served.api().service("introspect", Registered(name, "wrong"), token="x")
+    await served.api().call("POST", "/api/auth/login", {"username": "anna", "password": "?"})
+    browser = served.browser()
+    await browser.sign_in("anna", "anna's password")
+    await browser.get(sso("app", redirect_uri="https://elsewhere.example/"))
+
+
+async def overview(api: Api, **query: str) -> dict[str, Any]:
+    data: dict[str, Any] = succeeded(await api.call("GET", PATH, params=query))
+    return data
+
+
+async def test_what_happened_is_counted_by_hour_reason_and_client(served: Served) -> None:
+    await a_day(served)
+    api = await served.administrator()
+    await summarise(served)
+
+    found = await overview(api)
+
+    assert (found["per"], len(found["periods"])) == ("hour", 24)
+    totals = found["totals"]
+    assert totals["started"] == {"login": 4, "authorization_code": 1}
+    assert (totals["signInsFailed"], totals["refreshes"]) == (1, 1)
+    assert totals["retries"] == {"30": 1}
+    assert totals["retryMeanMs"] == totals["retryMostMs"] == 25_000
+    assert totals["ended"] == {"replayed_after_grace": 1}
+    assert totals["refused"] == {
+        "client_secret_wrong": 3,
+        "client_unknown": 2,
+        "redirect_uri_not_registered": 1,
+        "replayed_after_grace": 1,
+    }
+    [client] = found["clients"]
+    assert client["clientId"] == "app"
+    assert (client["retries"], client["lateRetries"], client["retryMostMs"]) == (1, 1, 25_000)
+    assert client["refused"] == {name: n for name, n in totals["refused"].items() if name != "client_unknown"}
+    last, before = found["periods"][-1], found["periods"][-2]
+    assert (last["refreshes"], before["refreshes"]) == (1, 0)
+    assert (last["started"], before["started"]) == ({"login": 2}, {"login": 2, "authorization_code": 1})
+    assert (
+        last["running"] == found["running"] == {"login": 4, "authorization_code": 0, "client_credentials": 0}
+    )
+    assert found["state"]["uncountedEntries"] == 0
+    assert found["state"]["schema"] == found["state"]["knownSchema"] > 0
+
+
+async def test_a_longer_time_is_told_by_the_day_of_whoever_asks(served: Served) -> None:
+    await a_day(served)
+    api = await served.administrator()
+    await summarise(served)
+    now = served.clock.now()
+    bounds = {"from": iso_time(type(now)(now - 49 * HOUR_MS)), "to": iso_time(now)}
+
+    found = await overview(api, **bounds)
+
+    assert (found["per"], found["endsAt"] > bounds["to"]) == ("day", True)
+    assert [each["beginsAt"][10:] for each in found["periods"]] == ["T16:00:00.000Z"] * len(found["periods"])
+    assert sum(each["refreshes"] for each in found["periods"]) == found["totals"]["refreshes"] == 1
+
+
+@pytest.mark.parametrize(
+    "query, paths",
+    [
+        ({"from": "yesterday"}, ["from"]),
+        ({"from": "2027-01-02", "to": "2027-01-01"}, ["from"]),
+        ({"from": "2026-01-01", "to": "2027-06-01"}, ["from"]),
+        ({"to": "9999-12-31"}, ["to"]),
+        ({"from": "0001-01-01", "to": "0001-01-02"}, ["to"]),
+        ({"from": "", "zone": "UTC"}, ["zone"]),
+        ({"from": ["2027-01-01", "2027-01-02"]}, ["from"]),
+    ],
+)
+async def test_a_time_that_is_none_is_refused(api: Api, query: dict[str, Any], paths: list[str]) -> None:
+    answer = await api.call("GET", PATH, params=query)
+    assert fields_of(refused(answer, 400, "A0401")) == paths
+
+
+async def test_the_trail_and_sessions_of_nobody_are_told_to_whoever_may_see_them(served: Served) -> None:
+    await a_day(served)
+    watcher = await holder_of(served, Permission.ONLINE_LIST)
+    await summarise(served)
+
+    found = await overview(watcher)
+
+    totals = found["totals"]
+    assert {name for name, value in totals.items() if value is not None} == {"refused"}
+    assert totals["refused"]["client_secret_wrong"] == 3
+    assert found["clients"][0]["retries"] is None
+    assert set(found["running"]) == {"login", "authorization_code"}
+    assert not any(each["about"].startswith("client ") for each in found["state"]["findings"])
+    browser = served.browser()
+    await browser.sign_in("holder", "the holder's")
+    page = (await browser.get("/admin")).text
+    assert "3 requests came with a wrong secret of the client app." in page
+    assert 'aria-labelledby="refused"' in page
+    assert not re.search('id="sign_ins"|retry of the client|/admin/audit|/admin/clients', page)
+    reader = await holder_of(served, Permission.AUDIT_READ, username="reader")
+    refused(await reader.call("GET", PATH), 403, "A0403")
+
+
+async def test_a_process_remembers_refusals_of_registered_clients_alone(served: Served) -> None:
+    await served.client()
+    for number in range(2 * REFUSALS_KEPT):
+        for name in ("app", f"stranger{number}"):
+            await served.api().service("revoke", Registered(name, "wrong"), token="x")
+    tallies, last = served.backing.service.refusals.take()
+    assert {key.client_id for key in tallies} == {"", "app"}
+    assert len(tallies) == 3
+    assert [each.client_id for each in last] == ["app"] * REFUSALS_KEPT
+
+
+# --- the page
+
+
+async def test_the_page_shows_what_was_counted_and_leads_to_it(served: Served) -> None:
+    await a_day(served)
+    browser = served.browser()
+    await browser.sign_in()
+    await summarise(served)
+
+    page = (await browser.get("/admin")).text
+
+    assert "3 requests came with a wrong secret of the client app." in page
+    assert "1 safe retry of the client app came more than 20 s late" in page
+    assert page.count('<svg role="img"') == 7
+    assert all(
+        f'id="{name}"' in page for name in re.findall('<svg role="img" aria-labelledby="([^"]+)"', page)
+    )
+    assert "style=" not in page
+    client = (await browser.get("/admin/clients/app")).text
+    assert sorted(re.findall("<code>(.+?)</code></div></td>\n.*?<code>(.+?)</code>", client)) == [
+        ("authorize", "redirect_uri_not_registered"),
+        *[("introspect", "client_secret_wrong")] * 3,
+        ("refresh_token", "replayed_after_grace"),
+    ]
+    for address in {unescape(each) for each in re.findall('href="(/admin/[^"]+)"', page)}:
+        led = await browser.get(address)
+        assert led.status_code == 200, address
+        if "/audit?" in address:
+            assert "Nothing matches" not in led.text, address
+    for name, periods in (("week", 7), ("month", 30)):
+        longer = (await browser.get("/admin", params={"range": name})).text
+        assert len(re.findall('<tr><th scope="row">', longer)) == 7 * periods
+        assert "3 requests came with a wrong secret" in longer
+
+
+async def test_a_sweeper_that_falls_behind_and_an_old_backup_are_told(
+    served: Served, browser: Browser
+) -> None:
+    page = (await browser.get("/admin")).text
+    assert '<svg role="img" aria-labelledby="running"' in page
+    assert "The sweeper falls behind" not in page
+    served.store.note_milestone(Milestone.BACKED_UP, served.clock.now())
+    served.clock.wait(9 * 24 * 3_600)
+    back = served.browser()
+    await back.sign_in()
+    page = (await back.get("/admin")).text
+    assert "The sweeper falls behind" in page
+    assert "The last backup is 9 days old." in page
+    for milestone in Milestone:
+        served.store.note_milestone(milestone, served.clock.now())
+    assert not re.search("falls behind|backup is", (await back.get("/admin")).text)

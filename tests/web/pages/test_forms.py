@@ -1,0 +1,84 @@
+"""Forms: what they say of their fields, what they offer, and what they show again of what was entered."""
+
+import re
+from html import unescape
+
+import httpx
+import pytest
+
+from ostiary_core.model.decision import Insert
+from ostiary_core.model.records import Role
+from tests.web.account.people import with_phone
+from tests.web.envelopes import succeeded
+from tests.web.served import ADMIN_PASSWORD, Browser, Served, forms_in
+
+# --- signing in, when the first try did not do
+
+
+async def test_a_form_that_was_open_for_too_long_says_so_and_works_again(served: Served) -> None:
+    browser = served.browser()
+    page = await browser.get("/login?next=/account")
+    browser.cookies.clear()
+    stale = await browser.log_in(page)
+    assert stale.status_code == 403
+    assert "This page was open for too long." in stale.text
+    assert stale.text.count('role="alert"') == 1
+    assert forms_in(stale)[0].fields["username"] == "admin"
+    again = await browser.submit(stale, {"password": ADMIN_PASSWORD}, to="/login")
+    assert (again.status_code, again.headers["location"]) == (303, "/account")
+
+
+async def test_no_other_site_fills_in_the_user_name(served: Served) -> None:
+    browser = served.browser()
+    page = await browser.get("/login")
+    values = {"username": "mallory", "password": "x"}
+    foreign = await browser.submit(page, values, to="/login", headers={"Sec-Fetch-Site": "cross-site"})
+    assert foreign.status_code == 403
+    assert "mallory" not in foreign.text
+    assert "open for too long" not in foreign.text
+
+
+# --- a client
+
+
+def form_of(page: httpx.Response, action: str) -> dict[str, str]:
+    (form,) = [form for form in forms_in(page) if form.action == action]
+    return form.fields
+
+
+async def test_what_an_empty_lifetime_means(served: Served, browser: Browser) -> None:
+    await served.client(accessTokenTtl=600)
+    new = await browser.get("/admin/clients/new")
+    assert "300 to 86400; 1800 if left empty" in unescape(new.text)
+    page = await browser.get("/admin/clients/app/edit")
+    assert "300 to 86400; unchanged if left empty" in unescape(page.text)
+    values = {"name": "The App", "redirectUris": "https://app.example/callback", "scopes": "user.read"}
+    values |= {"grantTypes": "authorization_code", "accessTokenTtl": "", "autoApproveScopes": "user.read"}
+    saved = await browser.submit(page, values, to="/admin/clients/app/edit")
+    assert saved.status_code == 303, saved.text
+    root = await served.administrator()
+    client = succeeded(await root.call("GET", "/api/oauth/clients/app"))
+    assert client["accessTokenTtl"] == 600
+
+
+@pytest.mark.parametrize("path", ["/admin/clients/new", "/admin/clients/app/edit"])
+async def test_a_lifetime_that_cannot_be_is_shown_as_it_was_entered(
+    served: Served, browser: Browser, path: str
+) -> None:
+    await served.client()
+    page = await browser.get(path)
+    for entered in ("0", "299", "soon"):
+        wrong = await browser.submit(page, {"accessTokenTtl": entered, "refreshTokenTtl": ""}, to=path)
+        assert wrong.status_code == 400
+        shown = form_of(wrong, path)
+        assert (shown["accessTokenTtl"], shown["refreshTokenTtl"]) == (entered, "")
+
+
+async def test_a_role_behind_many_others_is_offered_and_ticked(served: Served, browser: Browser) -> None:
+    roles = [Role(role_id=f"role{number:03}", name="Some") for number in range(450)]
+    served.store.write([Insert(role) for role in roles])
+    user_id = await with_phone(served, roleIds=["role449"])
+    page = await browser.get(f"/admin/people/{user_id}/edit")
+    offered = re.findall(r'<input [^>]*name="roleIds"[^>]*>', page.text)
+    assert len(offered) == 451
+    assert [box for box in offered if "checked" in box] == [box for box in offered if "role449" in box]

@@ -1,0 +1,113 @@
+"""A server under a path of its own (`PUBLIC_URL=https://id.example/auth`): all that it gives out is under
+that path, and whatever comes without it is not found."""
+
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from tests.web.doors import DOORS, Door
+from tests.web.routes import routes
+from tests.web.served import ADMIN_PASSWORD, REDIRECT_URI, Browser, in_memory, serving, sso
+from tests.web.test_every_route import PAGES
+
+PATH = "/auth"
+serving_here = partial(serving, PUBLIC_URL=f"https://id.example{PATH}", API_DOCS_ENABLED="true")
+HEALTH = ("/healthz", "/readyz", f"{PATH}/healthz", f"{PATH}/readyz")
+
+
+class _Addresses(HTMLParser):
+    """What a page leads to or is made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        leading = ("href", "src", "action", "formaction")
+        self.all += [value for name, value in attrs if value and name in leading]
+
+
+def addresses_in(page: httpx.Response) -> list[str]:
+    """Every address in a page that is not on the page itself."""
+    found = _Addresses()
+    if page.headers.get("content-type", "").startswith("text/html"):
+        found.feed(page.text)
+    return [each for each in found.all if not each.startswith(("#", "data:"))]
+
+
+def faults_of(answer: httpx.Response) -> list[str]:
+    """The addresses and cookies in an answer that are not of the path."""
+    said = [*addresses_in(answer), *answer.headers.get_list("location")]
+    cookies = answer.headers.get_list("set-cookie")
+    named = ("__Secure-ostiary_", "ostiary_language=")
+    return [
+        *(each for each in said if not each.startswith(f"{PATH}/")),
+        *(each for each in cookies if not each.startswith(named) or f"Path={PATH}" not in each.split("; ")),
+    ]
+
+
+async def walk(browser: Browser, *beginnings: str) -> set[str]:
+    """Go wherever pages lead, and return the paths of what was shown."""
+    waiting = [f"{PATH}{each}" for each in beginnings]
+    known, shown = set(waiting), set()
+    while waiting:
+        address = waiting.pop()
+        answer = await browser.get(f"https://id.example{address}")
+        assert faults_of(answer) == [], address
+        if answer.status_code == 200:
+            shown.add(urlsplit(address).path.removeprefix(PATH))
+        for each in {urlsplit(found).path for found in addresses_in(answer)} - known:
+            known.add(each)
+            waiting.append(each)
+    return shown
+
+
+async def test_every_page_leads_on_under_the_path(tmp_path: Path) -> None:
+    async with serving_here(tmp_path) as served:
+        await served.client()
+        browser = served.browser()
+        assert await walk(browser, *PAGES, sso()) >= {"/", "/login", "/recover", "/static/ostiary.css"}
+        page = await browser.get("/login", params={"next": sso()})
+        signed_in = await browser.submit(
+            page, {"username": "admin", "password": ADMIN_PASSWORD}, to=f"{PATH}/login"
+        )
+        assert signed_in.headers["location"] == f"{PATH}{sso()}"
+        assert faults_of(signed_in) == []
+        shown = await walk(browser, *PAGES, sso(), "/api/docs")
+        assert shown >= {"/account", "/sso", "/admin/clients/app/edit", "/admin/audit", "/api/docs/start.js"}
+        for method, path in routes():
+            if method == "POST" and not path.startswith("/api/"):
+                assert faults_of(await browser.post(path)) == [], path
+        consent = await browser.submit(await browser.get(sso()), {"decision": "approve"}, to=f"{PATH}/sso")
+        assert consent.headers["location"].startswith(REDIRECT_URI), "what is not ours stays as it is"
+        client_page = (await browser.get("/admin/clients/app")).text
+        assert "https://id.example/auth/api/oauth2/token" in client_page
+        assert (await browser.get("/api/docs-json")).json()["servers"] == [{"url": PATH}]
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_backends_are_answered_there_and_nowhere_else(tmp_path: Path, door: Door) -> None:
+    async with serving_here(tmp_path, open_store=in_memory(), door=door) as served:
+        client = await served.client()
+        issued = await served.tokens(client)
+        api = served.api()
+        assert await api.is_active(client, issued["access_token"])
+        bearer = {"Authorization": f"Bearer {issued['access_token']}"}
+        assert (await api.get("/api/oauth2/userinfo", headers=bearer)).json()["data"]["username"] == "admin"
+        too_long = await api.post("/api/oauth2/token", data={"x": "x" * 70_000})
+        assert too_long.json()["error"] == "invalid_request", "refused in the form of where it was going"
+        assert (await api.get(f"https://id.example{PATH}")).status_code == 200
+        assert [(await api.get(f"https://id.example{each}")).status_code for each in HEALTH] == [200] * 4
+        stranger = served.browser(Accept="*/*")
+        with capture_logs() as logs:
+            for path in ("/", "/login", "/authx/login", "/%61uth/login", "/auth/auth/login", "/auth//login"):
+                elsewhere = await stranger.get("https://id.example/", extensions={"target": path.encode()})
+                assert (elsewhere.status_code, elsewhere.json()["code"]) == (404, "A0404"), path
+            outside = await stranger.post("https://id.example/api/oauth2/token", auth=client.basic)
+            assert (outside.status_code, outside.json()["code"]) == (404, "A0404")
+        assert [each["log_level"] for each in logs if "public_path" in each] == ["warning"], "said once"

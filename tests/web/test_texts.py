@@ -1,0 +1,144 @@
+"""The catalogue of the whole server: every text in every language, none too many, and none beside it.
+
+A third language, made up, is one file more (`languages/qaa_qm.py`), and is spoken wherever the server speaks.
+"""
+
+import ast
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jinja2 import Environment, nodes
+
+import ostiary_web
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import SessionKind, TextCodePurpose
+from ostiary_core.retention import Expirable
+from ostiary_core.texts import ENGLISH, Language
+from ostiary_web.api.resources import audit, clients, online, roles, users
+from ostiary_web.api.resources.fields import Column, ListView
+from ostiary_web.pages.administration.audit import TOLD_LESS
+from ostiary_web.texts import LANGUAGES
+from tests.catalogue import assert_says_the_same, keys_in, strings_in
+
+ROOT = Path(ostiary_web.__file__).parent
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+SHEETS = (clients.RESOURCE.list_view, users.RESOURCE.list_view, roles.RESOURCE.list_view)
+LISTS = (*SHEETS, online.RUNNING, audit.AUDIT_EVENTS)
+DEFAULT = LANGUAGES.default
+COUNTED = ("running", "refused", "sign_ins", "failed", "started", "ended", "refreshed", "retried")
+RANGES = ("day", "week", "month")
+PROBLEMS = ("not_yours", "too_fast", "not_found", "went_wrong")
+TRIES = ("refresh", "retry", "steal", "userinfo", "machine", "revoke")
+NAMES = {"Ostiary", "sub", "Asia/Shanghai"}
+"""What no language says otherwise."""
+MARKUP = {"app-room", "page-card-room", 'aria-describedby="-hint -fault" aria-invalid="true"'}
+"""What stands in a block or macro of its own, and within a tag in the page."""
+
+
+def families() -> Iterator[str]:
+    """The keys that are put together of a name or of a value of an enumeration."""
+    yield from (f"fact.{kind}" for kind in FactKind)
+    yield from (f"why.{why}" for why in TOLD_LESS)
+    yield from (f"permission.{permission}" for permission in Permission)
+    yield from (f"message.{purpose}" for purpose in TextCodePurpose)
+    yield from (f"kind.{kind}" for kind in ("login", "oauth"))
+    yield from (f"title.{each.name}" for each in (*SHEETS, audit.AUDIT_EVENTS))
+    yield from (f"column.{each.name}.{field.name}" for each in LISTS for field in each.fields)
+    yield from (
+        f"note.{each.name}.{field.name}"
+        for each in SHEETS
+        for field in each.fields
+        if field.column in (Column.IMPORT_EXPORT, Column.IMPORT_ONLY)
+    )
+    for what in ("salts", *Expirable, "audit entries", "counted entries"):
+        yield f"command.sweep.{what[0]}{what.title().replace(' ', '')[1:]}"
+    yield from (f"overview.{name}" for name in (*COUNTED, *RANGES, *SessionKind))
+    yield from (f"page.{problem}_lead" for problem in PROBLEMS)
+    yield from (f"{heading}{end}" for heading in headings() for end in ("_lead", "_none"))
+    yield from (f"demo.do_{action}{end}" for action in TRIES for end in ("", "_hint"))
+
+
+def calls(function: str) -> Iterator[ast.Call]:
+    """Where a function is called by this name, or any method where the name begins with a dot."""
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                if called == function or (function[0] == "." and called.endswith(function)):
+                    yield node
+
+
+def headings() -> Iterator[str]:
+    """The headings of lists."""
+    for call in calls("Table"):
+        yield from (ast.literal_eval(each.value) for each in call.keywords if each.arg == "heading")
+
+
+def given_as_keys() -> Iterator[str]:
+    """What is looked up, whether it looks like a key or not."""
+    looked_up = (*(call.args[0] for call in calls(".text")), *(call.args[2] for call in calls("Finding")))
+    yield from (str(each.value) for each in looked_up if isinstance(each, ast.Constant))
+
+
+def in_templates() -> Iterator[str]:
+    """The keys that templates name: whole, or by a family's short name."""
+    for path in TEMPLATES:
+        of = {"t": "demo" if path.name == "demo.html" else "page"}
+        tree = Environment().parse(path.read_text(encoding="utf-8"))
+        yield from (str(node.value) for node in tree.find_all(nodes.Const))
+        for node in tree.find_all(nodes.Getattr):
+            if isinstance(node.node, nodes.Name) and node.node.name in of:
+                yield f"{of[node.node.name]}.{node.attr}"
+
+
+def test_every_key_has_a_text_and_every_text_is_used() -> None:
+    strings = {text for text in (*strings_in(ROOT), *in_templates()) if not text.endswith((".html", ".db"))}
+    asked = {*families(), *given_as_keys(), *keys_in(strings, DEFAULT)}
+    assert asked - DEFAULT.texts.keys() == set()
+    assert DEFAULT.texts.keys() - ENGLISH.texts.keys() - asked == set()
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES], ids=lambda language: language.tag)
+def test_every_language_says_the_same(language: Language) -> None:
+    assert_says_the_same(language, DEFAULT)
+
+
+class Said(HTMLParser):
+    """What a template says by itself: its text, and the attributes that are read out or shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        shown = ("alt", "title", "placeholder", "aria-label", "data-working", "data-copied")
+        for name, value in attrs:
+            if name in shown:
+                self.handle_data(value or "")
+
+    def handle_data(self, data: str) -> None:
+        self.texts |= {said.strip() for said in data.split("·") if any(map(str.isalpha, said))}
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: str(path.name))
+def test_no_template_says_anything_by_itself(path: Path) -> None:
+    parser = Said()
+    tokens = Environment().lex(path.read_text(encoding="utf-8"))
+    parser.feed("".join(value for _, kind, value in tokens if kind == "data"))
+    assert parser.texts <= NAMES | MARKUP
+
+
+@pytest.mark.parametrize("sheet", SHEETS, ids=lambda sheet: str(sheet.name))
+def test_a_heading_in_whatever_language_names_one_column(sheet: ListView[Any, Any]) -> None:
+    """An import knows the headings of all languages at once."""
+    named = {
+        (sheet.heading(field, language).casefold(), field.name)
+        for field in sheet.fields
+        for language in LANGUAGES
+        if field.column is not Column.NONE
+    }
+    assert len(named) == len({heading for heading, _ in named})

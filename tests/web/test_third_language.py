@@ -1,0 +1,181 @@
+"""A further language is one file: dropped in beside the others, it is spoken wherever the server speaks."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+from quart import Quart
+
+from ostiary_core.texts import Language, Languages
+from ostiary_web import texts
+from ostiary_web.demo.protocol import OAuthClient
+from ostiary_web.demo.third_party import third_party
+from tests.web.account.people import code_sent_to, outbox, with_phone
+from tests.web.command_line.machine import Machine
+from tests.web.envelopes import refused, succeeded
+from tests.web.resources.sheets import SHEET, rows_of, sheet_of
+from tests.web.served import BASE, form_token_in, serving, sso
+
+TAG: Final = "qaa-QM"
+ASKED: Final = {"Accept-Language": "qaa"}
+NOT_PAGES: Final = ("/api/", "/brand/", "/files/", "/static/", "/healthz", "/readyz", "/language")
+
+
+@pytest.fixture
+def three(monkeypatch: pytest.MonkeyPatch) -> Languages:
+    """What there is where one more file lies in the folder of the languages."""
+    folder = Path(__file__).parent / "languages"
+    monkeypatch.setattr(texts, "__path__", [*texts.__path__, str(folder)])
+    return texts.find_languages()
+
+
+class Shown(HTMLParser):
+    """The pieces of text of a page, those of scripts and styles left out."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: set[str] = set()
+        self.feed(page)
+
+    def handle_data(self, data: str) -> None:
+        self.texts |= {data.strip(" \n,.·:→←()")}
+
+
+def assert_is_made_up(page: httpx.Response, english: Language) -> None:
+    """The page is in the made-up language, and no piece of it is a text in English."""
+    assert (page.headers["content-language"], f'<html lang="{TAG}">' in page.text) == (TAG, True)
+    shown = Shown(page.text).texts
+    assert any(piece.startswith("«") for piece in shown)
+    assert shown & set(english.texts.values()) <= {"Ostiary"}, page.request.url
+
+
+def addresses(app: Quart, **parts: str) -> set[str]:
+    """Every page there is; what varies of its address by its place."""
+    found = set()
+    for rule in app.url_map.iter_rules():
+        path = str(rule.rule)
+        if "GET" in (rule.methods or ()) and not path.startswith(NOT_PAGES):
+            place = path.split("/")[2] if path.startswith("/admin/") else ""
+            known = {"item_id": parts.get(place, ""), **parts}
+            for name in re.findall(r"<(\w+)>", path):
+                path = path.replace(f"<{name}>", known[name])
+            found.add(path)
+    return found
+
+
+async def test_a_third_language_is_spoken_by_every_page(tmp_path: Path, three: Languages) -> None:
+    async with serving(tmp_path, languages=three) as served:
+        client, _ = await served.client(), await served.client("other")
+        await served.tokens(client)
+        visitor = served.browser(**ASKED)
+        assert_is_made_up(await visitor.get("/login"), three.default)
+        await visitor.sign_in()
+        [used] = [entry for entry in served.audit() if entry.kind == "code-used"]
+        pages = addresses(
+            served.application.quart,
+            clients="app",
+            people=str(used.user_id),
+            roles="super_admin",
+            client_id="app",
+            session_id=str(used.session_id),
+        )
+        assert len(pages) > 30
+        for path in sorted(pages):
+            page = await visitor.get(sso("other") if path == "/sso" else path)
+            if page.status_code == 303:
+                assert path == "/login"
+                continue
+            assert page.status_code == 200, path
+            assert_is_made_up(page, three.default)
+        assert_is_made_up(await visitor.get("/nowhere"), three.default)
+        assert_is_made_up(await visitor.get("/sso"), three.default)
+        form = await visitor.get("/account/phone")
+        assert_is_made_up(await visitor.submit(form, {"phone": "1"}, to="/account/phone"), three.default)
+        home = await served.browser().get("/")
+        assert all(f">{name}<" in home.text for name in ("English", "中文", "«Made up»"))
+        disable = await visitor.get("/admin/clients/app/disable")
+        assert "«one: It can no longer authenticate. 1 running" in disable.text
+
+
+async def test_a_third_language_is_that_of_an_account_and_of_what_is_sent_to_it(
+    tmp_path: Path, three: Languages
+) -> None:
+    async with serving(tmp_path, languages=three) as served:
+        await with_phone(served, locale=TAG)
+        await code_sent_to(served, "+8613800000001", "reset-password")
+        assert outbox(served)[-1]["text"].startswith("«")
+        visitor = served.browser()
+        assert "You are" not in (await visitor.sign_in("anna", "anna password")).text
+        account = await visitor.get("/account")
+        assert_is_made_up(account, three.default)
+        assert f'<option value="{TAG}" lang="{TAG}" selected>' in account.text
+        assert (await visitor.get("/api/auth/me")).json()["data"]["locale"] == TAG
+        await visitor.submit(account, {"locale": "en-US"}, to="/account/language")
+        await visitor.submit(await visitor.get("/account"), {"locale": TAG}, to="/account/language")
+        assert_is_made_up(await visitor.get("/account"), three.default)
+        api = served.api()
+        await api.sign_in("anna", "anna password")
+        succeeded(await api.call("PUT", "/api/auth/locale", {"locale": TAG}))
+        wrong = await api.call("PUT", "/api/auth/locale", {"locale": "fr-FR"}, headers=ASKED)
+        [error] = refused(wrong, 400, "A0401")["errors"]
+        assert error == {"path": "locale", "msg": "«must be en-US« or »qaa-QM« or »zh-CN»"}
+
+
+async def test_a_third_language_is_spoken_by_the_interface_and_its_sheets(
+    tmp_path: Path, three: Languages
+) -> None:
+    async with serving(tmp_path, languages=three, API_DOCS_ENABLED="true") as served:
+        await served.user("anna")
+        visitor = served.browser(**ASKED)
+        await visitor.sign_in()
+        permissions = (await visitor.get("/api/iam/permissions")).json()["data"]
+        assert {tuple(each["description"]) for each in permissions} == {three.tags}
+        assert all(each["description"][TAG].startswith("«") for each in permissions)
+        document = (await visitor.get("/api/docs-json")).json()
+        assert document["components"]["schemas"]["Locale"]["enum"] == list(three.tags)
+
+        users = (await visitor.get("/api/iam/users/export")).content
+        assert "«User name»" in rows_of(users)[0]
+        template = (await visitor.get("/api/iam/users/import-template")).content
+        assert [f"«Any of: {', '.join(three.tags)}; may be empty.»"] in [
+            row[2:] for row in rows_of(template, 1)
+        ]
+        sheet = sheet_of([["«User name»", "«Name»", "«Must change the password»"], ["bob", "Bob", "«yes»"]])
+        done = await visitor.post(
+            "/admin/people/import",
+            data={"form_token": form_token_in(await visitor.get("/admin/people/import")), "mode": "insert"},
+            files={"file": ("sheet.xlsx", sheet, SHEET)},
+            headers={"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+        )
+        assert "«1 added, 0 changed, 0 unchanged.»" in done.text
+
+
+async def test_a_third_language_is_spoken_by_the_demonstration(three: Languages) -> None:
+    oauth = OAuthClient(
+        httpx.AsyncClient(), client_id="demo-shop", secret="s", redirect_uri=f"{BASE}/callback", server=BASE
+    )
+    transport = httpx.ASGITransport(third_party(oauth, BASE, three))  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=ASKED) as shopper:
+        page = await shopper.get("/")
+    assert f'<html lang="{TAG}">' in page.text
+    assert Shown(page.text).texts & set(three.default.texts.values()) == set()
+
+
+def test_a_third_language_is_spoken_on_the_command_line(tmp_path: Path, three: Languages) -> None:
+    machine = Machine(tmp_path, three)
+    assert machine.run("migrate").exit_code == 0
+    said = machine.run("user", "create", "anna", "--draw-password", "--locale", TAG, "--language", TAG)
+    assert said.lines[1].startswith("«User name»")
+    said = machine.run("user", "list", env={"LANG": "qaa_QM.UTF-8@x"})
+    assert said.lines[0].startswith("«USER NAME»")
+    assert said.err == "«1 to 2 of 2»\n"
+    assert all("«" in line for line in machine.run("check", "--language", TAG).lines)
+    refusal = machine.run("client", "disable", "nobody", "--language", TAG)
+    assert refusal.err == "ostiary: A0404 «Not found.»\n"
+    assert "[en-US|qaa-QM|zh-CN]" in machine.run("user", "list", "--help").out
+    unknown = machine.run("user", "list", "--language", "fr")
+    assert unknown.exit_code == 2
+    assert "'fr' is not one of en-US, qaa-QM, zh-CN" in unknown.err

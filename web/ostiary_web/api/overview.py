@@ -1,0 +1,205 @@
+"""`/api/monitor/overview`: what happened and how the server is, in numbers that were counted hour by hour."""
+
+from importlib.metadata import version
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
+from quart import Response, request
+
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.instant import Instant, iso_time
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.why import Why
+from ostiary_core.storage.summaries import HOUR_MS, Counted, Milestone
+from ostiary_web.api.answer_data import AnswerData, Count, Time
+from ostiary_web.api.overview_counts import Counts, Overview, Span, overview_of, visible_to
+from ostiary_web.api.resources.lists import query_arguments
+from ostiary_web.api.resources.queries import read_times
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import GatedRoutes, require_permission
+from ostiary_web.http.zones import ZONE_HEADER, zone_for
+from ostiary_web.server.findings import Finding
+
+overview = GatedRoutes("overview", __name__)
+
+_DAY_MS: Final = 24 * HOUR_MS
+_LONGEST_MS: Final = 400 * _DAY_MS
+_LATEST: Final = Instant(32_503_680_000_000)
+"""The year 3000: days near the last one that a calendar has cannot be counted on from."""
+
+Numbers = dict[str, Count]
+
+
+class Happenings(AnswerData):
+    """What was counted. What is of the audit trail is null without the permission to read it."""
+
+    started: Annotated[
+        Numbers | None, Meta(description="Sessions that began, by kind; `login` are sign-ins.")
+    ]
+    sign_ins_failed: Count | None
+    refreshes: Count | None
+    retries: Annotated[
+        Numbers | None, Meta(description="Safe retries, by how many seconds late they came at most.")
+    ]
+    retry_mean_ms: Count | None
+    retry_most_ms: Count | None
+    ended: Annotated[Numbers | None, Meta(description="Sessions that ended by themselves, by reason.")]
+    ended_together: Annotated[
+        Numbers | None, Meta(description="Endings of all sessions of a user, client or consent, by kind.")
+    ]
+    refused: Annotated[Numbers, Meta(description="Requests that were refused, by reason.")]
+
+
+class OverviewPeriod(Happenings):
+    """One hour or day."""
+
+    begins_at: Time
+    running: Annotated[
+        Numbers | None,
+        Meta(description="The most sessions found running at any hour, by kind; null for none."),
+    ]
+
+
+class OverviewClient(AnswerData):
+    """Of one client in all of the time. The numbers of retries are null without `audit.read`."""
+
+    client_id: str
+    refused: Numbers
+    retries: Count | None
+    retry_most_ms: Count | None
+    late_retries: Annotated[Count | None, Meta(description="Those that came near the end of the grace.")]
+
+
+class ServerFinding(AnswerData):
+    """Something at fault, or unwise; as `ostiary check` has it."""
+
+    level: Literal["warning", "fault"]
+    about: str
+    text: str
+
+
+class ServerState(AnswerData):
+    """How the server is."""
+
+    version: str
+    schema: Annotated[Count, Meta(description="How many steps the schema of the database went through.")]
+    known_schema: Annotated[Count, Meta(description="How many steps this release knows.")]
+    last_sweep_at: Annotated[Time | None, Meta(description="When the sweeper last had nothing left to do.")]
+    last_backup_at: Annotated[Time | None, Meta(description="When `ostiary backup` was last through.")]
+    uncounted_entries: Annotated[Count, Meta(description="Entries of the trail that are not counted yet.")]
+    findings: list[ServerFinding]
+
+
+class OverviewRecord(AnswerData):
+    """What happened, hour by hour or day by day, and how the server is now."""
+
+    begins_at: Annotated[Time, Meta(description="When the first period begins.")]
+    ends_at: Annotated[Time, Meta(description="When the last one ends.")]
+    per: Literal["hour", "day"]
+    periods: list[OverviewPeriod]
+    totals: Happenings
+    clients: list[OverviewClient]
+    running: Annotated[Numbers, Meta(description="Sessions that run now, by kind.")]
+    state: ServerState
+
+
+@overview.get("/api/monitor/overview", gate=require_permission(Permission.ONLINE_LIST))
+async def show_overview(context: RequestContext) -> Response:
+    """What was counted from `from` to `to`, and how the server is."""
+    zone = zone_for(request.headers.get(ZONE_HEADER), context.user)
+    asked = read_times(query_arguments(), "from", "to")
+    if isinstance(asked, tuple):
+        context.refuse(Why.FIELDS_INVALID, asked)
+    now = context.service.clock.now()
+    end = asked.end if asked.end is not None else now
+    start = asked.start if asked.start is not None else Instant(end - _DAY_MS + HOUR_MS)
+    faults = _faults(start, end)
+    if faults:
+        context.refuse(Why.FIELDS_INVALID, faults)
+    counted, kinds = visible_to(context)
+    found = await context.look(overview_of(Span.between(start, end, zone), counted, kinds))
+    return context.success(_record(context, found, await findings_for(context), Counted.STARTED in counted))
+
+
+def _faults(start: Instant, end: Instant) -> tuple[FieldFault, ...]:
+    for name, at in (("to", end), ("from", start)):
+        if not 0 <= at <= _LATEST:
+            return (FieldFault(name, FieldRule.TIME),)
+    if start > end:
+        return (FieldFault("from", FieldRule.TIME_ORDER),)
+    return (FieldFault("from", FieldRule.TOO_LONG),) if end - start > _LONGEST_MS else ()
+
+
+async def findings_for(context: RequestContext) -> list[Finding]:
+    """What the server finds of itself, of clients only for those who may see them."""
+    sees_clients = Permission.CLIENT_LIST.value in context.account.permissions
+    found = await context.backing.self_check.findings()
+    return [each for each in found if sees_clients or not each.about.startswith("client ")]
+
+
+def _record(
+    context: RequestContext, found: Overview, findings: list[Finding], of_trail: bool
+) -> OverviewRecord:
+    def happenings(counts: Counts) -> dict[str, Any]:
+        retries = counts.of(Counted.RETRIED)
+        mean_ms = retries.total_ms // retries.number if retries.number else 0
+        told: dict[str, Any] = {
+            "started": counts.by_detail(Counted.STARTED),
+            "sign_ins_failed": counts.of(Counted.SIGN_IN_FAILED).number,
+            "refreshes": counts.of(Counted.REFRESHED).number,
+            "retries": counts.by_detail(Counted.RETRIED),
+            "retry_mean_ms": mean_ms,
+            "retry_most_ms": retries.most_ms,
+            "ended": counts.by_detail(Counted.ENDED),
+            "ended_together": counts.by_detail(Counted.ENDED_TOGETHER),
+        }
+        shown = told if of_trail else dict.fromkeys(told)
+        return {**shown, "refused": counts.by_detail(Counted.REFUSED)}
+
+    def told_of(client_id: str, counts: Counts) -> OverviewClient:
+        retries = counts.of(Counted.RETRIED)
+        return OverviewClient(
+            client_id=client_id,
+            refused=counts.by_detail(Counted.REFUSED),
+            retries=retries.number if of_trail else None,
+            retry_most_ms=retries.most_ms if of_trail else None,
+            late_retries=counts.late_retries() if of_trail else None,
+        )
+
+    span, state = found.span, found.state
+    return OverviewRecord(
+        begins_at=iso_time(span.starts[0]),
+        ends_at=iso_time(span.end),
+        per="hour" if span.is_hourly else "day",
+        periods=[
+            OverviewPeriod(
+                begins_at=iso_time(start),
+                running=counts.by_detail(Counted.RUNNING) or None,
+                **happenings(counts),
+            )
+            for start, counts in zip(span.starts, found.periods, strict=True)
+        ],
+        totals=Happenings(**happenings(found.totals)),
+        clients=[told_of(client_id, counts) for client_id, counts in sorted(found.clients.items())],
+        running={kind.value: number for kind, number in found.running.items()},
+        state=ServerState(
+            version=version("ostiary"),
+            schema=state.schema,
+            known_schema=state.known_schema,
+            last_sweep_at=_time(state.milestones.get(Milestone.SWEPT)),
+            last_backup_at=_time(state.milestones.get(Milestone.BACKED_UP)),
+            uncounted_entries=state.uncounted,
+            findings=[
+                ServerFinding(
+                    level="fault" if each.level.value == "fault" else "warning",
+                    about=each.about,
+                    text=context.language.text(each.key, **each.values),
+                )
+                for each in findings
+            ],
+        ),
+    )
+
+
+def _time(at: Instant | None) -> str | None:
+    return None if at is None else iso_time(at)

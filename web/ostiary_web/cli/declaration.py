@@ -1,0 +1,146 @@
+"""What a TOML file declares of clients and roles: read within bounds, with its secrets as digests.
+
+Rules, all in this file:
+
+- `[clients.ID]` and `[roles.CODE]` hold the fields of the interface under their names there. What is in a
+  field, the rules judge; a name that is none is refused here.
+- A client's secret is in a file (`secretFile`), in a variable of the environment (`secretEnv`), or given as
+  its SHA-256 (`secretDigest = "sha256:…"`), which is what the store has of it. Without any of these a new
+  client gets one that is drawn, and one that is there keeps its own.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ostiary_core.clients.client_fields import CLIENT_FIELDS
+from ostiary_core.model.fields import FieldFault, FieldRule
+from ostiary_core.model.secret import Digest, digest_of
+from ostiary_core.users.role import ROLE_FIELDS
+from ostiary_web.server.secret_files import read_secret_file
+
+_SECRETS: Final = ("secretFile", "secretEnv", "secretDigest")
+_LONGEST_FILE: Final = 1024 * 1024
+_MOST_RECORDS: Final = 1_000
+"""They are one turn, and others wait for it."""
+_SECRET: Final = re.compile(r"[\x21-\x7e]{22,256}", re.ASCII)
+"""As long as 128 random bits are in base64: whoever has the digest of a shorter one could guess it."""
+_DIGEST: Final = re.compile(r"sha256:([0-9a-fA-F]{64})", re.ASCII)
+
+
+class DeclarationError(Exception):
+    """A file that declares nothing that could be judged: where in it, and why. It quotes no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredClient:
+    """The fields that stand in a client's table, and the digest of its secret, where one is given."""
+
+    fields: Mapping[str, object]
+    secret_digest: Digest | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """All that a file declares, by identifiers and codes."""
+
+    clients: Mapping[str, DeclaredClient]
+    roles: Mapping[str, Mapping[str, object]]
+
+
+def read_declaration(path: Path, environment: Mapping[str, str]) -> Declaration | tuple[FieldFault, ...]:
+    """What the file declares, or its names that are none; raises `DeclarationError`.
+
+    Files of secrets are found from the folder that the file is in.
+    """
+    content = _parse(path)
+    tables = {kind: _tables(kind, content.get(kind, {})) for kind in ("clients", "roles")}
+    if sum(map(len, tables.values())) > _MOST_RECORDS:
+        raise DeclarationError(f"declares more than {_MOST_RECORDS} clients and roles")
+    unknown = (
+        *(FieldFault(name, FieldRule.UNKNOWN) for name in content if name not in tables),
+        *_unknown("clients", tables["clients"], (*(each.name for each in CLIENT_FIELDS), *_SECRETS)),
+        *_unknown("roles", tables["roles"], tuple(each.name for each in ROLE_FIELDS)),
+    )
+    if unknown:
+        return unknown
+    clients = {
+        client_id: DeclaredClient(
+            {name: value for name, value in table.items() if name not in _SECRETS},
+            _read_secret(f"clients.{client_id}", table, path.parent, environment),
+        )
+        for client_id, table in tables["clients"].items()
+    }
+    return Declaration(clients, tables["roles"])
+
+
+def _parse(path: Path) -> dict[str, object]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LONGEST_FILE + 1)
+    except OSError as error:
+        raise DeclarationError(f"cannot be read: {error.strerror}") from None
+    if len(content) > _LONGEST_FILE:
+        raise DeclarationError(f"has more than {_LONGEST_FILE} bytes")
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError:
+        raise DeclarationError("is no text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DeclarationError(f"is no TOML: {error}") from None
+    except RecursionError:
+        raise DeclarationError("is no TOML: it is nested too deeply") from None
+
+
+def _tables(kind: str, content: object) -> dict[str, dict[str, object]]:
+    if not isinstance(content, dict) or not all(isinstance(table, dict) for table in content.values()):
+        raise DeclarationError(f"{kind}: must hold a table for each of them, as [{kind}.example]")
+    return content
+
+
+def _unknown(
+    kind: str, tables: Mapping[str, Mapping[str, object]], known: tuple[str, ...]
+) -> list[FieldFault]:
+    return [
+        FieldFault(f"{kind}.{identifier}.{name}", FieldRule.UNKNOWN)
+        for identifier, table in tables.items()
+        for name in table
+        if name not in known
+    ]
+
+
+def _read_secret(
+    path: str, table: Mapping[str, object], folder: Path, environment: Mapping[str, str]
+) -> Digest | None:
+    given = {name: value for name, value in table.items() if name in _SECRETS}
+    if not given:
+        return None
+    if len(given) > 1:
+        raise DeclarationError(f"{path}: {' and '.join(given)} are set together; allowed: one of them")
+    [(name, value)] = given.items()
+    if not isinstance(value, str):
+        raise DeclarationError(f"{path}.{name}: must be a string")
+    if name == "secretDigest":
+        written = _DIGEST.fullmatch(value)
+        if written is None:
+            raise DeclarationError(
+                f"{path}.{name}: must be sha256: with the 64 hexadecimal digits of a digest"
+            )
+        return Digest(bytes.fromhex(written[1]))
+    if name == "secretEnv":
+        text = environment.get(value, "")
+        if not text:
+            raise DeclarationError(f"{path}.{name}: the environment has no {value!r}, or it is empty")
+    else:
+        try:
+            text = read_secret_file(folder / value)
+        except ValueError as fault:
+            raise DeclarationError(f"{path}.{name}: {fault}") from None
+    if _SECRET.fullmatch(text) is None:
+        raise DeclarationError(
+            f"{path}.{name}: must give 22 to 256 visible characters of ASCII, drawn at random"
+        )
+    return digest_of(text)

@@ -1,0 +1,26 @@
+"""`ostiary end-everything`: every session there is ends, and everybody signs in anew."""
+
+import click
+
+from ostiary_web.api.resources.online import force_out_everybody
+from ostiary_web.cli.context import OPERATOR, CommandContext, run
+from ostiary_web.cli.printing import Printer, with_printer
+from ostiary_web.server.restored import forget_mark
+
+
+@click.command("end-everything")
+@with_printer
+def end_everything_command(printer: Printer) -> None:
+    """End every session and void every code, as after a restore, or where the database was copied.
+
+    The server may go on. All of every client ends at once, `console` included, by the operator; it is in the
+    audit trail. Passwords, secrets and remembered consents stay.
+    """
+    printer.record({"ended": run(end_everything)}, {"ended": "command.restore.ended"})
+
+
+async def end_everything(context: CommandContext) -> int:
+    """End all of every client; return how many clients there were."""
+    ended = await force_out_everybody(context, OPERATOR)
+    forget_mark(context.settings)
+    return ended

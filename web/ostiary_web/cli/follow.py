@@ -1,0 +1,200 @@
+"""`ostiary audit export --follow`: entries as they come, for a system that watches (SIEM).
+
+Rules, all in this file:
+
+- No entry is passed over: lines are written up to where nobody adds one any more (`ostiary_net.sql.trail`).
+- What was written is noted in the cursor's file after it was written: whatever happens, an entry comes once
+  or twice, and never not at all.
+- A database that is away is asked again and again; a reader who is gone ends it.
+"""
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final, Never, TypeVar
+
+import click
+import structlog
+import trio
+
+from ostiary_core.model.audit import AuditEntry
+from ostiary_net.front_door import until_signal
+from ostiary_net.observability.log import first_line
+from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sql.trail import GrowingTrail, TrailEnd
+from ostiary_web.api.resources.audit import AUDIT_EVENTS
+from ostiary_web.api.resources.fields import as_json
+from ostiary_web.cli.context import CommandContext
+
+T = TypeVar("T")
+
+_AT_ONCE: Final = 500
+_POLL_SECONDS: Final = 1.0
+_WRITERS_SECONDS: Final = 0.05
+"""How long to wait for transactions that are adding entries: most take a few ms."""
+_MESSAGE_SECONDS: Final = 10.0
+"""How often something is said of the same trouble, at most."""
+
+
+class CannotFollow(Exception):
+    """Why the trail cannot be followed: it is for a person to see to."""
+
+
+def line_of(entry: AuditEntry) -> str:
+    """An entry as a line of JSON."""
+    return json.dumps(as_json(AUDIT_EVENTS.fields, entry), ensure_ascii=False, separators=(",", ":"))
+
+
+class Cursor:
+    """How far the trail was written: in a file, or only as long as this runs."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.number = 0
+
+    def read(self) -> None:
+        """Take up where the file says; where there is none, at the beginning. Raises `CannotFollow`."""
+        if self._path is None:
+            return
+        try:
+            number = json.loads(self._path.read_text())["number"]
+        except FileNotFoundError:
+            number = 0
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            number = None
+        if type(number) is not int or number < 0:
+            raise CannotFollow(f"{self._path} cannot be read as the place in a trail")
+        self.keep(number)
+
+    def keep(self, number: int) -> None:
+        """Note that all up to this entry is written. The file has this number then, or the one before."""
+        self.number = number
+        if self._path is None:
+            return
+        unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        try:
+            with unfinished.open("w") as file:
+                json.dump({"number": number}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(self._path)
+        except OSError as error:
+            raise CannotFollow(f"{self._path} cannot be written: {error.strerror}") from None
+
+
+async def follow_trail(cursor: Cursor, context: CommandContext) -> None:
+    """Write entries until a signal comes, or nobody reads them. Raises `CannotFollow`."""
+    cursor.read()
+    follower = _Follower(context.store, cursor)
+    try:
+        with _without_log():
+            await until_signal(follower.follow)
+    except BrokenPipeError:
+        # Or Python would fail to flush it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    finally:
+        follower.keep_written()
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """No log between the lines. What is said of a database that is away is said here, and not so often."""
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+class _Follower:
+    def __init__(self, store: GrowingTrail, cursor: Cursor) -> None:
+        self._store = store
+        self._cursor = cursor
+        self._written = 0
+        """The entry of the last line that went out."""
+        self._said: dict[str, float] = {}
+        """What was said last of each trouble, by `time.monotonic`."""
+
+    async def follow(self) -> Never:
+        while True:
+            end = await self._settled_end()
+            while self._cursor.number < end:
+                await self._write(await self._ask(partial(self._piece, end)), end)
+            await trio.sleep(_POLL_SECONDS)
+
+    async def _settled_end(self) -> int:
+        """Up to where the trail will not change any more."""
+        end: TrailEnd = await self._ask(self._store.trail_end)
+        if 0 < end.number < self._cursor.number:
+            raise CannotFollow(
+                f"the database has entries up to {end.number}, and {self._cursor.number} was written: it was "
+                "put back to an earlier moment, or is another one; begin with another --cursor"
+            )
+        writers = end.writers if end.number > self._cursor.number else frozenset()
+        since = time.monotonic()
+        while writers:
+            if time.monotonic() - since > _MESSAGE_SECONDS:
+                self._say(
+                    "waits",
+                    "waits for a transaction of the database that has been adding entries for a while",
+                )
+            await trio.sleep(_WRITERS_SECONDS)
+            writers &= (await self._ask(self._store.trail_end)).writers
+        return end.number
+
+    def _piece(self, end: int) -> tuple[bool, Sequence[AuditEntry]]:
+        """Whether the entry that was written last is still there, and the next ones."""
+        number = self._cursor.number
+        is_there = number == 0 or bool(self._store.entries_between(number - 1, number, 1))
+        return is_there, self._store.entries_between(number, end, _AT_ONCE)
+
+    async def _write(self, piece: tuple[bool, Sequence[AuditEntry]], end: int) -> None:
+        is_there, entries = piece
+        before = self._cursor.number
+        if not is_there and (not entries or entries[0].number > before + 1):
+            upto = entries[0].number if entries else end + 1
+            self._say(
+                f"erased {before}",
+                f"entries between {before} and {upto} were erased before they were written, if any",
+            )
+        await trio.to_thread.run_sync(self._write_lines, entries, abandon_on_cancel=True)
+        await trio.to_thread.run_sync(
+            self._cursor.keep, entries[-1].number if len(entries) == _AT_ONCE else end
+        )
+
+    def _write_lines(self, entries: Sequence[AuditEntry]) -> None:
+        """Write in a thread, as whoever reads may take their time."""
+        for entry in entries:
+            sys.stdout.write(f"{line_of(entry)}\n")
+            sys.stdout.flush()
+            self._written = entry.number
+
+    def keep_written(self) -> None:
+        """Note what went out of a batch that was broken off."""
+        if self._written > self._cursor.number:
+            self._cursor.keep(self._written)
+
+    async def _ask(self, question: Callable[[], T]) -> T:
+        """Ask the store until it answers."""
+        while True:
+            try:
+                return await trio.to_thread.run_sync(question, abandon_on_cancel=True)
+            except SchemaError as error:
+                raise CannotFollow(str(error)) from None
+            except Exception as error:
+                self._say("away", f"the store could not be used, and is tried again: {first_line(error)}")
+            await trio.sleep(_POLL_SECONDS)
+
+    def _say(self, trouble: str, words: str) -> None:
+        now = time.monotonic()
+        if now - self._said.get(trouble, -_MESSAGE_SECONDS) >= _MESSAGE_SECONDS:
+            self._said[trouble] = now
+            click.echo(f"ostiary: {words}", err=True)

@@ -1,0 +1,202 @@
+"""The plan of `ostiary apply`: which clients and roles are made, changed and deleted, and by which events.
+
+Rules, all in this file:
+
+- What a table leaves out is as in a new record, but for `enabled` and the secret, which stay: to disable a
+  client or to reset its secret is a deed of the day and not a declaration.
+- Lists are compared without their order, which means nothing.
+- Roles come before clients, and what is deleted last. Each change brings what it saw, so that it is refused
+  where somebody else has changed the same since.
+- Only what is not built in is pruned.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT
+from ostiary_core.events import (
+    AdministrationEvent,
+    ClientChanged,
+    ClientDeleted,
+    ClientDisabled,
+    ClientEnabled,
+    ClientRegistered,
+    ClientSecretGiven,
+    RoleChanged,
+    RoleDeleted,
+    RoleRegistered,
+)
+from ostiary_core.model.changes import values_of
+from ostiary_core.model.fields import differing_fields
+from ostiary_core.model.records import Client, Role
+from ostiary_core.model.secret import Entropy
+from ostiary_core.users.role import ROLE_FIELDS
+from ostiary_web.cli.context import OPERATOR
+from ostiary_web.cli.declaration import Declaration, DeclaredClient
+
+SECRET: Final = "secret"
+
+
+class Action(StrEnum):
+    """What is done to a record."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    DELETE = "delete"
+
+
+class Values(NamedTuple):
+    """A field before and after; of a secret neither is told."""
+
+    before: object
+    after: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What is done to one record, in words and by events."""
+
+    action: Action
+    kind: str
+    """`clients` or `roles`."""
+    identifier: str
+    fields: Mapping[str, Values]
+    events: tuple[AdministrationEvent, ...]
+
+    @property
+    def path(self) -> str:
+        """Where it stands in the file."""
+        return f"{self.kind}.{self.identifier}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps in the order in which they are taken, and the paths of what the file does not have."""
+
+    steps: tuple[Step, ...]
+    undeclared: tuple[str, ...]
+
+
+def make_plan(
+    declared: Declaration,
+    stored_clients: Iterable[Client],
+    stored_roles: Iterable[Role],
+    *,
+    prune: bool,
+    draw: Callable[[], Entropy],
+) -> Plan:
+    """What makes the stored clients and roles those that are declared."""
+    standing_clients = {each.client_id: each for each in stored_clients if each.deleted_at is None}
+    standing_roles = {each.role_id: each for each in stored_roles}
+    steps = [_role_step(code, fields, standing_roles.get(code)) for code, fields in declared.roles.items()]
+    steps += [
+        _client_step(client_id, client, standing_clients.get(client_id), draw)
+        for client_id, client in declared.clients.items()
+    ]
+    others = [
+        *(
+            _deletion("clients", client_id, ClientDeleted(caller=OPERATOR, client_id=client_id))
+            for client_id, client in standing_clients.items()
+            if client_id not in declared.clients and not client.built_in
+        ),
+        *(
+            _deletion("roles", code, RoleDeleted(caller=OPERATOR, role_id=code))
+            for code, role in standing_roles.items()
+            if code not in declared.roles and not role.built_in
+        ),
+    ]
+    steps += others if prune else []
+    return Plan(
+        tuple(step for step in steps if step.events), () if prune else tuple(step.path for step in others)
+    )
+
+
+def _deletion(kind: str, identifier: str, event: AdministrationEvent) -> Step:
+    return Step(action=Action.DELETE, kind=kind, identifier=identifier, fields={}, events=(event,))
+
+
+def client_fields(client: Client) -> dict[str, object]:
+    """The fields of a client that a file declares, as the interface shows them."""
+    return {**values_of(CLIENT_FIELDS, client)}
+
+
+def role_fields(role: Role) -> dict[str, object]:
+    """The fields of a role that a file declares, as the interface shows them."""
+    return {**values_of(ROLE_FIELDS, role)}
+
+
+_NEW_CLIENT_FIELDS: Final[Mapping[str, object]] = {**client_fields(NEW_CLIENT), "name": None}
+_NEW_ROLE_FIELDS: Final[Mapping[str, object]] = {"name": None, "permissions": []}
+
+
+def _role_step(code: str, fields: Mapping[str, object], stored: Role | None) -> Step:
+    if stored is None:
+        event = RoleRegistered(caller=OPERATOR, fields={**fields, "code": code})
+        return Step(
+            action=Action.CREATE, kind="roles", identifier=code, fields=_made(fields), events=(event,)
+        )
+    changed = _changed(role_fields(stored), {**_NEW_ROLE_FIELDS, **fields})
+    events = (
+        (RoleChanged(caller=OPERATOR, role_id=code, fields=_after(changed), shown=_before(changed)),)
+        if changed
+        else ()
+    )
+    return Step(action=Action.CHANGE, kind="roles", identifier=code, fields=changed, events=events)
+
+
+def _client_step(
+    client_id: str, declared: DeclaredClient, stored: Client | None, draw: Callable[[], Entropy]
+) -> Step:
+    if stored is None:
+        event = ClientRegistered(
+            caller=OPERATOR,
+            fields={**declared.fields, "clientId": client_id},
+            secret_digest=declared.secret_digest,
+            entropy=draw(),
+        )
+        made = _made(declared.fields)
+        return Step(action=Action.CREATE, kind="clients", identifier=client_id, fields=made, events=(event,))
+    standing = client_fields(stored)
+    stays = {"enabled": standing["enabled"]}
+    changed = _changed(standing, {**_NEW_CLIENT_FIELDS, **stays, **declared.fields})
+    events = tuple(_client_events(client_id, changed, declared, stored))
+    if any(isinstance(event, ClientSecretGiven) for event in events):
+        changed[SECRET] = Values(None, None)
+    return Step(action=Action.CHANGE, kind="clients", identifier=client_id, fields=changed, events=events)
+
+
+def _client_events(
+    client_id: str, changed: Mapping[str, Values], declared: DeclaredClient, stored: Client
+) -> Iterator[AdministrationEvent]:
+    switched = {name for name in changed if name == "enabled" and isinstance(changed[name].after, bool)}
+    edited = {name: changed[name] for name in changed if name not in switched}
+    if edited:
+        yield ClientChanged(
+            caller=OPERATOR, client_id=client_id, fields=_after(edited), shown=_before(edited)
+        )
+    for name in switched:
+        switch = ClientEnabled if changed[name].after else ClientDisabled
+        yield switch(caller=OPERATOR, client_id=client_id)
+    if declared.secret_digest not in (None, stored.secret_digest):
+        assert declared.secret_digest is not None
+        yield ClientSecretGiven(caller=OPERATOR, client_id=client_id, digest=declared.secret_digest)
+
+
+def _made(fields: Mapping[str, object]) -> dict[str, Values]:
+    return {name: Values(None, value) for name, value in fields.items()}
+
+
+def _changed(stands: Mapping[str, object], wanted: Mapping[str, object]) -> dict[str, Values]:
+    names = differing_fields(stands, wanted, in_any_order=True)
+    return {name: Values(stands[name], wanted[name]) for name in names}
+
+
+def _before(changed: Mapping[str, Values]) -> dict[str, object]:
+    """What was seen, but where Python holds both for equal, as true and 1: these the rules are to judge."""
+    return {name: values.before for name, values in changed.items() if values.before != values.after}
+
+
+def _after(changed: Mapping[str, Values]) -> dict[str, object]:
+    return {name: values.after for name, values in changed.items()}

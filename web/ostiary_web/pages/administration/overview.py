@@ -1,0 +1,316 @@
+"""The first page of an administrator: what happened in a day, week or month, and what needs attention."""
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from markupsafe import Markup
+from quart import Response, request
+
+from ostiary_core.loading.keys import BACKEND_CLIENT
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import SECOND_MS, Instant, iso_time
+from ostiary_core.model.permissions import Permission
+from ostiary_core.model.records import SessionKind
+from ostiary_core.model.why import Why
+from ostiary_core.storage.summaries import HOUR_MS, RETRY_SECONDS, Counted, Milestone
+from ostiary_web.api.overview import findings_for
+from ostiary_web.api.overview_counts import LATE_SECONDS, Overview, Span, overview_of, visible_to
+from ostiary_web.http.gate import require_permission
+from ostiary_web.pages.administration.audit import why_in_words
+from ostiary_web.pages.administration.charts import Chart, Series, draw, with_colours
+from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.routes import PageRoutes
+from ostiary_web.server.database import SQLiteFile
+from ostiary_web.server.findings import Finding, Level
+
+overview_pages = PageRoutes("overview_pages", __name__)
+
+_PLACE: Final = "/admin"
+_DAY_MS: Final = 24 * HOUR_MS
+_RANGES: Final = {"day": 23 * HOUR_MS, "week": 6 * _DAY_MS, "month": 29 * _DAY_MS}
+"""How long before now the first hour or day begins that is shown."""
+
+_MOST_CLIENTS: Final = 10
+_WRONG_SECRET: Final = Why.CLIENT_SECRET_WRONG.value
+_SWEEP_AGE_MS: Final = HOUR_MS
+_BACKUP_AGE_MS: Final = 7 * _DAY_MS
+_UNCOUNTED: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """Something to see to, and where."""
+
+    text: str
+    href: str | None
+    is_fault: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One number of all of the time, and where the list behind it is."""
+
+    label: str
+    number: int
+    href: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What was found, as one visitor may see it."""
+
+    page: PageContext
+    found: Overview
+
+    @property
+    def span(self) -> Span:
+        return self.found.span
+
+    @property
+    def reads_trail(self) -> bool:
+        return self.page.may(Permission.AUDIT_READ)
+
+    def entries(self, kind: FactKind, bounds: tuple[Instant, Instant] | None = None, **more: str) -> str:
+        """Where the entries of a kind are, of all of the time or of a part of it."""
+        start, end = bounds or (self.span.starts[0], self.span.end)
+        query = {"kind": kind.value, **more, "atFrom": iso_time(start), "atTo": iso_time(Instant(end - 1))}
+        return f"/admin/audit?{urlencode(query)}"
+
+    def client(self, client_id: str) -> str | None:
+        """Where a client is, for who may see it."""
+        return (
+            f"/admin/clients/{quote(client_id, safe='')}" if self.page.may(Permission.CLIENT_LIST) else None
+        )
+
+    def periods(self, kind: FactKind | None, **more: str) -> list[tuple[Markup, str | None]]:
+        """What each period is called, with the list of its entries."""
+        return [
+            (self._name(bounds[0]), None if kind is None else self.entries(kind, bounds, **more))
+            for bounds in self.span.ends()
+        ]
+
+    def _name(self, start: Instant) -> Markup:
+        at = datetime.fromtimestamp(start / SECOND_MS, UTC).astimezone(self.page.zone)
+        shown = at.strftime("%Y-%m-%d %H:%M" if self.span.is_hourly else "%Y-%m-%d")
+        return Markup('<time datetime="{}">{}</time>').format(at.isoformat(), shown)
+
+    def numbers(self, what: Counted, details: Sequence[str]) -> tuple[int, ...]:
+        """How many of these details there were in each period."""
+        by_period = (counts.by_detail(what) for counts in self.found.periods)
+        return tuple(sum(counts.get(detail, 0) for detail in details) for counts in by_period)
+
+    def series(
+        self,
+        what: Counted,
+        details: Sequence[str],
+        label: str,
+        *,
+        href: str | None = None,
+        code: str | None = None,
+    ) -> Series:
+        """One series of a chart."""
+        numbers = self.numbers(what, details)
+        return Series(label=label, numbers=numbers, total=sum(numbers), href=href, code=code)
+
+    def by_reason(self, what: Counted, link: Callable[[str], str | None]) -> list[Series]:
+        """A series for each reason, the most frequent first, and one for all others together."""
+        own, others = with_colours(list(self.found.totals.by_detail(what)))
+        made = [
+            self.series(what, [why], why_in_words(why, self.page.language), href=link(why), code=why)
+            for why in own
+        ]
+        return [*made, self.series(what, others, self.page.text("page.overview_others"))] if others else made
+
+
+@overview_pages.get(_PLACE, gate=require_permission(Permission.ONLINE_LIST))
+async def show_overview(page: PageContext) -> Response:
+    """What happened, and what needs attention."""
+    asked = request.args.get("range", "")
+    chosen = asked if asked in _RANGES else "day"
+    now = page.request.service.clock.now()
+    span = Span.between(Instant(now - _RANGES[chosen]), now, page.zone)
+    counted, kinds = visible_to(page.request)
+    found = await page.request.look(overview_of(span, counted, kinds))
+    view = _View(page, found)
+    findings = await findings_for(page.request)
+    return await render(
+        page,
+        "administration/overview.html",
+        place=_PLACE,
+        chosen=chosen,
+        ranges=[(name, page.text(f"overview.{name}")) for name in _RANGES],
+        attention=[*_of_clients(view), *_of_the_store(view), *_of_the_server(view, findings)],
+        tiles=list(_tiles(view)),
+        charts=list(_charts(view)),
+        clients=_clients(view),
+        reads_trail=view.reads_trail,
+        late_seconds=LATE_SECONDS,
+        version=version("ostiary"),
+        state=found.state,
+        swept_at=found.state.milestones.get(Milestone.SWEPT),
+        backed_up_at=found.state.milestones.get(Milestone.BACKED_UP),
+        tells_backups=_tells_backups(page),
+    )
+
+
+# --- numbers and charts
+
+
+def _tiles(view: _View) -> Iterator[Tile]:
+    page, totals = view.page, view.found.totals
+    yield Tile(
+        label=page.text("page.overview_running_now"),
+        number=sum(view.found.running.values()),
+        href="/admin/online",
+    )
+    if view.reads_trail:
+        started = totals.by_detail(Counted.STARTED)
+        sign_ins = started.get(SessionKind.LOGIN.value, 0)
+        for name, number, href in (
+            ("sign_ins", sign_ins, view.entries(FactKind.SESSION_STARTED, clientId=BACKEND_CLIENT)),
+            ("failed", totals.of(Counted.SIGN_IN_FAILED).number, view.entries(FactKind.SIGN_IN_FAILED)),
+            ("started", sum(started.values()) - sign_ins, view.entries(FactKind.SESSION_STARTED)),
+            ("ended", totals.of(Counted.ENDED).number, view.entries(FactKind.SESSION_ENDED)),
+            ("refreshed", totals.of(Counted.REFRESHED).number, view.entries(FactKind.PAIR_ROTATED)),
+            ("retried", totals.of(Counted.RETRIED).number, view.entries(FactKind.PAIR_REPEATED)),
+        ):
+            yield Tile(label=page.text(f"overview.{name}"), number=number, href=href)
+    refusals = totals.of(Counted.REFUSED).number
+    yield Tile(label=page.text("overview.refused"), number=refusals, href="#by-client" if refusals else None)
+
+
+def _charts(view: _View) -> Iterator[Chart]:
+    page = view.page
+    kinds = {kind: page.text(f"overview.{kind}") for kind in SessionKind}
+    running = [
+        view.series(Counted.RUNNING, [kind], kinds[kind], href=_online(kind)) for kind in view.found.running
+    ]
+    yield draw("running", running, view.periods(None), page.text("page.overview_running_note"))
+    if view.reads_trail:
+        yield from _charts_of_the_trail(view, kinds)
+    refused = view.by_reason(Counted.REFUSED, lambda why: None)
+    yield draw("refused", refused, view.periods(None), page.text("page.overview_refused_note"))
+
+
+def _online(kind: SessionKind) -> str:
+    return f"/admin/online?kind={'login' if kind is SessionKind.LOGIN else 'oauth'}"
+
+
+def _charts_of_the_trail(view: _View, kinds: Mapping[SessionKind, str]) -> Iterator[Chart]:
+    page, entries = view.page, view.entries
+    started = FactKind.SESSION_STARTED
+    login = kinds[SessionKind.LOGIN]
+    failed = page.text("overview.failed")
+    sign_ins = [
+        view.series(
+            Counted.STARTED, [SessionKind.LOGIN], login, href=entries(started, clientId=BACKEND_CLIENT)
+        ),
+        view.series(Counted.SIGN_IN_FAILED, [""], failed, href=entries(FactKind.SIGN_IN_FAILED)),
+    ]
+    yield draw("sign_ins", sign_ins, view.periods(started, clientId=BACKEND_CLIENT))
+    of_clients = [
+        view.series(Counted.STARTED, [kind], kinds[kind], href=entries(started))
+        for kind in (SessionKind.AUTHORIZATION_CODE, SessionKind.CLIENT_CREDENTIALS)
+    ]
+    yield draw("started", of_clients, view.periods(started))
+    ended = view.by_reason(Counted.ENDED, lambda why: entries(FactKind.SESSION_ENDED, why=why))
+    together = view.found.totals.of(Counted.ENDED_TOGETHER).number
+    note = page.text("page.overview_ended_together", count=together) if together else ""
+    yield draw("ended", ended, view.periods(FactKind.SESSION_ENDED), note)
+    refreshed = page.text("overview.refreshed")
+    refreshes = [view.series(Counted.REFRESHED, [""], refreshed, href=entries(FactKind.PAIR_ROTATED))]
+    yield draw("refreshed", refreshes, view.periods(FactKind.PAIR_ROTATED))
+    href = entries(FactKind.PAIR_REPEATED)
+    late = [
+        view.series(
+            Counted.RETRIED, [str(most)], page.text("page.overview_late", least=least, most=most), href=href
+        )
+        for least, most in zip((0, *RETRY_SECONDS), RETRY_SECONDS, strict=False)
+    ]
+    retries = view.found.totals.of(Counted.RETRIED)
+    note = ""
+    if retries.number:
+        mean, most = (f"{ms / SECOND_MS:.1f}" for ms in (retries.total_ms / retries.number, retries.most_ms))
+        note = page.text("page.overview_retried_note", mean=mean, most=most)
+    yield draw("retried", late, view.periods(FactKind.PAIR_REPEATED), note)
+
+
+def _clients(view: _View) -> list[dict[str, object]]:
+    """The clients with the most refusals and late retries."""
+    rows: list[tuple[tuple[int, int, int], dict[str, object]]] = []
+    for client_id, counts in view.found.clients.items():
+        refusals, retries = counts.of(Counted.REFUSED).number, counts.of(Counted.RETRIED)
+        reasons = counts.by_detail(Counted.REFUSED)
+        row: dict[str, object] = {
+            "client_id": client_id,
+            "href": view.client(client_id),
+            "refusals": refusals,
+            "reasons": [
+                (why, why_in_words(why, view.page.language), n) for why, n in list(reasons.items())[:3]
+            ],
+            "retries": retries.number,
+            "retries_href": view.entries(FactKind.PAIR_REPEATED, clientId=client_id),
+            "late": counts.late_retries(),
+            "longest": f"{retries.most_ms / SECOND_MS:.1f}",
+        }
+        rows.append(((refusals, counts.late_retries(), retries.number), row))
+    rows.sort(key=lambda each: each[0], reverse=True)
+    return [row for _, row in rows[:_MOST_CLIENTS]]
+
+
+# --- what needs attention
+
+
+def _of_clients(view: _View) -> Iterator[Attention]:
+    """Wrong secrets and late retries, those of the clients with the most of them."""
+    page, clients = view.page, view.found.clients.items()
+    secrets = [(counts.by_detail(Counted.REFUSED).get(_WRONG_SECRET, 0), name) for name, counts in clients]
+    for wrong, name in heapq.nlargest(_MOST_CLIENTS, secrets):
+        if wrong:
+            text = page.text("page.attention_secrets", count=wrong, name=name)
+            yield Attention(text=text, href=view.client(name))
+    for late, name in heapq.nlargest(
+        _MOST_CLIENTS, [(counts.late_retries(), name) for name, counts in clients]
+    ):
+        if late:
+            text = page.text("page.attention_late", count=late, name=name, seconds=LATE_SECONDS)
+            yield Attention(text=text, href=view.entries(FactKind.PAIR_REPEATED, clientId=name))
+
+
+def _of_the_store(view: _View) -> Iterator[Attention]:
+    page, state, now = view.page, view.found.state, view.found.now
+    swept_at = state.milestones.get(Milestone.SWEPT, page.request.backing.started_at)
+    if now - swept_at > _SWEEP_AGE_MS:
+        yield Attention(text=page.text("page.attention_sweep"), href="#state")
+    if state.uncounted > _UNCOUNTED:
+        yield Attention(text=page.text("page.attention_uncounted", count=state.uncounted), href="#state")
+    backed_up_at = state.milestones.get(Milestone.BACKED_UP)
+    if _tells_backups(page) and backed_up_at is None:
+        yield Attention(text=page.text("page.attention_no_backup"), href="#state")
+    elif _tells_backups(page) and backed_up_at is not None and now - backed_up_at > _BACKUP_AGE_MS:
+        days = (now - backed_up_at) // _DAY_MS
+        yield Attention(text=page.text("page.attention_backup", count=days), href="#state")
+    if state.schema > state.known_schema:
+        text = page.text("page.attention_schema", newer=state.schema, known=state.known_schema)
+        yield Attention(text=text, href="#state")
+
+
+def _tells_backups(page: PageContext) -> bool:
+    """Whether `ostiary backup` is what makes them: PostgreSQL has its own."""
+    return isinstance(page.request.backing.settings.database, SQLiteFile)
+
+
+def _of_the_server(view: _View, findings: Sequence[Finding]) -> Iterator[Attention]:
+    for finding in findings:
+        kind, _, name = finding.about.partition(" ")
+        text = view.page.text(finding.key, **finding.values)
+        yield Attention(
+            text=view.page.text("page.attention_finding", about=finding.about, text=text),
+            href=view.client(name) if kind == "client" and name else None,
+            is_fault=finding.level is Level.FAULT,
+        )

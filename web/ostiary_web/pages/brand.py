@@ -1,0 +1,32 @@
+"""The operator's logo and colour as files: `/brand/*`.
+
+Each has its digest in its name, so it is kept by browsers and never asked for again. An SVG may hold scripts:
+pages show it as a picture, in which none is run, and whoever opens it by itself gets it in a sandbox.
+"""
+
+from typing import Final
+
+from quart import Response
+
+from ostiary_core.model.why import Why
+from ostiary_web.http.context import RequestContext
+from ostiary_web.http.gate import OPEN_TO_ALL, GatedRoutes
+from ostiary_web.server.brand import BRAND_PREFIX
+
+brand_files = GatedRoutes("brand_files", __name__)
+
+_HEADERS: Final = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
+    ),
+}
+
+
+@brand_files.get(f"{BRAND_PREFIX}<name>", gate=OPEN_TO_ALL)
+async def show_brand_file(context: RequestContext, name: str) -> Response:
+    """The logo, or the stylesheet of the colour, as they are now."""
+    file = context.backing.settings.brand.files.get(name)
+    if file is None:
+        context.refuse(Why.NOT_FOUND)
+    return Response(file.content, content_type=file.media_type, headers=_HEADERS)

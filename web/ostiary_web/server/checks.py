@@ -1,0 +1,190 @@
+"""What an operator should know before users do: settings, files, database, clock and clients."""
+
+import math
+import os
+import stat
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import trio
+
+from ostiary_core.clients.client_fields import ACCESS_TOKEN_SECONDS, REFRESH_TOKEN_SECONDS
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import Client, GrantType, Table
+from ostiary_net.observability.log import where_raised
+from ostiary_net.runtime.system import Clock, RunSync
+from ostiary_web.server.brand_color import DARK, LIGHT, shown_ratio
+from ostiary_web.server.cluster_findings import findings_around
+from ostiary_web.server.database import PostgreSQLDatabase, SQLiteFile
+from ostiary_web.server.findings import Finding, Level
+from ostiary_web.server.secret_files import everybody_may_read
+from ostiary_web.server.settings import Settings
+from ostiary_web.server.storage import ServerStore, unwritable
+
+_MOST_APART_MS: Final = 2_000
+_HOLDS_SECONDS: Final = 60.0
+
+
+def find_all(settings: Settings, store: ServerStore, clock: Clock) -> list[Finding]:
+    """Everything but what takes a request to the running server. It waits for disks and databases.
+
+    Nothing is changed, but for one write that proves that the database takes any.
+    """
+    findings = [*_of_settings(settings), *_of_files(settings), *_of_the_interpreter()]
+    findings += _of_the_store(store, clock)
+    if isinstance(settings.database, PostgreSQLDatabase):
+        findings += findings_around(settings.database, settings.database_prepared_statements)
+    return findings
+
+
+class SelfCheck:
+    """What a running server finds of itself, looked at once a minute at most and only when asked."""
+
+    def __init__(self, look: Callable[[], list[Finding]], run_sync: RunSync) -> None:
+        self._look = look
+        self._run_sync = run_sync
+        self._one_at_a_time = trio.CapacityLimiter(1)
+        self._found: list[Finding] = []
+        self._looked_at = -math.inf
+
+    async def findings(self) -> Sequence[Finding]:
+        """What is at fault or unwise. Raises what the look does."""
+
+        def look() -> list[Finding]:
+            return [each for each in self._look() if each.level is not Level.FINE]
+
+        if trio.current_time() >= self._looked_at + _HOLDS_SECONDS:
+            self._found = await self._run_sync(look, limiter=self._one_at_a_time)
+            self._looked_at = trio.current_time()
+        return self._found
+
+
+# --- settings
+
+
+def _of_settings(settings: Settings) -> Iterator[Finding]:
+    yield Finding(Level.FINE, "settings", "check.settings.fine")
+    if settings.public_url is None:
+        yield Finding(Level.WARNING, "PUBLIC_URL", "check.settings.no_public_url")
+    elif settings.public_url.startswith("http://") and not _is_local(settings.public_url):
+        yield Finding(Level.FAULT, "PUBLIC_URL", "check.settings.plain_public_url")
+    elif settings.public_url.startswith("https://") and not settings.trust_proxy:
+        yield Finding(Level.WARNING, "TRUST_PROXY", "check.settings.no_proxy_before_tls")
+    if settings.bind.startswith("unix:") and not settings.trust_proxy:
+        yield Finding(Level.WARNING, "TRUST_PROXY", "check.settings.no_proxy_before_socket")
+    for network in settings.trust_proxy:
+        if (network.num_addresses > 2**16 and not network.is_private) or network.prefixlen == 0:
+            yield Finding(Level.FAULT, "TRUST_PROXY", "check.settings.proxy_too_wide", {"network": network})
+    if settings.rate_limit_scale != 1:
+        yield Finding(Level.WARNING, "RATE_LIMIT_SCALE", "check.settings.rate_limits")
+    if settings.sms_gateway_url is None:
+        yield Finding(
+            Level.WARNING, "SMS_GATEWAY_URL", "check.settings.no_gateway", {"path": settings.sms_outbox}
+        )
+    elif settings.sms_gateway_url.startswith("http://") and not _is_local(settings.sms_gateway_url):
+        yield Finding(Level.WARNING, "SMS_GATEWAY_URL", "check.settings.plain_gateway")
+    if (color := settings.brand.color) is not None:
+        values = {"light": color.light, "light_ratio": shown_ratio(color.light, LIGHT)}
+        values |= {"dark": color.dark, "dark_ratio": shown_ratio(color.dark, DARK)}
+        yield Finding(Level.FINE, "BRAND_COLOR", "check.settings.color", values)
+    if settings.admin_password is not None:
+        yield Finding(Level.WARNING, "ADMIN_PASSWORD", "check.settings.password_set")
+
+
+def _is_local(url: str) -> bool:
+    return urlsplit(url).hostname in ("localhost", "127.0.0.1", "::1")
+
+
+# --- files
+
+
+def _of_files(settings: Settings) -> Iterator[Finding]:
+    paths = [settings.sms_outbox, settings.data_dir / "files"]
+    if isinstance(settings.database, SQLiteFile):
+        path = settings.database.path
+        paths += [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", ".lock"))]
+    open_ones = [path for path in paths if path.is_file() and _others_may(path)]
+    for path in open_ones:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        yield Finding(Level.FAULT, "files", "check.files.open", {"path": path, "mode": f"{mode:o}"})
+    for path in settings.secret_files:
+        if everybody_may_read(path):
+            yield Finding(Level.WARNING, "secrets", "check.files.secret_open", {"path": path})
+    for name, path in unwritable(settings):
+        yield Finding(Level.FAULT, name, "check.files.unwritable", {"path": path})
+    if not open_ones:
+        yield Finding(Level.FINE, "files", "check.files.fine")
+
+
+def _others_may(path: Path) -> bool:
+    return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
+
+
+# --- what it runs on
+
+
+def _of_the_interpreter() -> Iterator[Finding]:
+    """A Python that was built by hand without its optimisations (docs/performance.md).
+
+    Those of distributions need not say that they have them, as Debian's and conda's.
+    """
+    options = sysconfig.get_config_var("CONFIG_ARGS")
+    is_packaged = sys.base_prefix == "/usr" or os.path.exists(f"{sys.base_prefix}/conda-meta")
+    if options is not None and "--enable-optimizations" not in options and not is_packaged:
+        yield Finding(Level.WARNING, "Python", "check.interpreter.slow", {"path": sys.base_prefix})
+
+
+# --- what is stored
+
+
+def _of_the_store(store: ServerStore, clock: Clock) -> list[Finding]:
+    findings = []
+    try:
+        store.check_ready()
+        findings.append(Finding(Level.FINE, "database", "check.database.fine"))
+    except Exception as error:
+        values = {"error": type(error).__name__, "place": where_raised(error)[0]}
+        findings.append(Finding(Level.FAULT, "database", "check.database.fault", values))
+    findings.append(_of_the_clock(store, clock))
+    for client in store.records(Table.CLIENT):
+        if isinstance(client, Client) and client.deleted_at is None and not client.built_in:
+            findings += _of_a_client(client)
+    return findings
+
+
+def _of_the_clock(store: ServerStore, clock: Clock) -> Finding:
+    """The machine's clock beside the latest change of a client, and beside the database's own clock."""
+    now = clock.now()
+    apart_ms = now - store.present(now)
+    latest = max((_changed_at(record) for record in store.records(Table.CLIENT)), default=now)
+    if abs(apart_ms) > _MOST_APART_MS:
+        return Finding(Level.WARNING, "clock", "check.clock.apart", {"seconds": f"{apart_ms / 1000:.1f}"})
+    if latest > now + _MOST_APART_MS:
+        return Finding(Level.FAULT, "clock", "check.clock.set_back", {"count": (latest - now) // 1000})
+    return Finding(Level.FINE, "clock", "check.clock.fine")
+
+
+def _changed_at(record: object) -> Instant:
+    return record.updated_at if isinstance(record, Client) else Instant(0)
+
+
+def _of_a_client(client: Client) -> Iterator[Finding]:
+    """What RFC 9700 would have otherwise, and what is more than is usual here."""
+    about = f"client {client.client_id}"
+    local = [uri for uri in client.redirect_uris if uri.startswith("http://")]
+    if local:
+        yield Finding(Level.WARNING, about, "check.client.local_redirect", {"address": local[0]})
+    if client.access_token_seconds > 2 * ACCESS_TOKEN_SECONDS.default:
+        values: dict[str, object] = {"seconds": client.access_token_seconds}
+        yield Finding(Level.WARNING, about, "check.client.long_access", values)
+    refreshes = GrantType.REFRESH_TOKEN in client.grant_types
+    if refreshes and client.refresh_token_seconds > REFRESH_TOKEN_SECONDS.default:
+        days = client.refresh_token_seconds // (24 * 60 * 60)
+        yield Finding(Level.WARNING, about, "check.client.long_authorization", {"count": days})
+    if client.auto_approve_scopes:
+        values = {"scopes": " ".join(client.auto_approve_scopes)}
+        yield Finding(Level.WARNING, about, "check.client.no_consent", values)

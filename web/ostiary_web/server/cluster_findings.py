@@ -1,0 +1,42 @@
+"""What `ostiary check` says of a PostgreSQL cluster: replication, standbys, archive, pooler."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ostiary_net.observability.log import where_raised
+from ostiary_web.server.database import PostgreSQLDatabase
+from ostiary_web.server.findings import Finding, Level
+
+_MOST_BEHIND_BYTES: Final = 64 * 1024 * 1024
+_MOST_BEHIND_SECONDS: Final = 10.0
+
+
+def findings_around(database: PostgreSQLDatabase, prepares: bool | None) -> Iterator[Finding]:
+    """What an operator should know of the machines around the database.
+
+    `prepares` is what the settings say of prepared statements.
+    """
+    from ostiary_net.postgres.surroundings import look_around
+
+    try:
+        seen = look_around(database.url.reveal())
+    except Exception as error:
+        values = {"error": type(error).__name__, "place": where_raised(error)[0]}
+        yield Finding(Level.WARNING, "replication", "check.replication.unseen", values)
+        return
+    if seen.standbys and not seen.is_synchronous:
+        count = {"count": seen.standbys}
+        yield Finding(Level.WARNING, "replication", "check.replication.asynchronous", count)
+    elif seen.standbys:
+        yield Finding(Level.FINE, "replication", "check.replication.fine")
+    if seen.standbys > len(seen.visible_standbys):
+        yield Finding(Level.WARNING, "standbys", "check.standbys.unseen")
+    for standby in seen.visible_standbys:
+        if standby.behind_bytes > _MOST_BEHIND_BYTES or standby.behind_seconds > _MOST_BEHIND_SECONDS:
+            behind = {"bytes": f"{standby.behind_bytes:,}", "seconds": f"{standby.behind_seconds:.0f}"}
+            yield Finding(Level.WARNING, f"standby {standby.name}", "check.standbys.behind", behind)
+    if seen.failing_archive:
+        yield Finding(Level.FAULT, "archive", "check.archive.fails", {"segment": seen.failing_archive})
+    if seen.shares_connections:
+        level = Level.WARNING if prepares else Level.FINE
+        yield Finding(level, "pooler", "check.pooler.tracks" if prepares else "check.pooler.shares")

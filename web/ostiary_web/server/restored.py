@@ -1,0 +1,75 @@
+"""Refuses a database that was put back to an earlier moment, by a mark that is kept outside of it.
+
+A restored PostgreSQL knows nothing of what ended since, and neither its identifier nor its timeline tells it
+from one after a failover (docs/decisions/0036-a-restored-database-is-refused.md). But entries of the audit
+trail have numbers that are never given again: a database with fewer than were seen was put back.
+"""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Never, Protocol, runtime_checkable
+
+import structlog
+import trio
+
+from ostiary_net.observability.log import where_raised
+from ostiary_web.server.settings import SettingError, Settings
+
+_log = structlog.get_logger("ostiary")
+
+_NAME: Final = "database-mark.json"
+
+
+@runtime_checkable
+class MarkedStore(Protocol):
+    """A store that others can put back to an earlier moment."""
+
+    def mark(self) -> tuple[int, int]:
+        """When the database was made, in ms since 1970, and the number of the last entry of its trail."""
+        ...
+
+
+def refuse_restored(settings: Settings, store: MarkedStore) -> None:
+    """Raise `SettingError` where more entries of this database were seen than it has.
+
+    A database in which nothing is left of the trail, or another one, is not refused.
+    """
+    path = settings.data_dir / _NAME
+    try:
+        made_at, number = json.loads(path.read_text())
+    except (OSError, ValueError, TypeError):
+        return
+    present_made_at, present_number = store.mark()
+    if present_made_at == made_at and 0 < present_number < number:
+        raise SettingError(
+            "DATABASE_URL",
+            f"{settings.database} has audit entries up to {present_number}, and {number} were seen: it was "
+            "put back to an earlier moment, and what ended since is alive in it",
+            f"it once `ostiary end-everything` was run; or without {path}, where that is meant",
+        )
+
+
+def forget_mark(settings: Settings) -> None:
+    """Say that the database may be served as it is."""
+    with suppress(FileNotFoundError):
+        (settings.data_dir / _NAME).unlink()
+
+
+async def keep_mark(settings: Settings, store: MarkedStore, every_seconds: float) -> Never:
+    """Write down for ever, at once and then every so many seconds, how far the database is."""
+    while True:
+        try:
+            await trio.to_thread.run_sync(_write_mark, settings.data_dir, store, abandon_on_cancel=True)
+        except Exception as error:
+            _log.warning("mark not kept", cause=type(error).__name__, where=where_raised(error))
+        await trio.sleep(every_seconds)
+
+
+def _write_mark(folder: Path, store: MarkedStore) -> None:
+    mark = store.mark()
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f"{_NAME}.{os.getpid()}"
+    unfinished.write_text(json.dumps(mark))
+    unfinished.replace(folder / _NAME)

@@ -1,0 +1,34 @@
+"""Everything that people read: one module for each language, found by being in this folder.
+
+A further language is one more module here, with a `LANGUAGE` that has a text for every key of the others
+(docs/operating.md). Tests say that no text is missing and none is left over.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Final
+
+from ostiary_core.texts import ENGLISH, Language, Languages
+
+
+def find_languages() -> Languages:
+    """The languages in this folder by their tags, English first."""
+    found: list[Language] = [
+        import_module(f"{__name__}.{module.name}").LANGUAGE for module in iter_modules(__path__)
+    ]
+    return Languages(sorted(found, key=lambda language: (language.tag != ENGLISH.tag, language.tag)))
+
+
+LANGUAGES: Final = find_languages()
+"""What a server speaks that is given no others."""
+
+
+class TextFamily:
+    """The texts of one family as a template reads them: of `page`, `t.save` is the text `page.save`."""
+
+    def __init__(self, language: Language, family: str) -> None:
+        self._language = language
+        self._family = family
+
+    def __getitem__(self, name: str) -> str:
+        return self._language.text(f"{self._family}.{name}")

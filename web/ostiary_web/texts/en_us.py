@@ -1,0 +1,872 @@
+"""The texts of pages, lists, sheets, messages and the command line in English."""
+
+from typing import Final
+
+from ostiary_core.texts import ENGLISH, Plural
+
+LANGUAGE: Final = ENGLISH.extended(
+    {
+        # --- around every page
+        "page.skip": "Skip to the content",
+        "page.menu": "Menu",
+        "page.language": "Language",
+        "page.privacy": "Privacy",
+        "page.help": "Help",
+        "page.code": "Code",
+        "page.trace": "Trace id",
+        "page.sign_out": "Sign out",
+        "page.nav_account": "My account",
+        "page.nav_applications": "Applications",
+        "page.nav_sessions": "Sign-ins",
+        "page.nav_clients": "Clients",
+        "page.nav_people": "People",
+        "page.nav_roles": "Roles",
+        "page.nav_overview": "Overview",
+        "page.nav_online": "Online",
+        "page.nav_audit": "Audit",
+        "page.save": "Save",
+        "page.cancel": "Cancel",
+        "page.back": "Back",
+        "page.of": "{action}: {name}",
+        "page.done": "Saved.",
+        "page.expired": "This page is too old",
+        "page.expired_lead": "It was opened in another sign-in, or too long ago. Nothing was changed.",
+        "page.start_again": "Open it again",
+        "page.not_found": "There is nothing here",
+        "page.not_found_lead": "The address may be mistyped, or what was here is gone.",
+        "page.not_yours": "You have no access to this page",
+        "page.not_yours_lead": (
+            "Your account does not have the permission for it. An administrator can give it to you."
+        ),
+        "page.too_fast": "Too many requests",
+        "page.too_fast_lead": "Wait a moment and try again.",
+        "page.went_wrong": "Something went wrong on our side",
+        "page.went_wrong_lead": "It has been logged under the id below. Try again in a moment.",
+        "page.home": "To the first page",
+        # --- signing in, the password, the first page
+        "page.sign_in": "Sign in",
+        "page.sign_in_lead": "Use your account of the administration backend.",
+        "page.sign_in_stale": "This page was open for too long. Please sign in again.",
+        "page.username": "User name",
+        "page.password": "Password",
+        "page.forgot": "Forgot your password?",
+        "page.home_signed_in": "Welcome,",
+        "page.home_signed_out": "Nobody is signed in here",
+        "page.home_lead": (
+            "This server signs people in to other systems with their account of the administration backend. "
+            "The system you came from will bring you to the right page by itself."
+        ),
+        "page.change_password": "Change password",
+        "page.must_change": "Your password was set by somebody else. Choose your own before you go on.",
+        "page.password_ends": "Everywhere else you are signed in, you will be signed out.",
+        "page.current_password": "Current password",
+        "page.new_password": "New password",
+        "page.new_password_hint": "8 characters or more",
+        "page.new_password_again": "New password again",
+        "page.passwords_differ": "The two new passwords differ.",
+        "page.recover": "Set a new password",
+        "page.recover_lead": "We send a code to the telephone number of your account.",
+        "page.phone": "Telephone number",
+        "page.send_code": "Send the code",
+        "page.text_code": "Code from the text message",
+        "page.code_sent": Plural(
+            one=(
+                "If the number belongs to an account, a code is on its way to it. It is good for {count} "
+                "minute."
+            ),
+            other=(
+                "If the number belongs to an account, a code is on its way to it. It is good for {count} "
+                "minutes."
+            ),
+        ),
+        "page.have_code": "I already have a code",
+        "page.recovered": "Your new password is set. Sign in with it.",
+        "page.back_to_sign_in": "Back to sign-in",
+        # --- whether an application may sign the user in
+        "page.asks": "wants to sign you in",
+        "page.will_be_able": "If you agree, it can:",
+        "page.wont_be_able": "It will not see your password and cannot change anything here.",
+        "page.leads_to": "You will be taken to",
+        "page.withdraw_later": "You can withdraw this at any time under Applications.",
+        "page.approve": "Agree and go on",
+        "page.deny": "Decline",
+        "page.signed_in_as": "Signed in as",
+        "page.switch_user": "Use another account",
+        "page.consent_failed": "This sign-in request cannot go on",
+        "page.consent_failed_lead": (
+            "The system that sent you here made a request that is not in order. Nothing was shared with it. "
+            "Its developers will want to know:"
+        ),
+        # --- people's own account
+        "page.account": "My account",
+        "page.account_lead": (
+            "What other systems see of you is your user name, display name, picture and language."
+        ),
+        "page.profile": "Profile",
+        "page.display_name": "Name",
+        "page.display_name_hint": "An administrator can change it.",
+        "page.picture": "Picture",
+        "page.picture_hint": "PNG, JPEG or WebP, at most 2 MiB",
+        "page.picture_none": "No picture yet",
+        "page.upload": "Upload",
+        "page.picture_remove": "Remove",
+        "page.chosen_language": "Language",
+        "page.chosen_language_none": "as the browser says",
+        "page.chosen_zone": "Time zone",
+        "page.security": "Security",
+        "page.phone_none": "none",
+        "page.change_phone": "Change telephone number",
+        "page.new_phone": "New telephone number",
+        "page.phone_ends": "Everywhere else you are signed in, you will be signed out.",
+        "page.phone_code_sent": "If the number is free, a code of six digits is on its way to it.",
+        "page.applications": "Applications",
+        "page.applications_lead": "Systems that you allowed to sign you in, and what they may see.",
+        "page.applications_none": "No application may sign you in yet.",
+        "page.applications_none_lead": (
+            "When you sign in to another system with this account, it appears here."
+        ),
+        "page.allowed_since": "Allowed since",
+        "page.not_remembered": "Approved automatically",
+        "page.running": "Running sign-ins",
+        "page.may_see": "May see",
+        "page.withdraw": "Withdraw",
+        "page.withdraw_sure": "Withdraw from {name}?",
+        "page.withdraw_will": Plural(
+            one="It is signed out of your account at once ({count} running sign-in), and must ask you again.",
+            other=(
+                "It is signed out of your account at once ({count} running sign-ins), and must ask you again."
+            ),
+        ),
+        "page.sessions": "Where you are signed in",
+        "page.sessions_lead": "Each line is one browser or one application. Sign out what you do not know.",
+        "page.this_session": "this one",
+        "page.browser_session": "This server's pages",
+        "page.signed_in_at": "Since",
+        "page.last_seen": "Last seen",
+        "page.until": "Until",
+        "page.address": "Address",
+        "page.device": "Browser or program",
+        "page.end_session": "Sign out",
+        # --- the administration
+        "page.search": "Search",
+        "page.narrow": "Apply",
+        "page.filters": "Filters",
+        "page.ago_now": "just now",
+        "page.ago_minutes": Plural(one="{count} minute ago", other="{count} minutes ago"),
+        "page.ago_hours": Plural(one="{count} hour ago", other="{count} hours ago"),
+        "page.ago_days": Plural(one="{count} day ago", other="{count} days ago"),
+        "page.ago_months": Plural(one="{count} month ago", other="{count} months ago"),
+        "page.ago_years": Plural(one="{count} year ago", other="{count} years ago"),
+        "page.show_all": "Show all",
+        "page.any": "any",
+        "page.yes": "yes",
+        "page.no": "no",
+        "page.from": "from",
+        "page.to": "to",
+        "page.actions": "Actions",
+        "page.pages": "Pages",
+        "page.page_before": "Previous",
+        "page.page_after": "Next",
+        "page.page_of": Plural(
+            one="{count} record · page {number} of {pages}",
+            other="{count} records · page {number} of {pages}",
+        ),
+        "page.page_last": "To the last page",
+        "page.nothing_found": "Nothing matches",
+        "page.nothing_on_page": "Nothing is on this page",
+        "page.edit": "Edit",
+        "page.delete": "Delete",
+        "page.enable": "Enable",
+        "page.disable": "Disable",
+        "page.enabled": "Enabled",
+        "page.disabled": "Disabled",
+        "page.export": "Export",
+        "page.import": "Import",
+        "page.import_lead": (
+            "A sheet as it was exported, or the template filled in. Either all of it is imported, or nothing."
+        ),
+        "page.import_file": "Sheet (.xlsx)",
+        "page.import_mode": "Records that already exist",
+        "page.import_insert": "are an error: only add new ones",
+        "page.import_upsert": "are changed to what the sheet says",
+        "page.import_template": "Template",
+        "page.import_done": "{created} added, {updated} changed, {unchanged} unchanged.",
+        "page.working": "Working…",
+        "page.stands_now": "It is now: {value}. Saving again replaces it.",
+        "page.nothing": "nothing",
+        "page.clients": "Clients",
+        "page.clients_lead": "Systems that may ask this server for tokens.",
+        "page.clients_none": "No client is registered yet",
+        "page.client_new": "Register a client",
+        "page.client_new_lead": "The secret is shown once, right after registration.",
+        "page.client_register": "Register",
+        "page.client_refresh": "One authorization at most, seconds",
+        "page.client_hint_seconds": "{least} to {most}; {default} if left empty",
+        "page.client_hint_seconds_kept": "{least} to {most}; unchanged if left empty",
+        "page.client_built_in": "Built in; it cannot be changed.",
+        "page.client_secret": "Secret",
+        "page.client_secret_once": "Copy the secret now. Only its digest is kept; it cannot be shown again.",
+        "page.copy_it": "Copy",
+        "page.copied": "Copied",
+        "page.client_reset": "Reset the secret",
+        "page.client_snippets": "For its developers",
+        "page.client_snippets_lead": "With this client's own values; put the secret in place of $SECRET.",
+        "page.client_hint_id": "Letters, digits, dots, hyphens, underscores; it cannot be changed later.",
+        "page.client_hint_uris": (
+            "One a line, exactly as the client sends them; https, or http on localhost and 127.0.0.1."
+        ),
+        "page.client_hint_automatic": "Users are not asked for these.",
+        "page.client_disable_will": Plural(
+            one=(
+                "It can no longer authenticate. {count} running session that you may see ends at once, and "
+                "enabling the client again does not bring it back."
+            ),
+            other=(
+                "It can no longer authenticate. {count} running sessions that you may see end at once, and "
+                "enabling the client again brings none of them back."
+            ),
+        ),
+        "page.client_force": "End all sessions",
+        "page.client_force_will": Plural(
+            one=(
+                "{count} running session that you may see ends at once, and codes that were not redeemed are "
+                "void. The client stays enabled, and its secrets work on."
+            ),
+            other=(
+                "{count} running sessions that you may see end at once, and codes that were not redeemed are "
+                "void. The client stays enabled, and its secrets work on."
+            ),
+        ),
+        "page.client_delete_will": Plural(
+            one=(
+                "It is gone for good, and its identifier is never given out again. {count} running session "
+                "that you may see ends at once."
+            ),
+            other=(
+                "It is gone for good, and its identifier is never given out again. {count} running sessions "
+                "that you may see end at once."
+            ),
+        ),
+        "page.client_reset_will": Plural(
+            one=(
+                "The old secret stops working at once, or when the time chosen here is over. Issued tokens "
+                "stay good: {count} running session that you may see goes on."
+            ),
+            other=(
+                "The old secret stops working at once, or when the time chosen here is over. Issued tokens "
+                "stay good: {count} running sessions that you may see go on."
+            ),
+        ),
+        "page.client_overlap": "The old secret works on for",
+        "page.client_overlap_none": "no time: it ends at once",
+        "page.hours": Plural(
+            one="{count} hour",
+            other="{count} hours",
+        ),
+        "page.days": Plural(
+            one="{count} day",
+            other="{count} days",
+        ),
+        "page.client_end_old": "End the old secret",
+        "page.client_end_old_will": Plural(
+            one=(
+                "Whoever still uses the old secret can no longer authenticate. {count} running session that "
+                "you may see goes on."
+            ),
+            other=(
+                "Whoever still uses the old secret can no longer authenticate. {count} running sessions that "
+                "you may see go on."
+            ),
+        ),
+        "page.people": "People",
+        "page.people_lead": "Accounts of this backend.",
+        "page.people_none": "There are no accounts yet",
+        "page.person_new": "Add a person",
+        "page.person_initial_password": "First password",
+        "page.person_initial_password_hint": (
+            "8 characters or more. The person has to choose another at the first sign-in."
+        ),
+        "page.person_no_roles": "No roles are registered.",
+        "page.person_reset": "Set a new password",
+        "page.person_reset_will": Plural(
+            one=(
+                "{name} must choose another password at the next sign-in. {count} running session ends at "
+                "once."
+            ),
+            other=(
+                "{name} must choose another password at the next sign-in. {count} running sessions end at "
+                "once."
+            ),
+        ),
+        "page.person_force": "Sign out everywhere",
+        "page.person_force_will": Plural(
+            one=(
+                "{name} is signed out in browsers and applications alike: {count} running session ends at "
+                "once."
+            ),
+            other=(
+                "{name} is signed out in browsers and applications alike: {count} running sessions end at "
+                "once."
+            ),
+        ),
+        "page.person_applications": "Applications that may sign this person in",
+        "page.person_withdraw_will": Plural(
+            one=(
+                "{name} is signed out of it at once ({count} running session), and it must ask again. The "
+                "audit trail says who withdrew."
+            ),
+            other=(
+                "{name} is signed out of it at once ({count} running sessions), and it must ask again. The "
+                "audit trail says who withdrew."
+            ),
+        ),
+        "page.person_disable_will": Plural(
+            one=(
+                "{name} can no longer sign in. {count} running session ends at once, and enabling the "
+                "account again does not bring it back."
+            ),
+            other=(
+                "{name} can no longer sign in. {count} running sessions end at once, and enabling the "
+                "account again brings none of them back."
+            ),
+        ),
+        "page.person_delete_will": Plural(
+            one="The account of {name} is gone for good. {count} running session ends at once.",
+            other="The account of {name} is gone for good. {count} running sessions end at once.",
+        ),
+        "page.person_phone_ends": "Another number ends everything the person has open.",
+        "page.roles": "Roles",
+        "page.roles_lead": "Named sets of permissions.",
+        "page.roles_none": "No roles are registered yet",
+        "page.role_new": "Add a role",
+        "page.role_built_in": "Built in: it holds every permission and cannot be changed.",
+        "page.role_delete_will": "The role {name} is gone. That works only while nobody holds it.",
+        # --- the overview
+        "page.overview": "Overview",
+        "page.overview_lead": "What happened, and what needs attention. Numbers are a minute or two late.",
+        "page.overview_range": "How long",
+        "overview.day": "24 hours",
+        "overview.week": "7 days",
+        "overview.month": "30 days",
+        "page.overview_attention": "What needs attention",
+        "page.overview_no_attention": "Nothing needs attention.",
+        "page.overview_look": "Look",
+        "page.overview_nothing": "Nothing happened in this time.",
+        "page.overview_table": "As a table",
+        "page.overview_time": "From",
+        "page.overview_others": "All others",
+        "page.overview_running_now": "Running now",
+        "overview.running": "Running sessions",
+        "page.overview_running_note": "The most that a look once an hour found, and a look now.",
+        "overview.sign_ins": "Sign-ins",
+        "overview.failed": "Failed sign-ins",
+        "overview.started": "Sessions of applications",
+        "overview.ended": "Ended sessions",
+        "page.overview_ended_together": Plural(
+            one="Besides, {count} time all sessions of a user, a client or a consent ended at once.",
+            other="Besides, {count} times all sessions of a user, a client or a consent ended at once.",
+        ),
+        "overview.refreshed": "Refreshes",
+        "overview.retried": "Safe retries",
+        "page.overview_retried_note": "They came {mean} s late on average, and {most} s at most.",
+        "page.overview_late": "{least} to {most} s late",
+        "overview.refused": "Refusals",
+        "page.overview_refused_note": "Requests of applications and of the consent page.",
+        "overview.login": "Sign-ins",
+        "overview.authorization_code": "On behalf of a user",
+        "overview.client_credentials": "For the client itself",
+        "page.overview_clients": "Refusals and safe retries by client",
+        "page.overview_client": "Client",
+        "page.overview_reasons": "Why",
+        "page.overview_late_ones": "More than {seconds} s late",
+        "page.overview_longest": "Longest (s)",
+        "page.overview_state": "This server",
+        "page.overview_version": "Version",
+        "page.overview_schema": "Schema",
+        "page.overview_swept": "Swept to the end",
+        "page.overview_backup": "Last backup",
+        "page.overview_uncounted": "Entries not counted yet",
+        "page.attention_secrets": Plural(
+            one="{count} request came with a wrong secret of the client {name}.",
+            other="{count} requests came with a wrong secret of the client {name}.",
+        ),
+        "page.attention_late": Plural(
+            one=(
+                "{count} safe retry of the client {name} came more than {seconds} s late: a little "
+                "later, and its session ends."
+            ),
+            other=(
+                "{count} safe retries of the client {name} came more than {seconds} s late: a little later, "
+                "and their sessions end."
+            ),
+        ),
+        "page.attention_sweep": "The sweeper falls behind: for an hour it has not come to an end.",
+        "page.attention_uncounted": Plural(
+            one="{count} entry of the audit trail is not counted yet.",
+            other="{count} entries of the audit trail are not counted yet.",
+        ),
+        "page.attention_no_backup": "No backup was made with ostiary backup yet.",
+        "page.attention_backup": Plural(
+            one="The last backup is {count} day old.", other="The last backup is {count} days old."
+        ),
+        "page.attention_schema": (
+            "The database has schema {newer}, and this release knows {known}: a newer release works on it."
+        ),
+        "page.attention_finding": "{about}: {text}",
+        "page.client_refusals": "Last refusals",
+        "page.client_refusals_lead": (
+            "The last {most} requests that were refused, the latest first. The log has them by trace id."
+        ),
+        "page.client_refusals_none": "None is remembered.",
+        "page.client_refusal_when": "When",
+        "page.client_refusal_asked": "Asked for",
+        "page.client_refusal_why": "Why",
+        "page.online": "Online users",
+        "page.online_lead": "Every sign-in and every authorization that is running now.",
+        "page.online_none": "Nobody is signed in",
+        "page.online_end": "End",
+        "page.online_end_will": (
+            "This one session ends at once: both its tokens are dead, and nothing else is touched."
+        ),
+        "page.online_end_all": "End every session",
+        "page.online_end_all_will": Plural(
+            one=(
+                "Everybody is signed out, you too: {count} running session ends at once, and codes that were "
+                "not redeemed are void. Accounts, clients and their secrets, and consents stay."
+            ),
+            other=(
+                "Everybody is signed out, you too: {count} running sessions end at once, and codes that were "
+                "not redeemed are void. Accounts, clients and their secrets, and consents stay."
+            ),
+        ),
+        "page.history": "History",
+        "page.history_erased": (
+            "The record of this session was erased some time after its end. This is what is kept of it."
+        ),
+        "page.audit": "Audit",
+        "page.audit_lead": "What happened, the latest first.",
+        "page.audit_none": "Nothing has happened yet",
+        "page.session_history": "The history of a session",
+        "page.represents_no_user": "represents no user",
+        # --- lists: what they are of, their columns, and what an import takes
+        "title.clients": "Clients",
+        "column.clients.id": "Identifier",
+        "column.clients.clientId": "Client ID",
+        "column.clients.name": "Name",
+        "column.clients.redirectUris": "Redirect addresses",
+        "column.clients.grantTypes": "Grants",
+        "column.clients.scopes": "Scopes",
+        "column.clients.autoApproveScopes": "Scopes without consent",
+        "column.clients.accessTokenTtl": "Access token, seconds",
+        "column.clients.refreshTokenTtl": "Refresh token, seconds",
+        "column.clients.enabled": "Enabled",
+        "column.clients.builtIn": "Built in",
+        "column.clients.createdAt": "Created at",
+        "column.clients.updatedAt": "Updated at",
+        "column.clients.lastUsedAt": "Last used at",
+        "column.clients.secretLastUsedAt": "Secret last used at",
+        "column.clients.oldSecretLastUsedAt": "Old secret last used at",
+        "column.clients.oldSecretUntil": "Old secret works until",
+        "column.clients.wrongSecrets": "Wrong secrets",
+        "column.clients.wrongSecretLastAt": "Last wrong secret at",
+        "note.clients.clientId": (
+            "Required, and never changes. A row with the identifier of a client that exists changes that "
+            "client."
+        ),
+        "note.clients.name": "Required. What users are shown.",
+        "note.clients.redirectUris": (
+            "One a line, each beginning with https:// (for local use http://localhost or http://127.0.0.1)."
+        ),
+        "note.clients.grantTypes": "Required. Any of: {choices}.",
+        "note.clients.scopes": "Any of: {choices}.",
+        "note.clients.autoApproveScopes": "Those of the scopes that users are not asked about.",
+        "note.clients.accessTokenTtl": "{least} to {most}; {default} where it is empty.",
+        "note.clients.refreshTokenTtl": "{least} to {most}; {default} where it is empty.",
+        "note.clients.enabled": (
+            "For new clients; yes where it is empty. A client that exists is enabled and disabled elsewhere."
+        ),
+        "title.users": "Users",
+        "column.users.id": "Identifier",
+        "column.users.username": "User name",
+        "column.users.name": "Name",
+        "column.users.phone": "Telephone",
+        "column.users.password": "Password",
+        "column.users.passwordHash": "Password hash",
+        "column.users.enabled": "Enabled",
+        "column.users.mustChangePassword": "Must change the password",
+        "column.users.roleIds": "Roles",
+        "column.users.locale": "Language",
+        "column.users.timezone": "Time zone",
+        "column.users.avatarUrl": "Picture",
+        "column.users.createdAt": "Created at",
+        "column.users.updatedAt": "Updated at",
+        "note.users.username": "Required. A row with the name of a user who exists changes that user.",
+        "note.users.name": "Required.",
+        "note.users.phone": (
+            "5 to 20 digits, with or without a leading plus. Another number ends what the user has open."
+        ),
+        "note.users.password": (
+            "8 to 256 characters, for new users only. Without one nobody can sign in until it is reset."
+        ),
+        "note.users.passwordHash": (
+            "Of another system, for new users only, in place of a password: $argon2id$…, bcrypt ($2b$…, also "
+            "as Spring keeps it), $scrypt$ln=…, pbkdf2_sha256$… of Django, or $pbkdf2-sha256$… and "
+            "$pbkdf2-sha512$… of passlib."
+        ),
+        "note.users.enabled": (
+            "For new users; yes where it is empty. A user who exists is enabled and disabled elsewhere."
+        ),
+        "note.users.mustChangePassword": (
+            "For new users, yes where it is empty, but no for those with a password hash."
+        ),
+        "note.users.roleIds": "Codes of roles, one a line.",
+        "note.users.locale": "Any of: {locales}; may be empty.",
+        "note.users.timezone": "For example Asia/Shanghai; may be empty.",
+        "title.roles": "Roles",
+        "column.roles.id": "Identifier",
+        "column.roles.code": "Code",
+        "column.roles.name": "Name",
+        "column.roles.permissions": "Permissions",
+        "column.roles.builtIn": "Built in",
+        "note.roles.code": (
+            "Required, and never changes. A row with the code of a role that exists changes that role."
+        ),
+        "note.roles.name": "Required.",
+        "note.roles.permissions": "One a line, any of: {choices}.",
+        "column.sessions.id": "Session",
+        "column.sessions.kind": "Kind",
+        "column.sessions.userId": "User",
+        "column.sessions.username": "User name",
+        "column.sessions.name": "Name",
+        "column.sessions.clientId": "Client",
+        "column.sessions.scope": "Scope",
+        "column.sessions.ip": "Address",
+        "column.sessions.userAgent": "User-Agent",
+        "column.sessions.signedInAt": "Signed in at",
+        "column.sessions.lastSeenAt": "Last seen at",
+        "column.sessions.expiresAt": "Expires at",
+        "title.audit": "Audit",
+        "column.audit.id": "Number",
+        "column.audit.at": "Time",
+        "column.audit.kind": "Kind",
+        "column.audit.why": "Reason",
+        "column.audit.actorId": "Done by",
+        "column.audit.userId": "User",
+        "column.audit.clientId": "Client",
+        "column.audit.sessionId": "Session",
+        "column.audit.roleId": "Role",
+        "column.audit.scope": "Scope",
+        "column.audit.traceId": "Request",
+        "column.audit.ip": "Address",
+        "column.audit.userAgent": "User-Agent",
+        "column.audit.earlierAt": "First used at",
+        "column.audit.earlierUserAgent": "User-Agent of the first use",
+        "column.audit.changes": "What changed",
+        "change.value": "{field}: {value}",
+        "change.values": "{field}: {before} → {after}",
+        "change.between": ", ",
+        "sheet.notes": "How to fill in",
+        "sheet.column": "Column",
+        "sheet.name": "Name in the interface",
+        "sheet.note": "What it takes",
+        "kind.login": "Sign-in",
+        "kind.oauth": "Authorization",
+        # --- what a role can allow
+        "permission.oauth.client.list": "See clients and their sessions",
+        "permission.oauth.client.create": "Register clients",
+        "permission.oauth.client.update": (
+            "Change, enable and disable clients, reset their secrets, and end all their sessions"
+        ),
+        "permission.oauth.client.delete": "Delete clients",
+        "permission.iam.user.list": "See users",
+        "permission.iam.user.create": "Register users",
+        "permission.iam.user.update": (
+            "Change, enable and disable users, reset their passwords, force them out, and withdraw their "
+            "consents"
+        ),
+        "permission.iam.user.delete": "Delete users",
+        "permission.iam.role.list": "See roles and permissions",
+        "permission.iam.role.create": "Create roles",
+        "permission.iam.role.update": "Change roles",
+        "permission.iam.role.delete": "Delete roles",
+        "permission.monitor.online.list": "See who is signed in and which sessions run",
+        "permission.monitor.online.kill": "End running sessions",
+        "permission.audit.read": "Read the audit trail",
+        # --- the audit trail; why, where a client is told less than an administrator
+        "fact.code-issued": "Code issued",
+        "fact.code-used": "Code redeemed",
+        "fact.code-voided": "Code voided",
+        "fact.session-started": "Session started",
+        "fact.pair-rotated": "Tokens refreshed",
+        "fact.pair-repeated": "Safe retry answered",
+        "fact.session-ended": "Session ended",
+        "fact.salt-erased": "Salt erased",
+        "fact.consent-remembered": "Consent given",
+        "fact.consent-denied": "Consent declined",
+        "fact.consent-withdrawn": "Consent withdrawn",
+        "fact.sign-in-failed": "Sign-in failed",
+        "fact.current-password-wrong": "Current password wrong",
+        "fact.password-set": "Password set",
+        "fact.phone-set": "Telephone set",
+        "fact.preferences-set": "Preferences set",
+        "fact.text-code-sent": "Text code sent",
+        "fact.text-code-wrong": "Text code wrong",
+        "fact.user-sessions-ended": "User signed out everywhere",
+        "fact.user-registered": "User registered",
+        "fact.user-changed": "User changed",
+        "fact.user-enabled": "User enabled",
+        "fact.user-disabled": "User disabled",
+        "fact.user-deleted": "User deleted",
+        "fact.role-registered": "Role registered",
+        "fact.role-changed": "Role changed",
+        "fact.role-deleted": "Role deleted",
+        "fact.client-registered": "Client registered",
+        "fact.client-changed": "Client changed",
+        "fact.client-enabled": "Client enabled",
+        "fact.client-disabled": "Client disabled",
+        "fact.client-deleted": "Client deleted",
+        "fact.client-sessions-ended": "All sessions of the client ended",
+        "fact.client-secret-reset": "Client secret reset",
+        "fact.client-secret-added": "Client secret added, the old one kept",
+        "fact.client-old-secret-ended": "Old client secret ended",
+        "fact.refused": "Refused",
+        "why.not_form_encoded": "The body was not a form in UTF-8.",
+        "why.form_undecodable": "The form could not be decoded as UTF-8, or held a NUL character.",
+        "why.field_nested": "A field was an array or object, not a plain value.",
+        "why.field_repeated": "A field was sent more than once.",
+        "why.two_authentications": "The client authenticated in two ways at once.",
+        "why.credentials_missing": "No client credentials were sent.",
+        "why.credentials_malformed": "The client credentials could not be read.",
+        "why.client_unknown": "No client has this identifier.",
+        "why.client_built_in": "A built-in client has no secret to authenticate with.",
+        "why.client_secret_wrong": "The client's secret was wrong.",
+        "why.grant_type_missing": "grant_type was missing.",
+        "why.grant_type_unknown": "grant_type was none that there is.",
+        "why.grant_not_registered": "The client does not register this grant type.",
+        "why.code_missing": "code was missing.",
+        "why.redirect_uri_missing": "redirect_uri was missing.",
+        "why.refresh_token_missing": "refresh_token was missing.",
+        "why.token_missing": "token was missing.",
+        "why.code_unknown": "No such authorization code was issued, or it was cleared away.",
+        "why.code_of_another_client": "The authorization code was issued to another client.",
+        "why.code_used": "The authorization code was already used.",
+        "why.code_void": "The authorization code was void.",
+        "why.code_expired": "The authorization code had expired.",
+        "why.redirect_uri_different": "redirect_uri differed from the one in the authorization request.",
+        "why.verifier_missing": "code_verifier was missing.",
+        "why.verifier_wrong": "code_verifier did not match the code_challenge.",
+        "why.redirect_uri_unregistered": "The client no longer registers the redirect URI.",
+        "why.scope_unregistered": "The scope is not registered for the client.",
+        "why.token_unknown": "No such refresh token was issued, or its session was cleared away.",
+        "why.token_of_another_client": "The refresh token belongs to another client.",
+        "why.session_ended": "The session had ended before.",
+        "why.maximum_reached": "The authorization had reached its maximum duration.",
+        "why.scope_too_wide": "The scope exceeds what was granted.",
+        "why.no_scope_registered": "The client has no registered scope.",
+        "why.client_disabled": "The client was disabled.",
+        "why.client_deleted": "The client was deleted.",
+        "why.replayed_after_grace": "A used refresh token came again, too late for a safe retry.",
+        "why.replayed_by_another_user_agent": "A used refresh token came again, with a different User-Agent.",
+        "why.replayed_two_generations_late": (
+            "A refresh token came that had been used before the last refresh."
+        ),
+        # --- text messages
+        "message.change-phone": (
+            "{code} is your code to use this number for your account. It can be used once, until {until} "
+            "({zone}). If you did not ask for it, ignore this message and tell nobody the code."
+        ),
+        "message.reset-password": (
+            "{code} is your code to reset your password. It can be used once, until {until} ({zone}). If you "
+            "did not ask for it, ignore this message and tell nobody the code."
+        ),
+        # --- the command line
+        "command.listed": "{first} to {last} of {total}",
+        "command.secret": "Secret, shown this once",
+        "command.password": "Password, shown this once",
+        "command.client.delete": (
+            "Delete {client_id} for good? All its sessions end, and its identifier is never given out again."
+        ),
+        "command.client.deleted": "Deleted",
+        "command.apply.done": "Done.",
+        "command.apply.planned": "Nothing was done.",
+        "command.apply.nothing": "Everything is as it is declared.",
+        "command.apply.undeclared": "Not in the file, and left as they are without --prune: {paths}",
+        "command.apply.secret": "another one",
+        "command.import.created": "Registered",
+        "command.import.updated": "Changed",
+        "command.import.unchanged": "Left as they were",
+        "command.backup.file": "file",
+        "command.backup.bytes": "bytes",
+        "command.restore.ended": "clients whose sessions ended",
+        "command.sweep.salts": "salts",
+        "command.sweep.codes": "codes never redeemed",
+        "command.sweep.usedCodes": "used codes",
+        "command.sweep.endedSessions": "ended sessions",
+        "command.sweep.sessions": "sessions past their maximum",
+        "command.sweep.textCodes": "codes in text messages",
+        "command.sweep.tokens": "tokens",
+        "command.sweep.auditEntries": "audit entries",
+        "command.sweep.countedEntries": "audit entries counted for the overview",
+        "command.replay.entries": "Entries read",
+        "command.replay.sessions": "Sessions",
+        "command.replay.refreshes": "Refresh tokens presented",
+        "command.replay.ended": "Sessions ended by a spent token",
+        "command.replay.saved_count": "Sessions saved",
+        "command.replay.lost_count": "Sessions lost",
+        "command.replay.early": "Refreshes before expiry",
+        "command.replay.otherwise": "  under the other policy",
+        "command.replay.saved": "Saved",
+        "command.replay.lost": "Lost",
+        "command.replay.left_out": "Not as the recorded policy would have it, so left out:",
+        "command.replay.heading.session": "Session",
+        "command.replay.heading.client": "Client",
+        "command.replay.heading.at": "At",
+        "command.replay.heading.after": "After",
+        "command.replay.heading.recorded": "Recorded",
+        "command.replay.heading.changed": "Otherwise",
+        # --- ostiary check
+        "check.settings.fine": "every value is one that is allowed",
+        "check.settings.color": (
+            "light pages draw {light} at a contrast of {light_ratio}:1, dark ones {dark} at {dark_ratio}:1"
+        ),
+        "check.settings.no_public_url": "is not set: addresses and cookies go by each request",
+        "check.settings.plain_public_url": "is http: passwords and tokens go over the network as they are",
+        "check.settings.no_proxy_before_tls": (
+            "is not set, and something in front takes TLS off: all callers share its address and rate limits"
+        ),
+        "check.settings.no_proxy_before_socket": (
+            "is not set, and who comes over BIND's socket has no address: all callers share one rate limit"
+        ),
+        "check.settings.proxy_too_wide": "{network} believes strangers: callers may name any address",
+        "check.settings.rate_limits": "the limits are not the specification's",
+        "check.settings.no_gateway": "is not set: text messages go to {path}",
+        "check.settings.plain_gateway": "is http: recovery codes go as they are",
+        "check.settings.password_set": "is still set, and read only while there is no administrator",
+        "check.files.open": "{path} can be read by others (mode {mode}): chmod go= {path}",
+        "check.files.secret_open": "{path} can be read by every user of this machine: chmod o= {path}",
+        "check.files.unwritable": "{path} cannot be written by who runs this",
+        "check.files.fine": "nobody else can read them",
+        "check.interpreter.slow": (
+            "of {path} was built without --enable-optimizations: every request takes more of the processor"
+        ),
+        "check.database.fine": "takes changes, and has the schema of this release",
+        "check.database.fault": "takes no change: {error} at {place}",
+        "check.clock.apart": "this machine's is {seconds} s from the database's, which counts",
+        "check.clock.set_back": Plural(
+            one="a record was changed {count} second from now: it was set back",
+            other="a record was changed {count} seconds from now: it was set back",
+        ),
+        "check.clock.fine": "is where the records are",
+        "check.client.local_redirect": (
+            "redirects to {address}: any program on the user's machine may listen there (RFC 9700 §4.1)"
+        ),
+        "check.client.long_access": (
+            "access tokens live {seconds} s, and so does a stolen one (RFC 9700 §2.2)"
+        ),
+        "check.client.long_authorization": Plural(
+            one="one authorization lasts {count} day (RFC 9700 §4.14.2)",
+            other="one authorization lasts {count} days (RFC 9700 §4.14.2)",
+        ),
+        "check.client.no_consent": "asks nobody for {scopes}: meant for systems of your own",
+        "check.replication.unseen": "could not be looked at: {error} at {place}",
+        "check.replication.asynchronous": Plural(
+            one=(
+                "is asynchronous, with {count} standby: what was answered last is lost with the primary "
+                "(synchronous_standby_names; Patroni: synchronous_mode)"
+            ),
+            other=(
+                "is asynchronous, with {count} standbys: what was answered last is lost with the primary "
+                "(synchronous_standby_names; Patroni: synchronous_mode)"
+            ),
+        ),
+        "check.replication.fine": "a commit waits until a standby has it",
+        "check.standbys.unseen": "may not be looked at: GRANT pg_monitor TO the role of DATABASE_URL",
+        "check.standbys.behind": "{bytes} bytes and {seconds} s behind the primary",
+        "check.archive.fails": (
+            "fails, last with {segment}: there is no way back to now, and the disk fills"
+        ),
+        "check.pooler.shares": "lends a connection for a transaction at a time: statements are not prepared",
+        "check.pooler.tracks": (
+            "lends a connection for a transaction at a time, and DATABASE_PREPARED_STATEMENTS is on: it has "
+            "to keep track of prepared statements (PgBouncer 1.21, max_prepared_statements)"
+        ),
+        "live.no_public_url": "PUBLIC_URL is not set, so nobody knows where to ask",
+        "live.no_answer": "{server} does not answer: {error}",
+        "live.client_unknown": (
+            "{server} does not know a client that was registered a moment ago: it has another database"
+        ),
+        "live.path_lost": (
+            "{server} answers 404: the proxy must hand the path on as it came "
+            "(nginx: proxy_pass without a path; Caddy: handle, not handle_path)"
+        ),
+        "live.refused": "{server} answers a request for a token with {status}",
+        "live.session_unknown": "{server} gave a token of which this database knows nothing",
+        "live.asked_from_proxy": (
+            "asked from {own}, whose word TRUST_PROXY believes: ask from a machine that is no proxy"
+        ),
+        "live.made_up": (
+            "was taken to come from {seen}, which it made up: TRUST_PROXY holds more than the proxy"
+        ),
+        "live.fine": "was seen to come from {seen}, as it did",
+        "live.proxy_silent": (
+            "was taken to come from {seen}, a trusted proxy, which does not say for whom it asks "
+            "(X-Forwarded-For)"
+        ),
+        "live.no_address": (
+            "has no address, as it came over a socket in the file system: set TRUST_PROXY, as 127.0.0.1"
+        ),
+        "live.proxy_distrusted": (
+            "was taken to come from {seen}, which is the proxy's: TRUST_PROXY must hold it"
+        ),
+        "live.other_address": (
+            "was taken to come from {seen}, and this machine asked from {own}: if no network in between "
+            "changes addresses, that is the proxy's, and TRUST_PROXY must hold it"
+        ),
+        # --- the demonstration's third party
+        "demo.title": "Demo Shop",
+        "demo.lead": (
+            "A third-party backend that signs people in with Ostiary. Everything below is what such a "
+            "backend sends and gets; tokens are shown by their ends only."
+        ),
+        "demo.sign_in": "Sign in with Ostiary",
+        "demo.sign_in_hint": "Any of alice, bob, wangfang or liwei; the password is “{password}”.",
+        "demo.signed_in": "Signed in as {name}",
+        "demo.state": "What the server says of the tokens",
+        "demo.access_token": "Access token",
+        "demo.refresh_token": "Refresh token",
+        "demo.spent_token": "Spent refresh token",
+        "demo.machine_token": "Machine token",
+        "demo.active": "active until {until}",
+        "demo.inactive": "not active",
+        "demo.grace": "first used at {used}; a safe retry is answered until {ends}",
+        "demo.try_it": "Try it",
+        "demo.do_refresh": "Refresh",
+        "demo.do_refresh_hint": "A new pair; the old access token is dead at once.",
+        "demo.do_retry": "Retry the spent token",
+        "demo.do_retry_hint": (
+            "As after a lost answer: within 30 seconds the very same pair comes back, later the session ends."
+        ),
+        "demo.do_steal": "Replay it as a thief",
+        "demo.do_steal_hint": "The same token from another User-Agent: the session ends.",
+        "demo.do_userinfo": "Read the profile",
+        "demo.do_userinfo_hint": "User-info with the access token.",
+        "demo.do_machine": "Get a machine token",
+        "demo.do_machine_hint": "client_credentials: it represents no user.",
+        "demo.do_revoke": "Sign out (revoke)",
+        "demo.do_revoke_hint": "The whole session ends; both tokens are dead.",
+        "demo.again": "Start over",
+        "demo.log": "What was sent",
+        "demo.log_none": "Nothing yet.",
+        "demo.same_pair": "the very same pair as before",
+        "demo.new_pair": "a new pair",
+        "demo.ended": "the server ended the session",
+        "demo.denied": "You declined; nothing was shared.",
+        "demo.wrong_state": (
+            "The answer does not belong to a request of this browser (state differs). It was ignored."
+        ),
+        "demo.look_behind": "Look behind the counter",
+        "demo.look_behind_hint": (
+            "Sign in to Ostiary as admin, same password: Online shows this session, Audit tells its history."
+        ),
+    }
+)
