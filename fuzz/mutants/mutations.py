@@ -179,7 +179,7 @@ def _places(
         if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom) or _is_docstring(node):
             return
         is_constant = isinstance(node, ast.Assign | ast.AnnAssign)
-        if (not function and not is_constant) or (isinstance(node, ast.Expr) and not function):
+        if not function and (not is_constant or _is_for_type_checkers(node)):
             return
     if isinstance(node, ast.JoinedStr):
         return
@@ -190,6 +190,15 @@ def _places(
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield from _places(child, function, statement)
+
+
+def _is_for_type_checkers(statement: ast.stmt) -> bool:
+    """Whether a statement of a module names a type; a constant does not, it is annotated as `Final`."""
+    match statement:
+        case ast.Assign(value=ast.Subscript() | ast.Call(func=ast.Name(id="TypeVar" | "ParamSpec"))):
+            return True
+        case _:
+            return False
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:

@@ -10,6 +10,7 @@ from fuzz.mutants.campaign import SURVIVORS, judge_mutants, modules_of, read_sur
 from fuzz.mutants.judges import Judge, try_judges
 from fuzz.mutants.mutations import Key, Mutant, mutants_of
 from fuzz.shared.campaign import Report, add_up
+from ostiary_core.http import answer
 from ostiary_core.oauth.pkce import is_challenge, proves
 from ostiary_core.throttling import rate_windows
 from tests.core.asks import CHALLENGE, VERIFIER, challenge_of
@@ -72,6 +73,9 @@ def test_mutants_have_keys_of_their_own_that_no_line_number_is_part_of() -> None
         *("boundary", "comparison", "condition", "constant", "field"),
         *("arguments", "guard", "operator", "statement", "write"),
     }
+    # `Headers` beside this constant is a type alias, which nothing runs.
+    constants = [mutant for mutant in mutants_of(answer.__name__) if not mutant.function]
+    assert {mutant.text.partition("(")[0] for mutant in constants} == {"json.JSONEncoder", "False → True"}
 
 
 def test_every_listed_mutant_is_one_and_has_its_reason() -> None:
