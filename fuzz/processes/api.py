@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from fuzz.processes.connection import Connection
+from fuzz.processes.server import NotServing
 from fuzz.shared.campaign import Report
 from fuzz.shared.http_client import Response
 from fuzz.shared.invariants import ACKNOWLEDGED_STAYS, DOCUMENTED, PROGRESS, Invariant, Violation
@@ -23,22 +24,37 @@ class InvariantBroken(AssertionError):
         self.violation = Violation(invariant, detail)
 
 
-def violations_in(error: BaseException) -> Iterator[Violation]:
-    """What an exception, or each of a group, says."""
+def _errors_in(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
-            yield from violations_in(each)
-    elif isinstance(error, InvariantBroken):
-        yield error.violation
+            yield from _errors_in(each)
     else:
-        yield Violation(PROGRESS, f"{type(error).__name__}: {error}")
+        yield error
 
 
 def fail(report: Report, error: BaseException, *where: str) -> None:
-    """Make a run's report one of a failure, and have it tell `where` to look."""
-    report.violations = tuple(violations_in(error))
-    lines = [f"FAILED {violation}" for violation in report.violations]
+    """Make a run's report one of a failure, and have it tell `where` to look.
+
+    What is neither a broken invariant nor a server that does not come up is the run's own failure, and no
+    violation.
+    """
+    lines = []
+    for each in _errors_in(error):
+        violation = _violation_of(each)
+        if violation is not None:
+            report.violations = (*report.violations, violation)
+        lines.append(f"FAILED {violation or f'{type(each).__name__}: {each}'}")
     report.stories.append(partial(str, "\n".join([*lines, *where])))
+
+
+def _violation_of(error: BaseException) -> Violation | None:
+    match error:
+        case InvariantBroken():
+            return error.violation
+        case NotServing():
+            return Violation(PROGRESS, f"the server does not come up: {error}")
+        case _:
+            return None
 
 
 def expect(response: Response, status: int, what: str) -> Response:

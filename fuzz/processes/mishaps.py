@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import Any, Final
+
+import psycopg
 
 from fuzz.processes.cluster import Cluster, Node, NotWell
 from fuzz.processes.server import Server
@@ -13,6 +15,10 @@ from fuzz.processes.server import Server
 _FROZEN_SECONDS: Final = 20.0
 _AWAY_SECONDS: Final = 10.0
 _ENDINGS: Final = 50
+_ENDINGS_OF_COMMITS: Final = 20
+_ENDINGS_IN_A_ROW: Final = 3
+_GATHERING_SECONDS: Final = 0.3
+_COMMITTING_SECONDS: Final = 0.3
 _PRIMARY_SECONDS: Final = 40.0
 
 
@@ -98,6 +104,25 @@ def end_connections(scene: Scene) -> None:
     _end_connections(scene, scene.cluster.primary())
 
 
+def end_commits(scene: Scene) -> None:
+    """Commits that wait for the synchronous standby, which stands still, are ended: kept, and unanswered."""
+    cluster = scene.cluster
+    primary, standby = cluster.primary(), cluster.standby()
+    with primary.connect() as connection:
+        for _ in range(_ENDINGS_OF_COMMITS):
+            standby.signal(signal.SIGSTOP, patroni=False)
+            try:
+                # What is asked during one turn goes into the next: that is to be met as well.
+                for _ in range(_ENDINGS_IN_A_ROW):
+                    time.sleep(_GATHERING_SECONDS)
+                    _wait_for_commits(connection, len(scene.servers))
+                    connection.execute(f"SELECT pg_terminate_backend(pid) {_COMMITS_UNDER_WAY}")
+            finally:
+                standby.signal(signal.SIGCONT, patroni=False)
+            # Whoever asks again of its own accord is to be answered.
+            time.sleep(0.5)
+
+
 def restart_instance(scene: Scene) -> None:
     """An instance is replaced gracefully."""
     scene.victim = scene.random.choice(scene.servers)
@@ -166,6 +191,19 @@ def make_primary_stutter(scene: Scene) -> None:
         time.sleep(0.1)
 
 
+_COMMITS_UNDER_WAY: Final = "FROM pg_stat_activity WHERE usename = 'ostiary' AND wait_event = 'SyncRep'"
+
+
+def _wait_for_commits(connection: psycopg.Connection[Any], number: int) -> None:
+    """Until so many are under way, or are not going to be."""
+    until = time.monotonic() + _COMMITTING_SECONDS
+    while time.monotonic() < until:
+        [[waiting]] = connection.execute(f"SELECT count(*) {_COMMITS_UNDER_WAY}").fetchall()
+        if waiting >= number:
+            return
+        time.sleep(0.02)
+
+
 Mishap = Callable[[Scene], None]
 
 MISHAPS: Final[dict[str, Mishap]] = {
@@ -179,6 +217,7 @@ MISHAPS: Final[dict[str, Mishap]] = {
     "standby frozen": freeze_standby,
     "etcd away": kill_etcd,
     "connections ended": end_connections,
+    "commits ended": end_commits,
     "instance restarted": restart_instance,
     "instance killed": kill_instance,
 }

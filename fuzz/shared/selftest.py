@@ -1,4 +1,7 @@
-"""Plants the known mistakes one at a time: each must be caught, by what is said, and after how many runs."""
+"""Plants the known mistakes one at a time: each must be caught, by what is said, and after how many runs.
+
+A run that fails without a broken invariant shows nothing: that is told apart, and fails the selftest.
+"""
 
 import sys
 import time
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 
 from fuzz.faults.planting import Fault
 from fuzz.shared.campaign import Report
-from fuzz.shared.invariants import PROGRESS, Invariant, Violation
+from fuzz.shared.invariants import Invariant, Violation
 
 SEED = 20_260_101
 
@@ -18,9 +21,13 @@ class Catch:
 
     fault: Fault
     runs: int
-    violations: tuple[Violation, ...]
+    violations: tuple[Violation, ...] = ()
+    failure: str = ""
+    """Why the last run showed nothing, where it went wrong itself."""
 
     def __str__(self) -> str:
+        if self.failure:
+            return f"FAILED    {self.fault.name:<30} in run {self.runs:<3} {self.failure}"
         if not self.violations:
             return f"SURVIVED  {self.fault.name:<30} {self.runs} runs: {self.fault.sentence}"
         numbers = sorted({violation.invariant.number for violation in self.violations})
@@ -29,16 +36,19 @@ class Catch:
 
 
 def catch(fault: Fault, run: Callable[[int], Report], most_runs: int) -> Catch:
-    """Run with the fault in place until something is noticed; one that so many runs do not show survives."""
+    """Run with the fault in place until something is noticed, or a run itself goes wrong; a fault that
+    so many runs do not show survives."""
     with fault.plant():
         for number in range(most_runs):
             try:
-                violations = run(number).violations
+                report = run(number)
             except Exception as error:
-                violations = (Violation(PROGRESS, f"the run ends with {type(error).__name__}"),)
-            if violations:
-                return Catch(fault, number + 1, violations)
-    return Catch(fault, most_runs, ())
+                return Catch(fault, number + 1, failure=f"ends with {type(error).__name__}: {error}")
+            if report.violations:
+                return Catch(fault, number + 1, report.violations)
+            if report.stories:
+                return Catch(fault, number + 1, failure=report.stories[0]())
+    return Catch(fault, most_runs)
 
 
 def run_selftest(
@@ -48,23 +58,23 @@ def run_selftest(
     most_runs: int,
     invariants: Sequence[Invariant] = (),
 ) -> int:
-    """Plant every fault whose name has `only`; 0 where none survives. `invariants` must each catch one."""
+    """Plant every fault whose name has `only`; 0 where each is caught. `invariants` must each catch one."""
     began = time.monotonic()
     chosen = [fault for fault in faults if only in fault.name]
     if not chosen:
         names = ", ".join(fault.name for fault in faults)
         print(f"--only: no fault's name has {only!r}; there are {names}", file=sys.stderr)
         return 2
-    survivors = 0
+    missed = 0
     by: set[int] = set()
     for fault in chosen:
         found = catch(fault, run, most_runs)
-        survivors += not found.violations
+        missed += not found.violations
         by |= {violation.invariant.number for violation in found.violations}
         print(found, flush=True)
     idle = [str(one) for one in invariants if one.number not in by]
     print(
-        f"{len(chosen) - survivors} of {len(chosen)} faults caught in {time.monotonic() - began:.1f} s"
+        f"{len(chosen) - missed} of {len(chosen)} faults caught in {time.monotonic() - began:.1f} s"
         + (f"; none was caught by {', '.join(idle)}" if idle and not only else "")
     )
-    return 1 if survivors else 0
+    return 1 if missed else 0
