@@ -32,6 +32,14 @@ _LONGEST_PAUSE_SECONDS: Final = 2.0
 _LOG_AGAIN_SECONDS: Final = 10.0
 """The log is told the same reason no sooner: while a database is away, many look for it at once."""
 
+_TIMELINE: Final = """
+    SELECT system_identifier,
+           CASE WHEN pg_is_in_recovery() THEN 0
+                ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer END
+    FROM pg_control_system()
+"""
+"""Which database it is, and the timeline that it writes; 0 for a standby."""
+
 _NOTICING: Final = {
     "keepalives": 1,
     "keepalives_idle": 5,
@@ -59,6 +67,28 @@ class _ReasonLog:
             _log.warning("no connection to the database", reason=reason)
 
 
+class _Timelines:
+    """The newest timeline of each database that was reached: PostgreSQL begins one with each primary that
+    takes over, so that a smaller one is of a primary that was replaced and does not know it yet."""
+
+    def __init__(self) -> None:
+        self._newest: dict[int, int] = {}
+
+    def is_newest(self, database: int, timeline: int) -> bool:
+        return timeline >= self._newest.get(database, 0)
+
+    def note(self, connection: "BoundedConnection") -> None:
+        """Raise `psycopg.OperationalError` for a connection to a primary that was replaced."""
+        try:
+            [[database, timeline]] = connection.execute(_TIMELINE, prepare=False).fetchall()
+        except psycopg.ProgrammingError:
+            return  # an engine without timelines, or a role that may not ask for them
+        if not self.is_newest(database, timeline):
+            raise psycopg.OperationalError("another primary has replaced this one")
+        self._newest[database] = timeline
+        connection.database, connection.timeline = database, timeline
+
+
 class DatabaseStalled(psycopg.OperationalError):
     """The database gave no answer within the time that it had."""
 
@@ -74,6 +104,8 @@ class BoundedConnection(Connection[Any]):
     """By `time.monotonic`."""
     has_stalled = False
     """Whether it was given up as no answer came in time."""
+    database, timeline = 0, 0
+    """Which it leads to, and the timeline that is written there; 0 where the engine has none."""
     server = ""
     """Where the database's server was in the last transaction; empty before the first."""
     deadline = math.inf
@@ -104,23 +136,32 @@ class BoundedConnection(Connection[Any]):
     @classmethod
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
         reasons: _ReasonLog = named.pop("reasons")
+        timelines: _Timelines = named.pop("timelines")
         hosts: Sequence[dict[str, str]] = named.pop("hosts")
         prepares: bool | None = named.pop("prepares")
-        connect_to_one = super().connect
-        connect: Callable[[dict[str, str]], Self] = lambda host: connect_to_one(  # noqa: E731
-            conninfo, **{**named, **host}
+        connect_to_one: Callable[[dict[str, str]], Self] = lambda host: cls._connect_to_one(  # noqa: E731
+            conninfo, {**named, **host}, timelines, prepares
         )
-        made: Self | None = None
         try:
-            began = time.monotonic()
-            made = connect_to_any(connect, hosts, _CONNECT_SECONDS)
+            return connect_to_any(connect_to_one, hosts, _CONNECT_SECONDS)
+        except psycopg.Error as error:
+            reasons.log(first_line(error))
+            raise
+
+    @classmethod
+    def _connect_to_one(
+        cls, conninfo: str, named: dict[str, Any], timelines: _Timelines, prepares: bool | None
+    ) -> Self:
+        began = time.monotonic()
+        made = super().connect(conninfo, **named)
+        try:
             made.made_at = began
             made.add_notice_handler(made._note_warning)
             _settle(made, prepares)
-        except psycopg.Error as error:
-            if made is not None:
-                made.close()
-            reasons.log(first_line(error))
+            if not made.is_pooled:
+                timelines.note(made)
+        except psycopg.Error:
+            made.close()
             raise
         return made
 
@@ -192,6 +233,7 @@ class Connections:
         }
         self._wait_seconds = wait_seconds
         self._trusted_since = -math.inf
+        self._timelines = _Timelines()
         self._pool = ConnectionPool(
             conninfo,
             connection_class=BoundedConnection,
@@ -201,6 +243,7 @@ class Connections:
                 "connect_timeout": _CONNECT_SECONDS,
                 "client_encoding": "UTF8",
                 "reasons": _ReasonLog(),
+                "timelines": self._timelines,
                 "hosts": split_hosts(named),
                 "prepares": prepares,
                 **self._noticing,
@@ -282,7 +325,8 @@ class Connections:
                 connection = self._pool.getconn(min(left_seconds, _ASKS_AGAIN_SECONDS))
             except PoolTimeout:
                 continue
-            if connection.made_at >= self._trusted_since and not connection.closed:
+            is_newest = self._timelines.is_newest(connection.database, connection.timeline)
+            if connection.made_at >= self._trusted_since and is_newest and not connection.closed:
                 return connection
             connection.close()
             self._pool.putconn(connection)

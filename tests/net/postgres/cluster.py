@@ -23,15 +23,22 @@ def _binaries() -> Path | None:
 class Cluster:
     """One server with its data in a folder."""
 
-    def __init__(self, folder: Path, binaries: Path) -> None:
+    def __init__(self, folder: Path, binaries: Path, replaced: "Cluster | None" = None) -> None:
+        """With `replaced`, one that has what that had when it was stopped, and took over from it."""
         self.folder, self.binaries = folder, binaries
         self.owner = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         if self.owner:
             chown(folder, "postgres")
         self.port = free_port()
         self.address = f"postgresql://ostiary@127.0.0.1:{self.port}/postgres"
-        self._run("initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8")
+        if replaced is None:
+            self._run("initdb", "-U", "ostiary", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8")
+            self.start()
+            return
+        subprocess.run([*self.owner, "cp", "-a", replaced.folder / "data", folder], check=True, cwd="/")
+        subprocess.run([*self.owner, "touch", folder / "data" / "standby.signal"], check=True, cwd="/")
         self.start()
+        self.execute("SELECT pg_promote()")
 
     def start(self) -> None:
         """Back once it takes connections."""

@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -107,6 +109,28 @@ def test_connections_that_reach_a_standby_are_given_up_for_another(
         with store._connections.lend() as one, store._connections.lend() as other:
             for connection in (one, other):
                 assert connection.execute("SHOW default_transaction_read_only").fetchone() == ("off",)
+
+
+def test_of_two_primaries_the_one_that_was_replaced_is_left(
+    cluster: Cluster,
+) -> None:
+    PostgreSQLStore(cluster.address).close()
+    cluster.stop("fast")
+    with TemporaryDirectory() as folder:
+        successor = Cluster(Path(folder), cluster.binaries, replaced=cluster)
+        hosts = f"127.0.0.1:{cluster.port},127.0.0.1:{successor.port}"
+        with PostgreSQLStore(f"postgresql://ostiary@{hosts}/postgres") as store:
+            cluster.start()
+            for number in range(8):
+                for each in (cluster, successor):
+                    each.execute(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                        " WHERE usename = 'ostiary' AND pid <> pg_backend_pid()"
+                    )
+                store.turn([registered(f"kept-{number}")], START)
+        with PostgreSQLStore(successor.address) as store:
+            assert {f"kept-{number}" for number in range(8)} <= names_of(store)
+        successor.stop()
 
 
 @pytest.fixture
