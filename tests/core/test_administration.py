@@ -303,20 +303,18 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
     for keep in (2_592_000, 60):
         asked = {"client_id": "app", "fields": {"keepOldForSeconds": keep}, "entropy": asks.fresh_entropy()}
         assert isinstance(decide(world, e.ClientSecretReset, **asked).reply, SecretIssued)
-    old = world.client().old_secret_digest
-    assert first is not None
-    assert old is not None
-    for digest, waited, is_noted in (
-        (first, 0, False),
-        (old, 0, True),
-        (old, 59.999, False),
-        (old, 0.001, True),
+    old, present = world.client().old_secret_digest, world.client().secret_digest
+    for digest, waited, field in (
+        (first, 0, None),
+        *((old, 0, "old_secret_used_at"), (old, 59.999, None), (old, 0.001, "old_secret_used_at")),
+        *((present, 0, "secret_used_at"), (present, 59.999, None), (present, 0.001, "secret_used_at")),
     ):
         world.wait(waited)
         before = world.client()
-        after = revised(before, old_secret_used_at=world.now)
+        assert digest is not None
         used = e.ClientSecretUsed(client_id="app", digest=digest, used_at=world.now)
-        assert world.when(used).decision == (Decision(Done(), (Update(before, after),)) if is_noted else DONE)
+        writes = () if field is None else (Update(before, revised(before, **{field: world.now})),)
+        assert world.when(used).decision == Decision(Done(), writes)
     before = world.client()
     after = revised(
         before, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None, updated_at=world.now

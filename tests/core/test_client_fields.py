@@ -27,7 +27,7 @@ TABLE = "Client"
 
 @row(TABLE, "clientId")
 def test_a_client_id_is_case_sensitive() -> None:
-    world = given(client("app"), client("App"))
+    world = given(client("app"), client("App"), client("a" * 64))
     world.when(machine(world.basic("App"))).then(TokensIssued)
     world.when(machine(asks.credentials("APP", "x"))).then_refused(Why.CLIENT_UNKNOWN)
     mixed = e.ClientCredentials(client_id="App", secret=world.secrets["app"], method=world.basic().method)
@@ -80,6 +80,7 @@ NOT_REGISTRABLE = """
     http://app.example/callback http://localhost.evil.example/ http://127.0.0.1.evil.example/ http://127.0.0.2/
     http://localhost@evil.example/ http://localhost:@evil.example/ http://localhost:80:80/ http://LOCALHOST/
     http://localhost:/ http://[::1]/ HTTPS://app.example/ https:/app.example/ https:// https:///callback
+    http://app.example:8080/ ftp://localhost/
     https://:443/ https://user@app.example/ https://user:password@app.example/ https://@app.example/
     https://app.example/# https://app.example/#fragment https://*.example/ https://app.example/*
     https://app.example\\@evil.example/ https://app.example/\x00 https://bücher.example/
@@ -155,8 +156,9 @@ def bad(name: str, path: str, rule: FieldRule | None, *values: object) -> Any:
         # What Basic or a path would bend.
         bad(
             *("clientId", "clientId", None),
-            *("", " ", "a b", "a:b", "-a", "a" * 65, "é", "a\x00", "a/b", "a%20", "\ud800", None, 7, ["a"]),
+            *("", " ", "a b", "a:b", "-a", "é", "a\x00", "a/b", "a%20", "\ud800", None, 7, ["a"]),
         ),
+        bad("clientId", "clientId", FieldRule.TOO_LONG, "a" * 65),
         bad("name", "name", None, "", "  ", "x" * 101, "a\nb", "\x00", "\u202eevil", None, 7),
         bad(
             *("redirectUris", "redirectUris", FieldRule.STRINGS),
@@ -254,6 +256,7 @@ def test_a_record_may_be_sent_back_as_it_was_shown() -> None:
     shown |= dict.fromkeys(("updatedAt", "lastUsedAt", "oldSecretLastUsedAt"))
     world.when(client_change(id="app", builtIn=False, enabled=True, **shown)).then(ClientKnown)
     assert world.when(client_change(enabled=False)).then_faults() == {"enabled": FieldRule.IMMUTABLE}
+    assert not given(client(enabled=False)).client().enabled, "a new one may be disabled"
 
 
 def test_a_change_leaves_what_it_does_not_name() -> None:

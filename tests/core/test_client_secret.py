@@ -81,10 +81,12 @@ def test_both_secrets_work_until_an_overlap_of_a_minute_to_thirty_days_is_over(s
 def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[..., e.Event], why: Why) -> None:
     world = given()
     old, new = overlapping(world)
+    world.given(e.ClientSecretUsed(client_id="app", digest=old.digest, used_at=world.now))
     world.given(ending(caller=e.Operator(), client_id="app"))
     world.when(machine(by(old))).then_refused(Why.CLIENT_SECRET_WRONG)
     world.when(machine(by(new))).then_refused(why)
-    assert world.client().old_secret_digest is None
+    closed = world.client()
+    assert closed == replace(closed, old_secret_digest=None, old_secret_until=None, old_secret_used_at=None)
     if ending is e.ClientDisabled:
         world.given(e.ClientEnabled(caller=e.Operator(), client_id="app"))
         assert (works(world, old), works(world, new)) == (False, True)

@@ -19,7 +19,7 @@ from ostiary_core.clients.client_fields import CLIENT_FIELDS, NEW_CLIENT, read_c
 from ostiary_core.events.event import ClientEvent
 from ostiary_core.loading.keys import BUILT_IN_CLIENTS
 from ostiary_core.loading.snapshot import Snapshot
-from ostiary_core.model.changes import changes_between
+from ostiary_core.model.changes import FieldChange, changes_between
 from ostiary_core.model.decision import Decision, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, merge_edits
@@ -79,7 +79,7 @@ def register(event: e.ClientRegistered, snapshot: Snapshot, now: Instant) -> Dec
     return Decision(
         ClientKnown(client) if secret is None else SecretIssued(client, secret),
         (Insert(client),),
-        (fact_of(FactKind.CLIENT_REGISTERED, who, None, client),),
+        (fact_of(FactKind.CLIENT_REGISTERED, who, client, changes=_changes(None, client)),),
     )
 
 
@@ -120,7 +120,7 @@ def change(event: e.ClientChanged, who: Actor, client: Client, snapshot: Snapsho
     return Decision(
         ClientKnown(changed),
         (Update(client, changed),),
-        (fact_of(FactKind.CLIENT_CHANGED, who, client, changed),),
+        (fact_of(FactKind.CLIENT_CHANGED, who, client, changes=_changes(client, changed)),),
     )
 
 
@@ -133,7 +133,7 @@ def enable(event: e.ClientEnabled, who: Actor, client: Client, snapshot: Snapsho
     return Decision(
         ClientKnown(enabled),
         (Update(client, enabled),),
-        (fact_of(FactKind.CLIENT_ENABLED, who, client, enabled),),
+        (fact_of(FactKind.CLIENT_ENABLED, who, client, changes=_changes(client, enabled)),),
     )
 
 
@@ -144,23 +144,19 @@ def disable(
     """Disable a client: all its sessions end at once, and it can no longer authenticate."""
     if not client.enabled:
         return Decision(ClientKnown(client))
-    disabled = _close(client, Why.CLIENT_DISABLED, now)
-    return Decision(
-        ClientKnown(disabled),
-        (Update(client, disabled),),
-        (fact_of(FactKind.CLIENT_DISABLED, who, client, disabled, Why.CLIENT_DISABLED),),
-    )
+    why = Why.CLIENT_DISABLED
+    disabled = _close(client, why, now)
+    fact = fact_of(FactKind.CLIENT_DISABLED, who, client, why, _changes(client, disabled))
+    return Decision(ClientKnown(disabled), (Update(client, disabled),), (fact,))
 
 
 @require_permission(Permission.CLIENT_DELETE, find_changeable)
 def delete(event: e.ClientDeleted, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Delete a client for good: its sessions end. The record stays, so that its identifier stays taken."""
-    deleted = _close(client, Why.CLIENT_DELETED, now, deleted_at=now)
-    return Decision(
-        Done(),
-        (Update(client, deleted),),
-        (fact_of(FactKind.CLIENT_DELETED, who, client, None, Why.CLIENT_DELETED),),
-    )
+    why = Why.CLIENT_DELETED
+    deleted = _close(client, why, now, deleted_at=now)
+    fact = fact_of(FactKind.CLIENT_DELETED, who, client, why, _changes(client, None))
+    return Decision(Done(), (Update(client, deleted),), (fact,))
 
 
 @require_permission(Permission.CLIENT_UPDATE, find_changeable)
@@ -169,7 +165,7 @@ def force_out(
 ) -> Decision:
     """End all sessions and unredeemed codes of a client."""
     ended = end_all_of_client(client, Why.CLIENT_FORCED_OUT, now)
-    fact = fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, client, Why.CLIENT_FORCED_OUT)
+    fact = fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, Why.CLIENT_FORCED_OUT)
     return Decision(ClientKnown(ended), (Update(client, ended),), (fact,))
 
 
@@ -184,7 +180,7 @@ def force_out_everybody(event: e.EverybodyForcedOut, snapshot: Snapshot, now: In
     return Decision(
         Done(),
         tuple(Update(client, end_all_of_client(client, why, now)) for client in clients),
-        tuple(fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, client, why) for client in clients),
+        tuple(fact_of(FactKind.CLIENT_SESSIONS_ENDED, who, client, why) for client in clients),
     )
 
 
@@ -202,16 +198,16 @@ def _close(client: Client, why: Why, now: Instant, **changes: Any) -> Client:
     )
 
 
+def _changes(before: Client | None, after: Client | None) -> tuple[FieldChange, ...]:
+    return changes_between(CLIENT_FIELDS, before, after)
+
+
 def fact_of(
-    kind: FactKind, who: Actor, before: Client | None, after: Client | None, why: Why | None = None
+    kind: FactKind,
+    who: Actor,
+    client: Client,
+    why: Why | None = None,
+    changes: tuple[FieldChange, ...] = (),
 ) -> Fact:
     """Make the fact of what an administrator did with a client, for the audit trail."""
-    client = after or before
-    assert client is not None
-    return Fact(
-        kind=kind,
-        client_id=client.client_id,
-        actor_id=actor_id_of(who),
-        why=why,
-        changes=changes_between(CLIENT_FIELDS, before, after),
-    )
+    return Fact(kind=kind, client_id=client.client_id, actor_id=actor_id_of(who), why=why, changes=changes)

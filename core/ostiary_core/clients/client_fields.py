@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from ostiary_core.model.changes import RecordField
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.identifiers import RESERVED
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import NOT_YET
 from ostiary_core.model.records import Client, GrantType
 from ostiary_core.oauth.scopes import SCOPES
 
@@ -73,8 +73,8 @@ NEW_CLIENT: Final = Client(
     refresh_token_seconds=REFRESH_TOKEN_SECONDS.default,
     enabled=True,
     built_in=False,
-    created_at=Instant(0),
-    updated_at=Instant(0),
+    created_at=NOT_YET,
+    updated_at=NOT_YET,
 )
 """What stands in the fields of a new client that are not sent; empty ones among them are required."""
 
@@ -100,9 +100,8 @@ def is_redirect_uri(text: str) -> bool:
     if text.startswith("https://"):
         return True
     # Compared as written: "http://LOCALHOST" or "http://localhost:" are other addresses.
-    return text.startswith("http://") and (
-        parts.netloc in _LOCAL_HOSTS
-        or (port is not None and parts.netloc in {f"{local}:{port}" for local in _LOCAL_HOSTS})
+    return text.startswith("http://") and any(
+        parts.netloc in (local, f"{local}:{port}") for local in _LOCAL_HOSTS
     )
 
 
@@ -116,7 +115,7 @@ def read_client_fields(
     is_new = stored is NEW_CLIENT
     reader = FieldReader(fields, _KNOWN)
     client_id = reader.text("clientId", stored.client_id, 64)
-    if not is_new and reader.has_field("clientId") and client_id != stored.client_id:
+    if not is_new and client_id != stored.client_id:
         reader.fault("clientId", FieldRule.IMMUTABLE)
     elif _CLIENT_ID.fullmatch(client_id) is None:
         reader.fault("clientId", FieldRule.CLIENT_ID)
@@ -134,7 +133,7 @@ def read_client_fields(
         reader.fault("redirectUris", FieldRule.TOO_LONG)
     grants = reader.texts("grantTypes", stored.grant_types)
     grant_types = _read_grant_types(reader, grants)
-    if not grants and (is_new or reader.has_field("grantTypes")):
+    if not grants:
         reader.fault("grantTypes", FieldRule.REQUIRED)
     if GrantType.AUTHORIZATION_CODE in grant_types and not redirect_uris:
         reader.fault("redirectUris", FieldRule.REDIRECT_URI_NEEDED)

@@ -53,24 +53,22 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
     if isinstance(overlap_seconds, tuple):
         return Decision(Refused(Why.FIELDS_INVALID, overlap_seconds))
     secret = draw_client_secret(event.entropy)
-    changed = _with_secret(client, secret.digest, overlap_seconds, now)
+    changed = _with_secret(client, secret.digest, now, overlap_seconds)
     kind = FactKind.CLIENT_SECRET_ADDED if overlap_seconds else FactKind.CLIENT_SECRET_RESET
-    return Decision(
-        SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, who, client, changed),)
-    )
+    return Decision(SecretIssued(changed, secret), (Update(client, changed),), (fact_of(kind, who, client),))
 
 
 @require_permission(Permission.CLIENT_UPDATE, find_changeable)
 def give(event: ClientSecretGiven, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
-    if client.secret_digest is not None and hmac.compare_digest(client.secret_digest, event.digest):
+    if _is_same(client.secret_digest, event.digest):
         return Decision(ClientKnown(client))
-    changed = _with_secret(client, event.digest, 0, now)
-    fact = fact_of(FactKind.CLIENT_SECRET_RESET, who, client, changed)
+    changed = _with_secret(client, event.digest, now)
+    fact = fact_of(FactKind.CLIENT_SECRET_RESET, who, client)
     return Decision(ClientKnown(changed), (Update(client, changed),), (fact,))
 
 
-def _with_secret(client: Client, digest: Digest, overlap_seconds: int, now: Instant) -> Client:
+def _with_secret(client: Client, digest: Digest, now: Instant, overlap_seconds: int = 0) -> Client:
     keeps = bool(overlap_seconds)
     return revised(
         client,
@@ -96,7 +94,7 @@ def end_old(event: OldSecretEnded, who: Actor, client: Client, snapshot: Snapsho
     return Decision(
         ClientKnown(changed),
         (Update(client, changed),),
-        (fact_of(FactKind.CLIENT_OLD_SECRET_ENDED, who, client, changed),),
+        (fact_of(FactKind.CLIENT_OLD_SECRET_ENDED, who, client),),
     )
 
 
@@ -121,13 +119,16 @@ def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> D
 
 
 def _note(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
-    if client.secret_digest is not None and hmac.compare_digest(client.secret_digest, event.digest):
+    if _is_same(client.secret_digest, event.digest):
         return revised(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
-    old = client.old_secret_digest
-    if old is not None and hmac.compare_digest(old, event.digest):
+    if _is_same(client.old_secret_digest, event.digest):
         known_at = client.old_secret_used_at
         return revised(client, old_secret_used_at=used_at) if _is_news(used_at, known_at) else None
     return None
+
+
+def _is_same(known: Digest | None, digest: Digest) -> bool:
+    return known is not None and hmac.compare_digest(known, digest)
 
 
 def _is_news(used_at: Instant, known_at: Instant | None) -> bool:

@@ -10,6 +10,9 @@ Monotonic = NewType("Monotonic", int)
 """Milliseconds since a moment that means nothing, on a clock that nobody can set (READINGS 42): for what one
 process remembers. What is stored has an `Instant`."""
 
+NOT_YET: Final = Instant(0)
+"""Stands in the template of a record for a time that each record made of it has of its own."""
+
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
 

@@ -11,7 +11,7 @@ from typing import Final
 from ostiary_core.model.changes import RecordField, mask_phone
 from ostiary_core.model.fields import FieldFault, FieldReader, FieldRule
 from ostiary_core.model.identifiers import is_phone, is_username
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import NOT_YET
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import User
 
@@ -44,8 +44,8 @@ NEW_USER: Final = User(
     name="",
     password_hash=None,
     must_change_password=True,
-    created_at=Instant(0),
-    updated_at=Instant(0),
+    created_at=NOT_YET,
+    updated_at=NOT_YET,
 )
 """What stands in the fields of a new account that are not sent; empty ones among them are required."""
 
