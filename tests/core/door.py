@@ -10,7 +10,6 @@ from urllib.parse import quote_plus
 from ostiary_core import Secret
 from ostiary_core.events import AuthorizationChecked, SignedIn
 from ostiary_core.http import Answer, authorization, token_service, userinfo
-from ostiary_core.http.form import header_values
 from ostiary_core.http.sender import sender_of
 from ostiary_core.texts import ENGLISH
 from tests.core import asks
@@ -27,9 +26,21 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True)
 class Response:
-    """An answer, read."""
+    """An answer, read, with the header fields of every answer (READINGS 21, 45)."""
 
     answer: Answer
+
+    def __post_init__(self) -> None:
+        assert self.answer.headers[:5] == (
+            (
+                b"content-type",
+                b"application/json; charset=utf-8" if self.answer.body else b"application/json",
+            ),
+            (b"content-length", str(len(self.answer.body)).encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"cache-control", b"no-store"),
+            (b"pragma", b"no-cache"),
+        )
 
     @property
     def status(self) -> int:
@@ -41,15 +52,16 @@ class Response:
 
     @property
     def error(self) -> tuple[int, str]:
-        """Status and error code, which is what a client switches on."""
-        assert set(self.json) <= {"error", "error_description"}
+        """Status and error code, which is what a client switches on; only a 401 has a challenge."""
+        assert set(self.json) == {"error", "error_description"}
+        challenge = (b"www-authenticate", b'Basic realm="oauth2", charset="UTF-8"')
+        assert self.own_fields == ((challenge,) if self.status == 401 else ())
         return self.status, self.json["error"]
 
-    def header(self, name: str) -> str | None:
-        """The one value of a header field."""
-        values = header_values(self.answer.headers, name.encode())
-        assert len(values) <= 1, f"{name} is there {len(values)} times"
-        return values[0].decode("ascii") if values else None
+    @property
+    def own_fields(self) -> Headers:
+        """The header fields that not every answer has."""
+        return self.answer.headers[5:]
 
 
 def basic_header(client_id: str, secret: Secret | str) -> tuple[bytes, bytes]:

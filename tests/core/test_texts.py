@@ -22,8 +22,9 @@ from ostiary_core import (
 from ostiary_core.events import LocaleChosen, Operator, UserChanged
 from ostiary_core.history.history_texts import ENDINGS
 from ostiary_core.http import Request, TokenEndpoint
-from ostiary_core.http.envelope import field_text
+from ostiary_core.http.envelope import failure
 from ostiary_core.http.meanings import MEANINGS
+from ostiary_core.model.fields import FieldFault
 from ostiary_core.oauth.scopes import SCOPES
 from ostiary_core.texts import CHINESE, ENGLISH, LANGUAGES, Language, Languages
 from tests.catalogue import assert_says_the_same, keys_in, strings_in
@@ -129,7 +130,11 @@ def test_a_third_language_is_one_file_and_is_spoken_wherever_the_core_speaks() -
         assert world.user().locale == locale
     refusal = world.when(LocaleChosen(caller=caller, locale="fr")).then(Refused)
     [fault] = refusal.faults
-    assert field_text(fault, MADE_UP) == "«must be en-US« or »zh-CN« or »qaa-QM»"
+    told = failure(Why.FIELDS_INVALID, MADE_UP, "trace", faults=[fault, FieldFault("id", Why.NOT_FOUND)])
+    assert json.loads(told.body)["errors"] == [
+        {"path": "locale", "msg": "«must be en-US« or »zh-CN« or »qaa-QM»"},
+        {"path": "id", "msg": MADE_UP.text(f"refusal.{Why.NOT_FOUND}")},
+    ]
 
 
 def test_a_language_that_is_spoken_no_more_stays_that_of_its_accounts() -> None:

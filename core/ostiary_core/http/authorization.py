@@ -48,20 +48,14 @@ class ConsentBody(NamedTuple):
 
 def read_body(content: Mapping[str, object]) -> ConsentBody | list[FieldFault]:
     """Read the body of `POST /api/oauth2/authorize`; else return every bad field."""
-    faults = []
-    fields: dict[str, Any] = {}
-    for name in _NAMES:
-        value = content.get(name)
-        if isinstance(value, str):
-            fields[name] = value
-        elif value is not None:
-            faults.append(FieldFault(name, FieldRule.STRING))
+    fields: dict[str, Any] = {name: content[name] for name in _NAMES if content.get(name) is not None}
+    faults = [
+        FieldFault(name, FieldRule.STRING) for name, value in fields.items() if not isinstance(value, str)
+    ]
     approve = content.get("approve")
     if not isinstance(approve, bool):
-        faults.append(FieldFault("approve", FieldRule.BOOLEAN))
-    if faults or not isinstance(approve, bool):
-        return faults
-    return ConsentBody(AuthorizationParameters(**fields), approve)
+        return [*faults, FieldFault("approve", FieldRule.BOOLEAN)]
+    return faults or ConsentBody(AuthorizationParameters(**fields), approve)
 
 
 def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:

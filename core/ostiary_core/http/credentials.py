@@ -1,6 +1,5 @@
 """Reads a client's credentials: from HTTP Basic or form fields, never both (READINGS 15-17)."""
 
-import binascii
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 
@@ -12,12 +11,13 @@ from ostiary_core.model.why import Why
 
 def read_basic(headers: Sequence[tuple[bytes, bytes]]) -> ClientCredentials | Why | None:
     """Read the credentials in the Authorization field, or say what is wrong; None where there is none."""
-    authorization = header_values(headers, b"authorization")
-    if not authorization:
-        return None
-    if len(authorization) > 1:
-        return Why.TWO_AUTHENTICATIONS
-    return _from_basic(authorization[0]) or Why.CREDENTIALS_MALFORMED
+    match header_values(headers, b"authorization"):
+        case []:
+            return None
+        case [value]:
+            return _from_basic(value) or Why.CREDENTIALS_MALFORMED
+        case _:
+            return Why.TWO_AUTHENTICATIONS
 
 
 def read_credentials(
@@ -54,9 +54,9 @@ def _from_basic(value: bytes) -> ClientCredentials | None:
     if scheme.lower() != b"basic" or len(encoded) % 4:
         return None
     try:
-        client_id, colon, secret = b64decode(encoded, validate=True).decode("utf-8").partition(":")
-    except (binascii.Error, ValueError):
+        client_id, _, secret = b64decode(encoded, validate=True).decode("utf-8").partition(":")
+    except ValueError:
         return None
-    if not colon or not client_id or not secret or "\x00" in client_id:
+    if not client_id or not secret or "\x00" in client_id:
         return None
     return ClientCredentials(client_id=client_id, secret=Secret(secret), method=AuthenticationMethod.BASIC)

@@ -12,7 +12,7 @@ store that answers where it is called. What else a store raises is the runtime's
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Final
 
 from ostiary_core.events import ProfileRequested
@@ -40,14 +40,17 @@ class Request:
     method: str
     path: str
     """Without the query, which no operation of the token service has."""
-    headers: Fields = field(repr=False)
+    headers: Fields
     """Names in lower case, as `Request.of` makes them; any other is not found."""
     source: str
     """The address it came from."""
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
     """A runtime need not read more than `form.LONGEST_FORM` and one byte; longer is refused."""
-    sender: Sender | None = field(default=None, repr=False)
+    sender: Sender | None = None
     """What its fields say of who sent it, where a runtime knows that already."""
+
+    def __repr__(self) -> str:
+        return f"Request(method={self.method!r}, path={self.path!r}, source={self.source!r})"
 
     @classmethod
     def of(

@@ -30,10 +30,15 @@ def header_values(headers: Sequence[tuple[bytes, bytes]], name: bytes) -> list[b
 def says_form(headers: Sequence[tuple[bytes, bytes]]) -> bool:
     """Whether a request has one Content-Type and it is a form, with any parameters but a charset other than
     UTF-8 (READINGS 44)."""
-    content_types = header_values(headers, b"content-type")
-    if len(content_types) != 1:
-        return False
-    media_type, semicolon, more = content_types[0].strip(b" \t").partition(b";")
+    match header_values(headers, b"content-type"):
+        case [content_type]:
+            return _is_form(content_type)
+        case _:
+            return False
+
+
+def _is_form(content_type: bytes) -> bool:
+    media_type, semicolon, more = content_type.strip(b" \t").partition(b";")
     if media_type.rstrip(b" \t").lower() != _FORM:
         return False
     parameters = semicolon + more
@@ -61,7 +66,7 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
         return Why.NOT_FORM_ENCODED
     try:
         text = body.decode()
-        pieces = [piece.partition("=") for piece in text.split("&")]
+        pieces = [piece.partition("=") for piece in text.split("&") if piece]
         # Most bodies escape nothing: tokens, codes and secrets are made of characters that need it not.
         if "%" in text or "+" in text:
             if _BROKEN_ESCAPE.search(text) is not None:
@@ -70,15 +75,14 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
     except UnicodeDecodeError:
         return Why.FORM_UNDECODABLE
     fields: dict[str, str] = {}
-    for name, sign, value in pieces:
+    for name, _, value in pieces:
         if "\x00" in name or "\x00" in value:
             return Why.FORM_UNDECODABLE
         if "[" in name or "]" in name:
             return Why.FIELD_NESTED
         if name in fields:
             return Why.FIELD_REPEATED
-        if name or sign:  # nothing at all stands between two separators
-            fields[name] = value
+        fields[name] = value
     return fields if all(fields.values()) else {name: value for name, value in fields.items() if value}
 
 

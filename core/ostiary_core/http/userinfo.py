@@ -20,20 +20,29 @@ PATH: Final = "/api/oauth2/userinfo"
 _BEARER: Final = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9\-._~+/]+=*) *")
 """RFC 6750 §2.1; the scheme's name in any case (RFC 9110 §11.1)."""
 
+
+def _challenge(value: bytes) -> Headers:
+    return (*NO_STORE, (b"www-authenticate", value))
+
+
 _CHALLENGES: Final = MappingProxyType(
     {
-        Why.NOT_SIGNED_IN: b'Bearer realm="oauth2", error="invalid_token"',
-        Why.REPRESENTS_NO_USER: b'Bearer realm="oauth2", error="insufficient_scope"',
-        Why.USER_READ_MISSING: b'Bearer realm="oauth2", error="insufficient_scope", scope="user.read"',
+        Why.NOT_SIGNED_IN: _challenge(b'Bearer realm="oauth2", error="invalid_token"'),
+        Why.REPRESENTS_NO_USER: _challenge(b'Bearer realm="oauth2", error="insufficient_scope"'),
+        Why.USER_READ_MISSING: _challenge(
+            b'Bearer realm="oauth2", error="insufficient_scope", scope="user.read"'
+        ),
     }
 )
 
 
 def bearer_token(headers: Sequence[tuple[bytes, bytes]]) -> Secret | None:
     """Read the Bearer token, if there is exactly one Authorization header and it has one."""
-    values = header_values(headers, b"authorization")
-    match = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
-    return None if match is None else Secret(match[1].decode("ascii"))
+    match header_values(headers, b"authorization"):
+        case [value] if found := _BEARER.fullmatch(value):
+            return Secret(found[1].decode("ascii"))
+        case _:
+            return None
 
 
 def read(
@@ -42,8 +51,8 @@ def read(
     """Read the event of a request; without a Bearer token, answer 401 (RFC 6750 §3)."""
     token = bearer_token(headers)
     if token is None:
-        challenge = ((b"www-authenticate", b'Bearer realm="oauth2"'),)
-        return failure(Why.NOT_SIGNED_IN, language, trace_id, headers=(*NO_STORE, *challenge))
+        challenge = _challenge(b'Bearer realm="oauth2"')
+        return failure(Why.NOT_SIGNED_IN, language, trace_id, headers=challenge)
     return ProfileRequested(access_token=token)
 
 
@@ -61,8 +70,6 @@ def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
                 }
             )
         case Refused(why=why):
-            challenge = _CHALLENGES.get(why)
-            headers: Headers = () if challenge is None else ((b"www-authenticate", challenge),)
-            return failure(why, language, trace_id, headers=(*NO_STORE, *headers))
+            return failure(why, language, trace_id, headers=_CHALLENGES.get(why, NO_STORE))
         case _:
             return failure(Why.INTERNAL_ERROR, language, trace_id)
