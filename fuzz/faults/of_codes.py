@@ -60,7 +60,7 @@ FAULTS: Final = (
         (
             "failed-exchange-voids-nothing",
             "a code survives a failed exchange",
-            "state is CodeState.VOID",
+            "state_of(code, snapshot, now, policy) is CodeState.VOID",
             "True",
         ),
     ),

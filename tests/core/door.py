@@ -11,6 +11,7 @@ from ostiary_core import Secret
 from ostiary_core.events import AuthorizationChecked, SignedIn
 from ostiary_core.http import Answer, authorization, token_service, userinfo
 from ostiary_core.http.sender import sender_of
+from ostiary_core.oauth.authentication import is_authenticated
 from ostiary_core.texts import ENGLISH
 from tests.core import asks
 from tests.core.story import World
@@ -88,7 +89,10 @@ def post_raw(world: World, path: str, headers: Headers, body: bytes) -> Response
     )
     if isinstance(event, Answer):
         return Response(event)
-    return Response(token_service.answer(event, world.when(event).decision))
+    decision = world.when(event).decision
+    answer = token_service.answer(event, decision)
+    assert is_authenticated(decision.reply) is (b'"invalid_client"' not in answer.body)
+    return Response(answer)
 
 
 def post(

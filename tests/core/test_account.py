@@ -4,9 +4,10 @@ import pytest
 
 from ostiary_core import Why
 from ostiary_core import events as e
+from ostiary_core.model.decision import Update
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.permissions import Permission
-from ostiary_core.model.records import revised
+from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
+from ostiary_core.model.records import Role, Table, revised
 from ostiary_core.model.reply import AccountKnown, Done, LoginIssued, Profile
 from tests.core import asks
 from tests.core.asks import login_refresh, password_change, profile, signed_in
@@ -142,7 +143,12 @@ def test_the_backends_refresh_takes_no_third_partys_token() -> None:
 
 
 def test_an_account_is_shown_with_what_it_may_do() -> None:
+    """Also by roles of an earlier version, of which one lacks every permission and one is gone."""
     world = given()
+    [role] = world.store.fetch(Table.ROLE, [SUPER_ADMINISTRATOR])
+    assert isinstance(role, Role)
+    world.store.write([Update(role, revised(role, permissions=()))])
+    world.store.write([Update(world.user(), revised(world.user(), role_ids=("gone",)))])
     alice = world.when(e.AccountRequested(caller=signed_in(world.login()))).then(AccountKnown)
     assert alice.user is not None
     assert (alice.user.username, alice.permissions) == ("alice", ())

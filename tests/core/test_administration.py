@@ -414,6 +414,8 @@ def test_nobody_puts_more_into_a_role_than_they_hold(world: World) -> None:
     assert [(fact.kind, fact.actor_id) for fact in made.facts] == [(FactKind.ROLE_REGISTERED, actor)]
     assert decide(world, e.RoleChanged, "clerk", role_id="mine", fields={"permissions": more}) == missing
     assert decide(world, e.RoleChanged, "clerk", role_id="keeper", fields={"permissions": []}) == missing
+    # Whoever has every permission by another role is no super administrator.
+    assert decide(world, e.UserForcedOut, "keeper", user_id=world.user_ids["root"]) == missing
     narrower = decide(world, e.RoleChanged, "clerk", role_id="mine", fields={"permissions": []})
     assert [(fact.kind, fact.actor_id) for fact in narrower.facts] == [(FactKind.ROLE_CHANGED, actor)]
 

@@ -3,12 +3,12 @@
 import pytest
 
 from ostiary_core import Policy, Secret, Why
-from ostiary_core.events import ConsentWithdrawn, ConsentWithdrawnByAdministrator, Operator, UserForcedOut
+from ostiary_core import events as e
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.records import AuthorizationCode, Key, Table
-from ostiary_core.model.reply import TokensIssued
+from ostiary_core.model.reply import Done, TokensIssued
 from ostiary_core.oauth.code import CodeState, state_of
 from tests.core.asks import CHALLENGE, VERIFIER, client_change, credentials, redeem, refresh, signed_in
 from tests.core.story import World, client, given, user
@@ -45,7 +45,7 @@ def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
     assert world.all_active(issued)
     session = world.the_session()
     assert (session.client_id, session.user_id) == ("app", world.user_ids["alice"])
-    assert world.the_code().session_id == session.session_id
+    assert (world.the_code().session_id, world.the_code().settled_at) == (session.session_id, world.now)
 
 
 @VOIDS
@@ -70,7 +70,7 @@ def test_a_wrong_verifier_voids_the_code(verifier: str | None) -> None:
     )
 
     assert state_now(world) is CodeState.VOID
-    assert world.the_code().voided_why is why
+    assert (world.the_code().voided_why, world.the_code().settled_at) == (why, world.now)
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_VOID)
 
 
@@ -155,11 +155,11 @@ def test_a_code_is_good_for_300_seconds() -> None:
 def test_an_ending_from_above_voids_codes_without_touching_them() -> None:
     """Each trigger has its own test in test_user_endings.py."""
     world = given()
-    alice, operator = world.user_ids["alice"], Operator()
+    alice, operator = world.user_ids["alice"], e.Operator()
     for ending in (
-        ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"),
-        UserForcedOut(caller=operator, user_id=alice),
-        ConsentWithdrawnByAdministrator(caller=operator, user_id=alice, client_id="app"),
+        e.ConsentWithdrawn(caller=signed_in(world.login()), client_id="app"),
+        e.UserForcedOut(caller=operator, user_id=alice),
+        e.ConsentWithdrawnByAdministrator(caller=operator, user_id=alice, client_id="app"),
     ):
         code = world.code()
         world.given(ending)
@@ -195,6 +195,9 @@ def test_a_replayed_code_ends_its_session_where_the_setting_asks_for_it(rotation
 
     assert not world.any_active(*pairs)
     assert world.the_session().ended_why is Why.CODE_REPLAYED
+    world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED)
+    world.wait(world.policy.retention_seconds)
+    world.when(e.RecordLapsed(key=world.the_session().key)).then(Done, changes=["delete session"])
     world.when(redeem(world.basic(), code)).then_refused(Why.CODE_USED)
 
 

@@ -135,7 +135,8 @@ def test_a_code_is_bound_to_what_was_asked() -> None:
 def test_auto_approved_scopes_ask_no_question() -> None:
     world = given(client(autoApproveScopes=["user.read"]), user())
     assert not is_asked(world)
-    world.when(recall(world.login())).then(CodeIssued, changes=["insert code"], facts=[FactKind.CODE_ISSUED])
+    for ask in (recall, approve):
+        world.when(ask(world.login())).then(CodeIssued, changes=["insert code"], facts=[FactKind.CODE_ISSUED])
     assert world.consents() == [], "nobody said yes, so nothing is remembered"
 
 

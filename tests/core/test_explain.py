@@ -232,7 +232,8 @@ STORIES: dict[str, Callable[[Tale], object]] = {
     "several endings": end_in_many_ways,
     "endings after the maximum": end_after_the_maximum,
     "revoked, and no audit trail": without_the_trail(revoke),
-    "client disabled, and no audit trail": without_the_trail(of_client(e.ClientDisabled)),
+    "client forced out, and no audit trail": without_the_trail(of_client(e.ClientForcedOut)),
+    "user disabled, and no audit trail": without_the_trail(of_user(e.UserDisabled)),
 }
 STRICT: dict[str, Callable[[Tale], object]] = {
     "a code presented again": lambda tale: tale.ask(redeem(tale.world.basic(), tale.code))

@@ -252,7 +252,8 @@ def test_client_credentials_make_a_session_without_user_or_refresh_token() -> No
     )
     assert issued.refresh_token is None
     assert issued.scopes == ("user.read",)
-    assert world.the_session("client_credentials").user_id is None
+    session = world.the_session("client_credentials")
+    assert (session.user_id, session.epochs) == (None, (0, 0, 0))
     assert world.is_active(issued.access_token)
 
 

@@ -1,12 +1,13 @@
 """User-info: the profile, and each case in which there is none ("User profile", READINGS 12, 22, 36)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from ostiary_core import Secret
 from ostiary_core import events as e
-from ostiary_core.model.decision import Update
+from ostiary_core.model.decision import Change, Delete, Update
 from ostiary_core.model.records import revised
 from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
@@ -160,6 +161,11 @@ def test_a_request_without_one_bearer_token(headers: list[tuple[bytes, bytes]]) 
     assert refusal(get_userinfo(given(), *headers)) == (401, "A1001", 'Bearer realm="oauth2"')
 
 
+def by_hand(name: str, change: Callable[[World], Change]) -> Any:
+    """A record that was lost, or written by no rule."""
+    return pytest.param(lambda world, pair: world.store.write([change(world)]), id=name)
+
+
 @pytest.mark.parametrize(
     "end",
     [
@@ -174,6 +180,10 @@ def test_a_request_without_one_bearer_token(headers: list[tuple[bytes, bytes]]) 
             lambda world, pair: world.given(e.ClientDisabled(caller=e.Operator(), client_id="app")),
             id="client disabled",
         ),
+        by_hand("no client", lambda world: Delete(world.client())),
+        by_hand("no user", lambda world: Delete(world.user())),
+        by_hand("client's epoch", lambda world: Update(old := world.client(), revised(old, epoch=1))),
+        by_hand("user's epoch", lambda world: Update(old := world.user(), revised(old, epoch=1))),
     ],
 )
 def test_a_token_that_is_over(end: Callable[[World, TokensIssued], object]) -> None:

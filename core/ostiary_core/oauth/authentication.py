@@ -31,7 +31,7 @@ def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now:
     client = snapshot.client(credentials.client_id)
     if client is None:
         return Why.CLIENT_UNKNOWN
-    if client.built_in or client.secret_digest is None:
+    if client.secret_digest is None:
         return Why.CLIENT_BUILT_IN
     old_stands = client.old_secret_until is not None and now < client.old_secret_until
     old = client.old_secret_digest if old_stands else None
@@ -132,7 +132,7 @@ def actor_id_of(who: Actor) -> str | None:
 
 def is_above(roles: tuple[Role, ...], who: Actor, snapshot: Snapshot) -> bool:
     """Whether any of `roles` allows what `who` may not do: nobody hands out more than they hold."""
-    if is_super_administrator(who) or isinstance(who, Operator):
+    if isinstance(who, Operator) or SUPER_ADMINISTRATOR in who.user.role_ids:
         return False
     held = set(permissions_of(who.user, snapshot))
     return any(role.role_id == SUPER_ADMINISTRATOR or not set(role.permissions) <= held for role in roles)

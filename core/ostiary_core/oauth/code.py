@@ -119,20 +119,19 @@ def _refuse_exchange(
     """Refuse an exchange; this voids a known, unused code, whoever presented it (READINGS 18)."""
     if code is None:
         return refused(why)
-    state = state_of(code, snapshot, now, policy)
-    if state is CodeState.USED:
-        return _refuse_used_code(why, code, client, snapshot, now, policy)
-    if state is CodeState.VOID:
+    if code.session_id is not None:
+        return _refuse_used_code(why, code.session_id, client, snapshot, now, policy)
+    if state_of(code, snapshot, now, policy) is CodeState.VOID:
         return refused(why)
     voided = revised(code, voided_why=why, settled_at=now)
     return Decision(Refused(why), (Update(code, voided),), (_fact_of(FactKind.CODE_VOIDED, voided),))
 
 
 def _refuse_used_code(
-    why: Why, code: AuthorizationCode, client: Client, snapshot: Snapshot, now: Instant, policy: Policy
+    why: Why, session_id: str, client: Client, snapshot: Snapshot, now: Instant, policy: Policy
 ) -> Decision:
     """Refuse a used code; where the policy says so, end the session it started (READINGS 10)."""
-    made = None if code.session_id is None else snapshot.session(code.session_id)
+    made = snapshot.session(session_id)
     if (
         not policy.revoke_on_code_replay
         or made is None

@@ -132,17 +132,11 @@ def _check_request(
     if asked.repeated:
         return Refused(Why.PARAMETER_REPEATED)
     faults = tuple(_find_malformed(asked))
-    # With no fault both are there, which the type checker does not see.
-    if faults or asked.redirect_uri is None or asked.code_challenge is None:
+    # With no fault it is there, which the type checker does not see.
+    if faults or asked.code_challenge is None:
         return Refused(Why.PARAMETERS_MALFORMED, faults=faults)
     client = snapshot.client(asked.client_id or "")
-    if (
-        client is None
-        or client.built_in
-        or not client.enabled
-        or client.deleted_at is not None
-        or GrantType.AUTHORIZATION_CODE not in client.grant_types
-    ):
+    if client is None or not client.enabled or GrantType.AUTHORIZATION_CODE not in client.grant_types:
         return Refused(Why.CLIENT_NOT_AUTHORIZABLE)
     if asked.redirect_uri not in client.redirect_uris:
         return Refused(Why.REDIRECT_URI_NOT_REGISTERED)

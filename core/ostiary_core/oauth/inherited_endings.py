@@ -1,7 +1,8 @@
 """Sessions and codes that ended with their user, client or consent, without a write to themselves.
 
 A user, a client and a consent each carry an epoch; sessions and codes remember the ones they were born
-under (READINGS 9). An ending moves one epoch on and so costs the same for one session or a million.
+under (READINGS 9). An ending moves one epoch on and so costs the same for one session or a million. The
+epochs alone decide: disabling and deleting move them too.
 """
 
 from typing import Any
@@ -33,19 +34,15 @@ def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Ep
 def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | None:
     """Why the user, client or consent of a session or code ended it; None while none did."""
     client = snapshot.client(born.client_id)
-    if client is None or client.deleted_at is not None:
+    if client is None:
         return Why.CLIENT_DELETED
-    if not client.enabled:
-        return Why.CLIENT_DISABLED
     if born.epochs.client != client.epoch:
         return client.epoch_why or Why.CLIENT_DISABLED
     if born.user_id is None:
         return None
     user = snapshot.user(born.user_id)
-    if user is None or user.deleted_at is not None:
+    if user is None:
         return Why.USER_DELETED
-    if not user.enabled:
-        return Why.USER_DISABLED
     if born.epochs.user != user.epoch:
         return user.epoch_why or Why.USER_FORCED_OUT
     if isinstance(born, Session) and born.kind is SessionKind.LOGIN:

@@ -48,9 +48,9 @@ def _source(resource: Resource[Any], tables: str, standing: str, **expressions: 
 # of the one by expiry for this condition's sake, as nearly every session meets it: hence the sum.
 _RUNNING: Final = """
     s.ended_at IS NULL AND s.expires_at + 0 > ?
-    AND c.client_id = s.client_id AND c.enabled AND c.deleted_at IS NULL AND c.epoch = s.client_epoch
+    AND c.client_id = s.client_id AND c.epoch = s.client_epoch
     AND (s.user_id IS NULL OR (
-        u.enabled AND u.deleted_at IS NULL AND u.epoch = s.user_epoch
+        u.epoch = s.user_epoch
         AND (s.kind = 'login' OR COALESCE(k.epoch, 0) = s.consent_epoch)
     ))
 """

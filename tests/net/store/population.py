@@ -102,9 +102,7 @@ def _session(
         client_id=client.client_id,
         user_id=None if of_nobody else user.user_id if chance.random() < 0.95 else "nobody",
         scopes=("user.read",),
-        epochs=Epochs(
-            user=0 if of_nobody else user.epoch, client=client.epoch, consent=chance.choice((0, 1))
-        ),
+        epochs=Epochs(user=0, client=0, consent=chance.choice((0, 1))),
         started_at=started_at,
         expires_at=Instant(START + chance.randrange(-20, 60) * 1_000),
         access_digest=Digest(digest_of(f"access {number}")),
