@@ -52,7 +52,7 @@ class RateWindows:
     def __init__(self, *, scale: float = 1.0, most_sources: int = 100_000) -> None:
         self._limits = {operation: max(1, int(limit * scale)) for operation, limit in LIMITS.items()}
         self._most_sources = most_sources
-        self._minute = -1
+        self._minute: int | None = None
         self._counts: dict[tuple[Operation, str], int] = {}
         self._shared: dict[tuple[Operation, int], int] = {}
 
