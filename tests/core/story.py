@@ -155,6 +155,8 @@ class World:
         assert decision == foreseen, "the store decided otherwise"
         if type(event) in READ_ONLY:
             assert not decision.changes, "an event that only reads changed something"
+        for fault in decision.reply.faults if isinstance(decision.reply, Refused) else ():
+            assert isinstance(fault.rule, FieldRule | Why), "a text equals the rule of the same letters"
         return Outcome(decision)
 
     def wait(self, seconds: float) -> "World":
@@ -187,6 +189,12 @@ class World:
     def all_active(self, *pairs: TokensIssued, client_id: str = "app") -> bool:
         """Whether every token of these pairs is still good."""
         return all(self.is_active(token, client_id) for token in tokens_of(pairs))
+
+    def assert_ended(self, pair: TokensIssued) -> None:
+        """Neither token of this pair is good for anything."""
+        assert not self.any_active(pair)
+        self.when(asks.refresh(self.basic(), pair)).then_refused(Why.SESSION_ENDED, error="invalid_grant")
+        self.when(asks.profile(pair.access_token)).then_refused(Why.NOT_SIGNED_IN)
 
     # --- what is stored, for what cannot be seen from outside
 

@@ -390,9 +390,7 @@ def test_a_bad_field_of_a_role_is_named(
     world: World, fields: dict[str, object], path: str, rule: FieldRule
 ) -> None:
     event = e.RoleRegistered(caller=e.Operator(), fields=fields)
-    faults = world.when(event).then_faults()
-    assert list(faults) == [path]
-    assert faults[path] is rule, "and not a text of the same letters"
+    assert world.when(event).then_faults() == {path: rule}
 
 
 def test_the_longest_role_there_is_and_one_whose_code_would_change(world: World) -> None:
@@ -445,14 +443,6 @@ def test_a_row_of_a_sheet_registers_or_changes_a_role(world: World) -> None:
     built_in = role_of(world, SUPER_ADMINISTRATOR)
     world.store.write([Update(built_in, revised(built_in, permissions=tuple(everything[:-1])))])
     assert row(code=SUPER_ADMINISTRATOR, permissions=everything) == DONE, "written by an earlier version"
-    account = e.UserImported(
-        caller=e.Operator(),
-        fields={"username": "root"},
-        replace=True,
-        password_hash=None,
-        entropy=asks.fresh_entropy(),
-    )
-    assert world.when(account).decision == DONE
 
 
 def test_words_of_the_paths_are_no_identifiers(world: World) -> None:

@@ -28,19 +28,12 @@ def of_alice(make: Callable[..., e.Event], **fields: object) -> Callable[[World]
     return lambda world: make(caller=OPERATOR, user_id=world.user_ids["alice"], **fields)
 
 
-def by_alice(make: Callable[..., e.Event], **fields: object) -> Callable[[World], e.Event]:
-    return lambda world: make(caller=asks.signed_in(world.login()), **fields)
-
-
 def changed(**fields: object) -> Callable[[World], e.Event]:
     return of_alice(e.UserChanged, fields=fields)
 
 
 F = FactKind
 GRANTS = ("authorization_code", "refresh_token", "client_credentials")
-WAS = {"username": "alice", "name": "Alice", "phone": "***78", "enabled": True, "mustChangePassword": False}
-SET_PASSWORD = of_alice(e.PasswordResetByAdministrator, new_password_hash=asks.hash_of("new"))
-
 CHANGES: list[tuple[Callable[[World], e.Event], FactKind, dict[str, tuple[object, object]]]] = [
     (
         of_app(e.ClientChanged, fields={"redirectUris": [], "grantTypes": ["refresh_token"]}),
@@ -54,17 +47,8 @@ CHANGES: list[tuple[Callable[[World], e.Event], FactKind, dict[str, tuple[object
     ),
     (of_app(e.ClientDisabled), F.CLIENT_DISABLED, {"enabled": (True, False)}),
     (of_app(e.ClientSecretReset, fields={}, entropy=asks.fresh_entropy()), F.CLIENT_SECRET_RESET, {}),
-    (
-        changed(name="Al", phone="12367", roleIds=["clerk"]),
-        F.USER_CHANGED,
-        {"name": ("Alice", "Al"), "phone": ("***78", "***67"), "roleIds": ((), ("clerk",))},
-    ),
     (changed(phone="99978"), F.USER_CHANGED, {"phone": ("***78", "***78")}),
     (changed(phone=None), F.USER_CHANGED, {"phone": ("***78", None)}),
-    (SET_PASSWORD, F.PASSWORD_SET, {"mustChangePassword": (False, True)}),
-    (by_alice(e.LocaleChosen, locale="zh-CN"), F.PREFERENCES_SET, {"locale": (None, "zh-CN")}),
-    (by_alice(e.AvatarChosen, avatar_url="/files/x"), F.PREFERENCES_SET, {"avatarUrl": (None, "/files/x")}),
-    (of_alice(e.UserDeleted), F.USER_DELETED, {name: (value, None) for name, value in WAS.items()}),
 ]
 
 

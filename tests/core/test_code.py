@@ -153,7 +153,7 @@ def test_a_code_is_good_for_300_seconds() -> None:
 
 @row("Authorization code", "issued, user-level invalidation")
 def test_an_ending_from_above_voids_codes_without_touching_them() -> None:
-    """Each trigger has its own test in test_user_endings.py."""
+    """Each trigger has its own test in tests/web/test_endings.py."""
     world = given()
     alice, operator = world.user_ids["alice"], e.Operator()
     for ending in (

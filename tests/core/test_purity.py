@@ -179,7 +179,7 @@ def test_the_proof_sees_what_is_planted_and_lets_pass_what_is_pure() -> None:
 
 LIVE = """
 import sys, time, random, secrets, os
-from tests.core import test_code, test_session_rotation, test_user_endings, test_http_answers
+from tests.core import test_account, test_code, test_session_rotation, test_http_answers
 from tests.core.story import given
 from ostiary_core import Why
 
@@ -196,7 +196,7 @@ sys.addaudithook(lambda event, arguments: seen.append((event, arguments)))
 test_code.test_a_code_is_redeemed_for_a_session_and_a_pair()
 test_session_rotation.test_the_sweeper_erases_the_salt_after_the_grace_and_not_before()
 test_session_rotation.test_a_scope_too_wide_is_refused_and_the_pair_rotated_all_the_same()
-test_user_endings.test_wrong_passwords_at_sign_in_end_nothing()
+test_account.test_a_password_is_changed_by_whoever_enters_the_current_one()
 test_http_answers.test_what_is_none_of_the_callers_business_is_only_inactive()
 harmless = {"object.__getattr__", "object.__setattr__", "sys._getframe"}
 touched = sorted({event for event, _ in seen} - harmless)

@@ -14,6 +14,7 @@ from ostiary_core.model.records import Identifier, IdentifierKind, Table, TextCo
 from ostiary_core.model.reply import Done, LoginIssued, Refused, TextCodeDrawn
 from tests.core import asks
 from tests.core.story import START, World, client, given, user
+from tests.rows import row
 
 PHONE, OTHER, NOBODYS = "+8613800000000", "+8613900000000", "+8613700000000"
 RECOVERY, CHANGE = TextCodePurpose.RESET_PASSWORD, TextCodePurpose.CHANGE_PHONE
@@ -167,6 +168,8 @@ def test_a_code_is_for_its_number_and_purpose_and_a_wrong_one_is_counted() -> No
     assert recover(world, code) == wrong(alice), "worthless by now"
 
 
+@row("Session and tokens", "password reset by text-message recovery")
+@row("Token-service errors", "invalid_grant: password reset")
 def test_recovery_sets_the_password_and_ends_everything_once() -> None:
     world = a_world()
     pair, login = world.tokens(), world.login()
@@ -197,7 +200,7 @@ def test_recovery_sets_the_password_and_ends_everything_once() -> None:
         False,
     )
     assert (alice.epoch, alice.epoch_why, alice.epoch_at) == (before.epoch + 1, why, world.now)
-    assert not world.any_active(pair)
+    world.assert_ended(pair)
     assert world.when(e.AccountRequested(caller=asks.signed_in(login))).reply == Refused(Why.NOT_SIGNED_IN)
     assert recover(world, code) == wrong(alice.user_id), "one use"
 
@@ -213,6 +216,8 @@ def test_an_account_that_is_disabled_or_has_moved_is_not_recovered_and_its_code_
         assert recover(world, code, phone) == wrong(None if is_moved else user_id)
 
 
+@row("Session and tokens", "user changes telephone number")
+@row("Token-service errors", "invalid_grant: user changed telephone number")
 def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives_on() -> None:
     world = a_world()
     pair, login = world.tokens(), world.login()
@@ -245,7 +250,7 @@ def test_a_new_number_takes_the_place_of_the_old_one_and_the_login_session_lives
         ),
     )
     assert (alice.phone, alice.epoch, alice.epoch_why) == (NOBODYS, before.epoch + 1, why)
-    assert not world.any_active(pair)
+    world.assert_ended(pair)
     world.given(e.AccountRequested(caller=asks.signed_in(login)))
 
 

@@ -11,21 +11,6 @@ async def signed_in(served: Served, username: str = "anna", password: str = "ann
     return api
 
 
-# --- refreshing
-
-
-async def test_a_refresh_is_safely_retried_for_thirty_seconds(served: Served) -> None:
-    api = served.api()
-    spent = {"refreshToken": (await api.sign_in())["refreshToken"]}
-    first = succeeded(await api.post("/api/auth/refresh", json=spent))
-    served.clock.wait(30)
-    again = succeeded(await api.post("/api/auth/refresh", json=spent))
-    assert again == {**first, "expiresIn": 1770}
-    served.clock.wait(0.001)
-    refused(await api.post("/api/auth/refresh", json=spent), 401, "A1001")
-    refused(await api.call("GET", "/api/auth/me", token=first["accessToken"]), 401, "A1001")
-
-
 @row("Authentication rules", "2 any other backend endpoint answers 401")
 async def test_no_token_is_accepted_in_the_place_of_another(served: Served) -> None:
     """READINGS 12: five namespaces, each value tried in every other's place."""

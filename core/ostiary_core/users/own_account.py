@@ -48,7 +48,7 @@ def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot, now: In
     """Give the runtime the hash to verify a password against; no client is ever sent it."""
     match event.of:
         case str(username):
-            user = _find_user(username, snapshot)
+            user = find_named_user(username, snapshot)
             return Decision(PasswordOnFile(None if user is None else user.password_hash))
         case e.SignedIn() as caller:
             who = find_person(caller, snapshot, now)
@@ -57,7 +57,7 @@ def password_on_file(event: e.PasswordHashRequested, snapshot: Snapshot, now: In
 
 def sign_in(event: e.SignInAttempted, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Start a login session; a wrong name, a wrong password and a disabled account get the same refusal."""
-    user = _find_user(event.username, snapshot)
+    user = find_named_user(event.username, snapshot)
     client = snapshot.client(BACKEND_CLIENT)
     if user is None or client is None:
         return refused(Why.SIGN_IN_WRONG, facts=(Fact(kind=FactKind.SIGN_IN_FAILED),))
@@ -254,10 +254,10 @@ def _set_preference(
 # --- shared
 
 
-def _find_user(username: str, snapshot: Snapshot) -> User | None:
+def find_named_user(username: str, snapshot: Snapshot) -> User | None:
+    """Return the account of this user name; one that was deleted has none."""
     identifier = snapshot.identifier(username_key(username))
-    user = None if identifier is None else snapshot.user(identifier.user_id)
-    return None if user is None or user.deleted_at is not None else user
+    return None if identifier is None else snapshot.user(identifier.user_id)
 
 
 def _is_on_file(verified_against: str | None, user: User) -> bool:

@@ -79,7 +79,7 @@ def register(event: e.RoleRegistered, snapshot: Snapshot, now: Instant) -> Decis
         return Decision(Refused(Why.FIELDS_INVALID, role))
     if is_above((role,), who, snapshot):
         return refused(Why.PERMISSION_MISSING)
-    if snapshot.role(role.role_id) is not None:
+    if role.role_id == SUPER_ADMINISTRATOR or snapshot.role(role.role_id) is not None:
         return Decision(Refused(Why.ALREADY_TAKEN, (FieldFault("code", Why.ALREADY_TAKEN),)))
     return Decision(RoleKnown(role), (Insert(role),), (_fact_of(FactKind.ROLE_REGISTERED, who, None, role),))
 

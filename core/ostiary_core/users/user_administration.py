@@ -20,11 +20,11 @@ from ostiary_core.model.changes import changes_between
 from ostiary_core.model.decision import Change, Decision, Delete, Insert, Update, refused
 from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.fields import FieldFault, FieldRule, merge_edits
-from ostiary_core.model.identifiers import names_of, username_key
+from ostiary_core.model.identifiers import names_of
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import Role, SessionKind, User, revised
+from ostiary_core.model.records import SessionKind, User, revised
 from ostiary_core.model.reply import Done, Refused, UserKnown
 from ostiary_core.model.secret import draw_id
 from ostiary_core.model.why import Why
@@ -38,9 +38,10 @@ from ostiary_core.oauth.authentication import (
     is_out_of_reach,
     is_super_administrator,
     require_permission,
+    roles_of,
 )
 from ostiary_core.oauth.inherited_endings import end_all_of_user
-from ostiary_core.users.own_account import with_new_password
+from ostiary_core.users.own_account import find_named_user, with_new_password
 from ostiary_core.users.user_fields import NEW_USER, USER_FIELDS, read_user_fields
 
 
@@ -79,12 +80,16 @@ def register(event: e.UserRegistered, snapshot: Snapshot, now: Instant, policy: 
         created_at=now,
         updated_at=now,
     )
-    taken = _find_taken_names(None, user, snapshot)
+    taken = _find_taken_names(NEW_USER, user, snapshot)
     if taken:
         return Decision(Refused(Why.ALREADY_TAKEN, taken))
     return Decision(
         UserKnown(user),
-        (Insert(user), *(Insert(name) for name in names_of(user)), *_recount_holders(None, user, snapshot)),
+        (
+            Insert(user),
+            *(Insert(name) for name in names_of(user)),
+            *_recount_holders(NEW_USER, user, snapshot),
+        ),
         (_fact_of(FactKind.USER_REGISTERED, who, None, user),),
     )
 
@@ -128,27 +133,28 @@ def change(
 def import_row(event: e.UserImported, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Import one row of a sheet: register the account or, with `replace`, change the one of that name."""
     username = event.fields.get("username")
-    stored = snapshot.identifier(username_key(username)) if isinstance(username, str) else None
-    if event.replace and stored is not None:
+    user = find_named_user(username, snapshot) if isinstance(username, str) else None
+    if event.replace and user is not None:
         who = check_permission(event.caller, Permission.USER_UPDATE, snapshot, now)
         if isinstance(who, Why):
             return refused(who)
-        user = snapshot.user(stored.user_id)
-        on_file = None if user is None else user.password_hash
         given = {"password": event.password_hash, "passwordHash": event.foreign_hash}
         unfit = (
-            *(FieldFault(path, FieldRule.IMMUTABLE) for path in given if given[path] not in (None, on_file)),
+            *(
+                FieldFault(path, FieldRule.IMMUTABLE)
+                for path in given
+                if given[path] not in (None, user.password_hash)
+            ),
             *(fault for fault in event.faults if fault.path in given),
         )
         if unfit:
             return Decision(Refused(Why.FIELDS_INVALID, unfit))
-        if user and read_user_fields(event.fields, user, policy, event.faults) == read_user_fields(
-            {}, user, policy
-        ):
+        as_it_is = read_user_fields({}, user, policy)
+        if read_user_fields(event.fields, user, policy, event.faults) == as_it_is:
             # So a sheet can come back with accounts that its bringer may not change, as long as it does not.
             return Decision(Done())
         changed = e.UserChanged(
-            caller=event.caller, user_id=stored.user_id, fields=event.fields, faults=event.faults
+            caller=event.caller, user_id=user.user_id, fields=event.fields, faults=event.faults
         )
         return change(changed, snapshot, now, policy)
     # Whoever brings their password need not choose another one.
@@ -202,7 +208,7 @@ def delete(event: e.UserDeleted, who: Actor, user: User, snapshot: Snapshot, now
         (
             Update(user, deleted),
             *(Delete(name) for name in names_of(user)),
-            *_recount_holders(user, None, snapshot),
+            *_recount_holders(user, NEW_USER, snapshot),
         ),
         (_fact_of(FactKind.USER_DELETED, who, user, None), _ending_fact(user, who, Why.USER_DELETED)),
     )
@@ -273,9 +279,9 @@ def _read(
     return Refused(Why.FIELDS_INVALID, faults) if faults else read
 
 
-def _find_taken_names(before: User | None, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
+def _find_taken_names(before: User, after: User, snapshot: Snapshot) -> tuple[FieldFault, ...]:
     """Find the fields of `after` whose names belong to somebody else. A name that stays is not looked up."""
-    kept = () if before is None else names_of(before)
+    kept = names_of(before)
     return tuple(
         FieldFault(name.kind.value, Why.ALREADY_TAKEN)
         for name in names_of(after)
@@ -292,31 +298,25 @@ def _write_names(before: User, after: User) -> tuple[Change, ...]:
     )
 
 
-def _recount_holders(before: User | None, after: User | None, snapshot: Snapshot) -> tuple[Change, ...]:
+def _recount_holders(before: User, after: User, snapshot: Snapshot) -> tuple[Change, ...]:
     """Write the roles whose number of holders changes when `after` replaces `before`."""
     changes = []
-    ids = dict.fromkeys((*(before.role_ids if before else ()), *(after.role_ids if after else ())))
-    for role in find_roles(ids, snapshot):
-        held, holds = _holds(before, role), _holds(after, role)
+    for role in find_roles(dict.fromkeys((*before.role_ids, *after.role_ids)), snapshot):
+        held, holds = role.role_id in before.role_ids, role.role_id in after.role_ids
         counted = revised(
             role,
             holders=role.holders + holds - held,
-            enabled_holders=role.enabled_holders
-            + (holds and after is not None and after.enabled)
-            - (held and before is not None and before.enabled),
+            enabled_holders=role.enabled_holders + (holds and after.enabled) - (held and before.enabled),
         )
         if (counted.holders, counted.enabled_holders) != (role.holders, role.enabled_holders):
             changes.append(Update(role, counted))
     return tuple(changes)
 
 
-def _holds(user: User | None, role: Role) -> bool:
-    return user is not None and role.role_id in user.role_ids
-
-
 def _is_last_administrator(user: User, snapshot: Snapshot) -> bool:
-    role = snapshot.role(SUPER_ADMINISTRATOR) if SUPER_ADMINISTRATOR in user.role_ids else None
-    return user.enabled and role is not None and role.enabled_holders <= 1
+    return user.enabled and any(
+        role.role_id == SUPER_ADMINISTRATOR and role.enabled_holders <= 1 for role in roles_of(user, snapshot)
+    )
 
 
 def _fact_of(
@@ -334,4 +334,4 @@ def _fact_of(
 
 
 def _ending_fact(user: User, who: Actor, why: Why) -> Fact:
-    return _fact_of(FactKind.USER_SESSIONS_ENDED, who, user, user, why)
+    return Fact(kind=FactKind.USER_SESSIONS_ENDED, user_id=user.user_id, actor_id=actor_id_of(who), why=why)

@@ -69,7 +69,7 @@ def read_user_fields(
     """
     reader = FieldReader(fields, _KNOWN)
     username = reader.text("username", stored.username, 64)
-    if username and not is_username(username):
+    if not is_username(username):
         reader.fault("username", FieldRule.USERNAME)
     name = reader.text("name", stored.name, _LONGEST_NAME)
     phone = reader.optional_text("phone", stored.phone)

@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from tests.web.account.people import (
     ANNAS_PHONE,
     NEW_PHONE,
     PASSWORD,
     code_sent_to,
-    everything_open,
     new_number,
     outbox,
     with_phone,
@@ -29,28 +26,6 @@ async def test_a_new_number_needs_the_current_password_and_a_wrong_one_spends_no
     assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == ANNAS_PHONE
     assert succeeded(await anna.call("PUT", "/api/auth/phone", new_number(code))) is None
     assert succeeded(await anna.call("GET", "/api/auth/me"))["phone"] == NEW_PHONE
-
-
-@pytest.mark.parametrize("code", ["right", "000000"])
-async def test_the_fifth_wrong_password_ends_everything_whatever_the_code(served: Served, code: str) -> None:
-    """READINGS 24, 41."""
-    await with_phone(served)
-    anna = await everything_open(served, await served.client())
-    sent = await code_sent_to(served, NEW_PHONE, "change-phone", anna.here) if code == "right" else code
-    for _ in range(4):
-        refused(await anna.here.call("PUT", "/api/auth/phone", new_number(sent, "wrong")), 422, "A1005")
-    refused(await anna.here.call("PUT", "/api/auth/phone", new_number(sent, "wrong")), 401, "A1001")
-    refused(await anna.here.call("PUT", "/api/auth/phone", new_number(sent)), 401, "A1001")
-    await anna.assert_dead()
-    assert await anna.living() == set()
-
-
-async def test_wrong_passwords_count_together_at_both_forms(anna: Api) -> None:
-    change = {"oldPassword": "wrong", "newPassword": "another password"}
-    for _ in range(2):
-        refused(await anna.call("PUT", "/api/auth/password", change), 422, "A1005")
-        refused(await anna.call("PUT", "/api/auth/phone", new_number("000000", "wrong")), 422, "A1005")
-    refused(await anna.call("PUT", "/api/auth/phone", new_number("000000", "wrong")), 401, "A1001")
 
 
 async def at_the_code(served: Served) -> tuple[Browser, Any, str]:
