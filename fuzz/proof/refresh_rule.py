@@ -77,6 +77,7 @@ def outcome(seen: Presented) -> Any:
         (late == 0, Outcome.ROTATED),
         (late > 1, Outcome.REPLAYED),
         (z3.And(seen.earliest > grace_ends_at, seen.now > grace_ends_at), Outcome.REPLAYED),
+        (seen.rotated_at > seen.now + AHEAD_MS, Outcome.REPLAYED),
         (z3.Not(seen.same_agent), Outcome.REPLAYED),
         (z3.Not(seen.has_salt), Outcome.DOUBTED),
         (z3.And(seen.latest > grace_ends_at, seen.now > grace_ends_at), Outcome.DOUBTED),
@@ -96,11 +97,19 @@ def of_variables() -> Presented:
 # --- beside the core
 
 _GRACE_MS: Final = SPECIFICATION.grace_seconds * 1_000
+AHEAD_MS: Final = SPECIFICATION.salt_seconds * 1_000
 _ROTATED_AT: Final = BEGINNING_OF_TIME_MS
 _EXPIRES_AT: Final = _ROTATED_AT + 2 * _GRACE_MS
 _MOMENTS: Final = tuple(
     _ROTATED_AT + after
-    for after in (0, _GRACE_MS - 1, _GRACE_MS, _GRACE_MS + 1, 2 * _GRACE_MS - 1, 2 * _GRACE_MS)
+    for after in (
+        -AHEAD_MS - 1,
+        -AHEAD_MS,
+        0,
+        *(_GRACE_MS + by for by in (-1, 0, 1)),
+        2 * _GRACE_MS - 1,
+        2 * _GRACE_MS,
+    )
 )
 _SECRET: Final = Secret("of a client")
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Self, get_type_hints
 
 import z3
 
-from fuzz.proof.refresh_rule import Outcome, Presented, Rule, outcome
+from fuzz.proof.refresh_rule import AHEAD_MS, Outcome, Presented, Rule, outcome
 
 NONE: Final = -1
 IDLE, DECIDED, WRITTEN = range(3)
@@ -264,6 +264,7 @@ def _refresh(design: Design, which: str, *, has_thief: bool) -> Step:
                 seen.earliest <= arrived_at,
                 arrived_at <= seen.latest,
                 is_in_time,
+                stored.rotated_at <= seen.now + AHEAD_MS,  # no clock was set back by more
             ]
         return z3.And(*may_be), replace(_with_turn(world, which, decided), next_draw=world.next_draw + 1)
 

@@ -126,8 +126,9 @@ class Instance:
         return self._nanoseconds() // 1_000_000
 
     def latest(self) -> int:
-        """The most that it has shown: the server's waits where it was set back."""
-        self._most_ms = max(self._most_ms, self.earliest())
+        """The most that it has shown, or the server's, which goes on where it was set back."""
+        server_ms = 0 if self.clock is None else self.clock.now()
+        self._most_ms = max(self._most_ms, self.earliest(), server_ms)
         return self._most_ms
 
     def set_clock(self, by_ms: int) -> int:

@@ -280,6 +280,14 @@ def test_a_retry_whose_salt_is_gone_though_it_came_in_time_ends_nothing() -> Non
     assert world.all_active(second)
 
 
+def test_a_clock_that_was_set_back_begins_no_grace_anew() -> None:
+    world, first, second = rotated()
+    world.wait(-30)
+    assert world.when(refresh(world.basic(), first)).then(TokensIssued).access_token == second.access_token
+    world.wait(-0.001)
+    world.when(refresh(world.basic(), first)).then_refused(Why.REPLAYED_AFTER_GRACE, changes=ENDING)
+
+
 # --- scope at refresh
 
 

@@ -8,6 +8,7 @@ Rules, all in this file ("Session and tokens", READINGS 1-8):
   grace period after its *first* use, with the same User-Agent; the window never slides.
 - What counts is when the retry arrived, not when its turn came. Where nobody can know whether that was in
   time, it is not answered and ends nothing (READINGS 46).
+- Where the rotation lies far ahead, the clock was set back. No grace begins anew for that: it is over.
 - Any other use of a spent refresh token is a replay and ends the session.
 - The owner is looked at first: another client's attempt never touches the session.
 - What ended stays ended, and the reason is kept.
@@ -145,9 +146,10 @@ def refresh(
         return _rotate(session, spent, client, scopes, user_agent, entropy, now)
     if generations_late > 1:
         return _end_by_replay(session, Why.REPLAYED_TWO_GENERATIONS_LATE, user_agent, now)
-    grace_ends_at = later(session.rotated_at or session.started_at, policy.grace_seconds)
+    rotated_at = session.rotated_at or session.started_at
+    grace_ends_at = later(rotated_at, policy.grace_seconds)
     earliest, latest = arrival or (now, now)
-    if min(earliest, now) > grace_ends_at:
+    if min(earliest, now) > grace_ends_at or rotated_at > later(now, policy.salt_seconds):
         return _end_by_replay(session, Why.REPLAYED_AFTER_GRACE, user_agent, now)
     if policy.compare_user_agent and user_agent != session.rotated_user_agent:
         return _end_by_replay(session, Why.REPLAYED_BY_ANOTHER_USER_AGENT, user_agent, now)

@@ -37,10 +37,11 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The wall clock, which may stand still but never goes back within a process.
+    """The wall clock, which neither goes back nor stands still within a process.
 
-    When the machine's clock is set back, this one waits for it: a window that was open would otherwise
-    open a second time. What must not stand still with it goes by `monotonic`. Threads may share it.
+    When the machine's clock is set back, this one goes on nine tenths as fast as time does, until the
+    machine's is there again. Were it to go back, a window that was open would open a second time; were it to
+    wait, nothing would run out meanwhile, for a year where it was set back by one. Threads may share it.
     """
 
     def __init__(
@@ -51,6 +52,9 @@ class SystemClock:
         self._read_nanoseconds = read_nanoseconds
         self._read_monotonic_nanoseconds = read_monotonic_nanoseconds
         self._latest = Instant(0)
+        self._led = Instant(0)
+        """The latest time at which the machine's clock was not behind this one."""
+        self._led_at = Monotonic(0)
         self._lock = threading.Lock()
 
     def now(self) -> Instant:
@@ -59,7 +63,11 @@ class SystemClock:
         if present == self._latest:
             return self._latest
         with self._lock:
-            self._latest = Instant(max(self._latest, present))
+            monotonic = self.monotonic()
+            slowed = self._led + (monotonic - self._led_at) * 9 // 10
+            if present >= slowed:
+                self._led, self._led_at = Instant(present), monotonic
+            self._latest = Instant(max(self._latest, present, slowed))
             return self._latest
 
     def monotonic(self) -> Monotonic:
