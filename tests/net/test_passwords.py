@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import trio
 from argon2 import PasswordHasher, Type, extract_parameters
+from argon2.exceptions import VerificationError
+from argon2.low_level import error_to_str
 from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
@@ -74,6 +76,16 @@ class Counting(PasswordHasher):
         encoded = hash if isinstance(hash, str) else hash.decode()
         self.work.append(("verify", encoded.rsplit("$", 2)[0]))
         return super().verify(hash, password)
+
+
+class Starved(PasswordHasher):
+    def verify(self, hash: Any, password: Any) -> Any:
+        raise VerificationError(error_to_str(-22))  # ARGON2_MEMORY_ALLOCATION_ERROR
+
+
+async def test_without_memory_nobody_is_told_that_a_password_is_wrong() -> None:
+    with pytest.raises(MemoryError):
+        await cheap(Starved()).verify(await cheap().hash("correct horse"), "correct horse")
 
 
 async def test_a_name_without_a_hash_costs_the_same_work() -> None:

@@ -16,6 +16,7 @@ from typing import Final
 import trio
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHash, VerificationError
+from argon2.low_level import error_to_str
 
 from ostiary_net.runtime.foreign_hashes import read_foreign_hash
 from ostiary_net.runtime.system import EntropySource, RunSync, run_in_thread
@@ -24,6 +25,8 @@ OWASP: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1,
 """OWASP's recommendation: 19 MiB, two passes; about 25 ms of one core."""
 
 _SALT_BYTES: Final = 16
+_NO_MEMORY: Final = error_to_str(-22)
+"""What argon2 says where it gets none (ARGON2_MEMORY_ALLOCATION_ERROR)."""
 _FOREIGN_REMEMBERED: Final = 100
 
 
@@ -125,7 +128,9 @@ class Passwords:
                 foreign = read_foreign_hash(password_hash)
                 return foreign is not None and foreign.matches(password)
             return self._hasher.verify(password_hash, password)
-        except (VerificationError, ValueError):  # ValueError: what is on file is no hash
+        except (VerificationError, ValueError) as error:  # ValueError: what is on file is no hash
+            if str(error) == _NO_MEMORY:
+                raise MemoryError from error  # nobody knows whether the password is right
             return False
 
 
