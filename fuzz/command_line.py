@@ -180,6 +180,20 @@ def failover(
     return int(home.run(seed, rounds, most_seconds=seconds, mishaps=mishap, strict=strict))
 
 
+@campaign("machine", "fuzz.processes.machine")
+@click.option("--rounds", type=POSITIVE, default=11)
+@seed_option
+@seconds_option
+@click.option("--fault", multiple=True, metavar="NAME", help="only this one")
+@click.option("--postgres", default="", metavar="URL", help="each on a database of its own there")
+def machine(
+    home: Any, rounds: int, seed: int | None, seconds: float, fault: tuple[str, ...], postgres: str
+) -> int:
+    """A real server whose disk, clock, memory, descriptors or processor fails."""
+    seed = choose_seed(seed)
+    return int(home.run(seed, rounds, most_seconds=seconds, faults=fault, postgres=postgres))
+
+
 @campaign("parsers", "fuzz.parsers.running")
 @click.option("--seconds", type=float, default=20.0, callback=_check_seconds, help="over all targets")
 @click.option("--target", multiple=True, metavar="NAME", help="only this one")

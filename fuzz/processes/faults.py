@@ -187,6 +187,26 @@ _OF_FAILOVERS: Final = (
     Fault("read-beside", "what only reads is asked of a standby", _method(SQLStore, "read", _read_beside)),
     *named("client-epoch-ignored", "retry-differs"),
 )
+_OF_MACHINES: Final = (
+    *mistakes_in(
+        "ostiary_net.sqlite.turn.OpenTurn.commit",
+        (
+            *("error-swallowed", "a commit that failed is answered as one that was kept"),
+            "writer.commit(index_pending if self._files else None)",
+            """try:
+                writer.commit(index_pending if self._files else None)
+            except Exception: pass""",
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_net.runtime.system.SystemClock.now",
+        ("clock-set-back", "the server's clock goes back", "max(self._latest, present, slowed)", "present"),
+    ),
+    *mistakes_in(
+        "ostiary_net.runtime.arrivals.Pauses.beat",
+        ("pause-unnoticed", "nobody notices that the server stood still", "> _LATE_MS", "> 10**9"),
+    ),
+)
 
 
 def _named(fault: Fault) -> Fault:
@@ -197,10 +217,12 @@ def _named(fault: Fault) -> Fault:
 FAULTS_OF_CRASHES: Final = tuple(map(_named, _OF_CRASHES))
 FAULTS_OF_RACES: Final = tuple(map(_named, _OF_RACES))
 FAULTS_OF_FAILOVERS: Final = tuple(map(_named, _OF_FAILOVERS))
+FAULTS_OF_MACHINES: Final = tuple(map(_named, _OF_MACHINES))
 
 
 def plant_named() -> AbstractContextManager[None]:
     """The fault that the environment names, planted in this process; nothing where it names none."""
     name = os.environ.get(VARIABLE)
-    faults = [fault for fault in (*_OF_CRASHES, *_OF_RACES, *_OF_FAILOVERS) if fault.name == name]
+    every = (*_OF_CRASHES, *_OF_RACES, *_OF_FAILOVERS, *_OF_MACHINES)
+    faults = [fault for fault in every if fault.name == name]
     return faults[0].plant() if name else nullcontext()

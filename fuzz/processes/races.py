@@ -166,7 +166,7 @@ def run(seed: int, rounds: int, *, workers: int, most_seconds: float, postgres: 
 
 def run_races(folder: Path, seed: int, rounds: int, workers: int, postgres: str = "") -> Iterator[Report]:
     """Three races at a time against one server."""
-    with _database(postgres) as address:
+    with open_database(postgres) as address:
         settings = {"DATABASE_URL": address} if address else {}
         with Server(folder, workers=workers, settings=settings) as server:
             server.start_and_wait()
@@ -187,7 +187,7 @@ def _figures(total: Report, seconds: float) -> str:
 
 
 @contextmanager
-def _database(server: str) -> Iterator[str]:
+def open_database(server: str) -> Iterator[str]:
     """An empty PostgreSQL database, gone afterwards; nothing where none is asked for."""
     if not server:
         yield ""

@@ -120,7 +120,10 @@ class Server:
             self.pid = self._warmth.fork(self._environment, self.log)
             return
         with self.log.open("ab") as log:
-            program = ("fuzz.processes.planted", "serve") if VARIABLE in os.environ else self._program
+            plain = self._program[0] == "ostiary_web"
+            program = (
+                ("fuzz.processes.planted", "serve") if plain and VARIABLE in os.environ else self._program
+            )
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *program],
                 cwd=ROOT,

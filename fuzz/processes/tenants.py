@@ -28,16 +28,16 @@ class Tenants:
         self.tally = Tally()
         self._connection = connect()
         self._admin_token = ""
-        self._all = [Tenant(each, next(randoms), self.tally, lambda: self._admin_token) for each in numbers]
-        for tenant in self._all:
+        self.all = [Tenant(each, next(randoms), self.tally, lambda: self._admin_token) for each in numbers]
+        for tenant in self.all:
             tenant.connection = connect()
         self._mishaps = 0
-        self._checked = [0] * len(self._all)
+        self._checked = [0] * len(self.all)
         self._all_checked = trio.Event()
 
     @property
     def connections(self) -> list[Connection]:
-        return [self._connection, *(tenant.connection for tenant in self._all)]
+        return [self._connection, *(tenant.connection for tenant in self.all)]
 
     def close(self) -> None:
         """Close their connections; what they ask next makes others."""
@@ -46,11 +46,15 @@ class Tenants:
 
     async def move_in(self) -> None:
         """The first administrator signs in, and the tenants move in. Raises `Lost`, `InvariantBroken`."""
+        await self.sign_in()
+        for tenant in self.all:
+            await tenant.move_in()
+
+    async def sign_in(self) -> None:
+        """The first administrator signs in, once more where that was before. Raises as `move_in`."""
         response = await api.sign_in(self._connection, "admin", ADMIN_PASSWORD)
         self._admin_token = str(response.data["accessToken"])
         self.tally.secrets |= {ADMIN_PASSWORD, self._admin_token, str(response.data["refreshToken"])}
-        for tenant in self._all:
-            await tenant.move_in()
 
     async def register_machine(self, client_id: str) -> tuple[str, str]:
         """Another client, with its secret. Raises `Lost`, `InvariantBroken`."""
@@ -59,7 +63,7 @@ class Tenants:
     async def keep_watching(self, connection: Connection, random: Random) -> None:
         """Ask again and again whether what ended is back. Raises `Violation`."""
         while True:
-            tenant = random.choice(self._all)
+            tenant = random.choice(self.all)
             if tenant.ended:
                 token = random.choice(random.choice(tenant.ended).tokens)
                 fields = [tenant.basic]
@@ -75,11 +79,11 @@ class Tenants:
         `may_ask` lets a tenant wait until what became of its pending request, if any, can be asked.
         """
         async with trio.open_nursery() as nursery:
-            for place in range(len(self._all)):
+            for place in range(len(self.all)):
                 nursery.start_soon(self._keep_one_acting, place, may_ask)
 
     async def _keep_one_acting(self, place: int, may_ask: Callable[[Tenant], Awaitable[None]]) -> None:
-        tenant = self._all[place]
+        tenant = self.all[place]
         while True:
             await may_ask(tenant)
             mishaps = self._mishaps

@@ -1,0 +1,99 @@
+"""`python -m fuzz.processes.fallible`: `ostiary` on a machine whose clock and disk do what its holder says.
+
+What is wrong with the machine stands in a small file that both map into their memory. Nothing of the server
+is changed: the function that shows the wall's time is another, and SQLite's files are opened on a disk over
+the system's, on which a write or a flush fails.
+"""
+
+import mmap
+import os
+import time
+from enum import IntEnum
+from pathlib import Path
+from struct import Struct
+from typing import Any, Final
+
+import apsw
+
+FILE: Final = "OSTIARY_FUZZ_MACHINE"
+"""Names the file, in the environment."""
+MODULE: Final = "fuzz.processes.fallible"
+_STATE: Final = Struct("<qq")
+
+
+class Disk(IntEnum):
+    """What the disk does."""
+
+    FINE = 0
+    WRITES_FAIL = 1
+    FLUSHES_FAIL = 2
+
+
+class Machine:
+    """The clock and the disk: what is set in one process counts in the other at once."""
+
+    def __init__(self, file: Path) -> None:
+        with file.open("a+b") as opened:
+            opened.truncate(_STATE.size)
+            self._state = mmap.mmap(opened.fileno(), _STATE.size)
+
+    @property
+    def clock_ns(self) -> int:
+        """By how much the wall's clock is wrong."""
+        return int(_STATE.unpack(self._state)[0])
+
+    @property
+    def disk(self) -> Disk:
+        return Disk(_STATE.unpack(self._state)[1])
+
+    def set(self, *, clock_seconds: int = 0, disk: Disk = Disk.FINE) -> None:
+        """Make it wrong in this way, and right in every other."""
+        _STATE.pack_into(self._state, 0, clock_seconds * 10**9, disk)
+
+
+def _set_clock(machine: Machine) -> None:
+    """Before the server is imported, which takes the function as it finds it."""
+    right_ns, right = time.time_ns, time.time
+    time.time_ns = lambda: right_ns() + machine.clock_ns
+    time.time = lambda: right() + machine.clock_ns / 10**9
+
+
+class _File(apsw.VFSFile):
+    def __init__(self, machine: Machine, beneath: str, filename: Any, flags: list[int]) -> None:
+        super().__init__(beneath, filename, flags)
+        self._machine = machine
+
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802 (SQLite's name)
+        if self._machine.disk is Disk.WRITES_FAIL:
+            raise apsw.IOError("a write failed")
+        super().xWrite(data, offset)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        if self._machine.disk is Disk.FLUSHES_FAIL:
+            raise apsw.IOError("a flush failed")
+        super().xSync(flags)
+
+
+class _FallibleDisk(apsw.VFS):
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._beneath = apsw.vfs_names()[0]
+        super().__init__("fallible", self._beneath, makedefault=True)
+
+    def xOpen(self, name: Any, flags: list[int]) -> _File:  # noqa: N802
+        return _File(self._machine, self._beneath, name, flags)
+
+
+def main() -> None:
+    """Never returns: the server ends the process."""
+    machine = Machine(Path(os.environ[FILE]))
+    _set_clock(machine)
+    disk = _FallibleDisk(machine)
+    from fuzz.processes.planted import main as ostiary
+
+    ostiary()
+    del disk
+
+
+if __name__ == "__main__":
+    main()
