@@ -324,7 +324,7 @@ def test_a_secret_is_reset_with_or_without_the_old_one_and_its_use_is_noted(worl
         (Update(before, after),),
         (Fact(kind=FactKind.CLIENT_OLD_SECRET_ENDED, client_id="app"),),
     )
-    world.given(e.ClientDeleted(caller=e.Operator(), client_id="app"))
+    world.wait(60).given(e.ClientDeleted(caller=e.Operator(), client_id="app"))
     present = world.client().secret_digest
     assert present is not None
     used = e.ClientSecretUsed(client_id="app", digest=present, used_at=world.now)

@@ -239,7 +239,7 @@ def test_the_scheme_is_read_in_any_case(scheme: bytes) -> None:
         b"Basic " + b64encode(b"app:"),
         b"Basic " + b64encode(b":secret"),
         b"Basic " + b64encode(b"app:secret")[:-1],
-        b"Basic " + b64encode(b"app:secret") + b"=",
+        b"Basic " + b64encode(b"app:secre") + b"=",
         b"Basic " + b64encode(b"\xff\xfe:x"),
         b"Basic " + b64encode(b"a\x00pp:x"),
         b"Basic \xff\xff",

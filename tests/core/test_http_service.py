@@ -13,7 +13,7 @@ from ostiary_core import Decision, Instant, LostRace, MemoryStore, Monotonic, Se
 from ostiary_core import events as e
 from ostiary_core.http import Answer, PendingRequest, Request, TokenEndpoint
 from ostiary_core.http.envelope import text_of
-from ostiary_core.http.sender import sender_of
+from ostiary_core.http.sender import Sender, sender_of
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Arrival
@@ -103,7 +103,8 @@ def test_a_request_is_read_whole_whatever_the_case_of_its_field_names_and_keeps_
         assert received(known, arrival=arrival) == pending, "by what is kept of its fields"
         with pytest.raises(ValueError, match="was not kept"):
             received(known).event.credentials.secret.reveal()
-    assert sender_of(()).without_secrets() == sender_of(())
+    nobody = Sender(says_form=False, basic=None, user_agent=None, language=ENGLISH)
+    assert sender_of(()) == nobody == nobody.without_secrets()
     one = Request.of(
         "HEAD", USERINFO, [(b"Authorization", b"Bearer t"), (b"User-Agent", b"x")], source=source
     )

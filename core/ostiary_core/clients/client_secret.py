@@ -61,7 +61,7 @@ def reset(event: ClientSecretReset, who: Actor, client: Client, snapshot: Snapsh
 @require_permission(Permission.CLIENT_UPDATE, find_changeable)
 def give(event: ClientSecretGiven, who: Actor, client: Client, snapshot: Snapshot, now: Instant) -> Decision:
     """Replace the secret of a client by one that was made elsewhere; the same once more changes nothing."""
-    if _is_same(client.secret_digest, event.digest):
+    if _is_present(client, event.digest):
         return Decision(ClientKnown(client))
     changed = _with_secret(client, event.digest, now)
     fact = fact_of(FactKind.CLIENT_SECRET_RESET, who, client)
@@ -119,16 +119,17 @@ def add_wrong(event: WrongSecretsCounted, snapshot: Snapshot, now: Instant) -> D
 
 
 def _note(client: Client, event: ClientSecretUsed, used_at: Instant) -> Client | None:
-    if _is_same(client.secret_digest, event.digest):
+    if _is_present(client, event.digest):
         return revised(client, secret_used_at=used_at) if _is_news(used_at, client.secret_used_at) else None
-    if _is_same(client.old_secret_digest, event.digest):
+    old = client.old_secret_digest
+    if old is not None and hmac.compare_digest(old, event.digest):
         known_at = client.old_secret_used_at
         return revised(client, old_secret_used_at=used_at) if _is_news(used_at, known_at) else None
     return None
 
 
-def _is_same(known: Digest | None, digest: Digest) -> bool:
-    return known is not None and hmac.compare_digest(known, digest)
+def _is_present(client: Client, digest: Digest) -> bool:
+    return client.secret_digest is not None and hmac.compare_digest(client.secret_digest, digest)
 
 
 def _is_news(used_at: Instant, known_at: Instant | None) -> bool:
