@@ -87,7 +87,8 @@ def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothin
 
     def attempt(*, matches: bool) -> e.SignInAttempted:
         made_anew = asks.hash_of("right, made anew")
-        return asks.sign_in(password_matches=matches, new_password_hash=made_anew)
+        against = asks.hash_of("right" if matches else "older")
+        return asks.sign_in(against=against, password_matches=matches, new_password_hash=made_anew)
 
     world.when(attempt(matches=False)).then_refused(Why.SIGN_IN_WRONG, changes=["update user"])
     before = world.user("alice")
@@ -97,7 +98,9 @@ def test_a_sign_in_may_bring_a_newer_hash_of_the_same_password_which_ends_nothin
     assert after == revised(
         before, password_hash=asks.hash_of("right, made anew"), failed_sign_ins=0, last_failed_sign_in_at=None
     )
-    login = world.sign_in(password="right, made anew").then(LoginIssued, changes=started)
+    login = world.sign_in(password="right, made anew").then(
+        LoginIssued, changes=started, facts=[FactKind.SESSION_STARTED]
+    )
     asked = world.when(e.PasswordHashRequested(of=signed_in(login))).reply
     assert asked == PasswordOnFile(asks.hash_of("right, made anew"))
 
@@ -266,6 +269,7 @@ def test_five_wrong_entries_within_fifteen_minutes_end_everything(entries: str, 
     replies[-1].then_refused(last, changes=["update user"], facts=told)
     assert world.is_active(pair.refresh_token) is not ends
     if ends:
+        assert (world.user().epoch_why, world.user().epoch_at) == (last, world.now)
         world.when(password_change(one)).then_refused(Why.NOT_SIGNED_IN)
 
 

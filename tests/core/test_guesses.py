@@ -95,11 +95,13 @@ def test_a_scale_multiplies_what_is_free() -> None:
 
 
 def test_past_its_memory_addresses_share_counters_until_those_without_failures_are_forgotten() -> None:
-    guesses, start = SignInThrottle(most_addresses=1), Monotonic(0)
+    guesses, start = SignInThrottle(most_addresses=2), Monotonic(0)
     slots = {each: crc32(each.encode()) % 4_096 for each in map(str, range(50_000))}
     twins = [each for each, slot in slots.items() if slot == slots["0"]]
-    fail(guesses, 1, start, "known")
-    free = [(0, FREE), (0, 0), (59_999, 1), (60_000, FREE)]
+    fail(guesses, 1, start, "mistaken")
+    fail(guesses, 1, start, "right")
+    guesses.forgive("right", "anna", start)
+    free = [(0, FREE), (0, 0), (59_999, 1), (60_000, FREE), (60_000, FREE)]
     for address, (at, times) in zip(twins, free, strict=False):
         assert fail(guesses, 100, Monotonic(at), address).count(0) == times
     guesses = SignInThrottle(most_addresses=10, most_acquaintances=10)

@@ -40,7 +40,7 @@ class Failures:
     """From when a wait is counted."""
 
     def drain(self, now: Monotonic) -> None:
-        """Forget one failure for each whole minute."""
+        """Forget one failure for each whole minute; there are never fewer than none."""
         minutes = (now - self.drained_at) // MINUTE_MS
         self.failures = max(0, self.failures - minutes)
         self.drained_at = Monotonic(self.drained_at + minutes * MINUTE_MS)
@@ -81,8 +81,7 @@ class FailureBackoff:
         counter.failures = min(counter.failures + 1, self._free_failures + _MOST_DOUBLINGS)
 
     def _add_counter(self, address: str, now: Monotonic) -> Failures:
-        if len(self._counters) >= self._most:
-            self._clear(now)
+        self._clear(now)
         fresh = Failures(failures=0, drained_at=now, last_at=now)
         if len(self._counters) < self._most:
             return self._counters.setdefault(address, fresh)
@@ -136,7 +135,7 @@ class SignInThrottle:
         address = address_of(source)
         counter = self._backoff.counter_of(address, now)
         is_new = (address, account) not in self._acquaintances
-        counter.failures = max(0, counter.failures - (2 if is_new else 1))
+        counter.failures -= 2 if is_new else 1
         self._acquaintances.pop((address, account), None)
         self._acquaintances[address, account] = None
         if len(self._acquaintances) > self._most_acquaintances:

@@ -94,7 +94,7 @@ def refresh_login(event: e.LoginRefreshed, snapshot: Snapshot, now: Instant, pol
     """Rotate the pair of a login session, by the rules of every session (READINGS 25)."""
     token = snapshot.refresh_token(event.refresh_token.digest)
     held = None if token is None else snapshot.session(token.session_id)
-    if held is None or held.kind is not SessionKind.LOGIN or held.user_id is None:
+    if held is None or held.user_id is None:
         return refused(Why.NOT_SIGNED_IN)
     client, user = snapshot.client(held.client_id), snapshot.user(held.user_id)
     if client is None or user is None:
