@@ -172,12 +172,25 @@ def races(home: Any, rounds: int, seed: int | None, workers: int, seconds: float
 @seconds_option
 @click.option("--mishap", multiple=True, metavar="NAME", help="only this one")
 @click.option("--strict", is_flag=True, help="with synchronous_mode_strict")
+@click.option("--debian", is_flag=True, help="with Debian's Patroni, whose failovers are shorter")
+@click.option("--restore", is_flag=True, help="instead: a restore to a moment, as docs/cluster.md has it")
 def failover(
-    home: Any, rounds: int, seed: int | None, seconds: float, mishap: tuple[str, ...], strict: bool
+    home: Any,
+    rounds: int,
+    seed: int | None,
+    seconds: float,
+    mishap: tuple[str, ...],
+    strict: bool,
+    debian: bool,
+    restore: bool,
 ) -> int:
     """Everything that happens to a PostgreSQL cluster under Patroni."""
+    if restore:
+        from fuzz.processes import restoring
+
+        return restoring.run(debian=debian)
     seed = choose_seed(seed)
-    return int(home.run(seed, rounds, most_seconds=seconds, mishaps=mishap, strict=strict))
+    return int(home.run(seed, rounds, most_seconds=seconds, mishaps=mishap, strict=strict, debian=debian))
 
 
 @campaign("machine", "fuzz.processes.machine")

@@ -1,9 +1,9 @@
 """`python -m fuzz.processes.cluster`: three PostgreSQL under Patroni, with etcd, HAProxy and PgBouncer.
 
-Each node, and etcd, is a machine of its own on a network of its own (`network`). The files are those that
-operators are given (docs/deploy/cluster); only addresses, ports and times are others, so that Patroni takes
-over within seconds. Everything lies in one folder and ends with the process that made it, however that ends
-(`keeper`).
+Each node, with a member of etcd beside it, is a machine of its own on a network of its own (`network`), with
+a disk of its own (`disks`). The files are those that operators are given (docs/deploy/cluster); only
+addresses, ports and times are others, so that Patroni takes over within seconds. Everything lies in one
+folder and ends with the process that made it, however that ends (`keeper`).
 """
 
 import json
@@ -25,9 +25,11 @@ from urllib.request import Request, urlopen
 
 import psycopg
 
+from fuzz.processes.disks import Disk, make_disks
 from fuzz.processes.keeper import Keeper, descendants
 from fuzz.processes.network import Network
-from fuzz.processes.server import ROOT
+from fuzz.processes.patroni import choose_patroni
+from fuzz.processes.server import ROOT, runs
 
 _FILES: Final = ROOT / "docs" / "deploy" / "cluster"
 _PROGRAMS: Final = {
@@ -41,16 +43,9 @@ _PROGRAMS: Final = {
 }
 """What is needed, and the Debian package that has it."""
 _NODES: Final = 3
-_ETCD: Final = _NODES
-"""The number of etcd's machine."""
 _PASSWORD: Final = "a-password-of-the-cluster"
-_TIMES: Final = {
-    "ttl: 30": "ttl: 6",
-    "loop_wait: 10": "loop_wait: 1",
-    "retry_timeout: 10": "retry_timeout: 2",
-    "wal_sender_timeout: 10s": "wal_sender_timeout: 3s",
-}
 _START_SECONDS: Final = 120.0
+_STOP_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 0.1
 
 
@@ -94,27 +89,64 @@ def _render(text: str, words: Mapping[str, str]) -> str:
 
 
 class Node:
-    """One machine with PostgreSQL and Patroni."""
+    """One machine with PostgreSQL, Patroni and a member of etcd."""
 
     def __init__(self, cluster: "Cluster", number: int) -> None:
         self.number = number
         self.name = f"db{number + 1}"
         self.host = cluster.network.address(number)
-        self.port, self.rest_port = (
-            (5432, 8008) if cluster.network.has_cables else (_free_port(), _free_port())
+        self.port, self.rest_port, etcd_port, etcd_peer_port = (
+            (5432, 8008, 2379, 2380) if cluster.network.has_cables else (_free_port() for _ in range(4))
         )
+        self.etcd_address = f"{self.host}:{etcd_port}"
+        self.etcd_peer = f"etcd{number + 1}=http://{self.host}:{etcd_peer_port}"
+        """As the members know each other."""
         self.data = cluster.folder / self.name / "data"
         self._cluster = cluster
         self._patroni = 0
+        self._etcd = 0
+
+    def start_etcd(self) -> None:
+        """Start etcd on the data it has, unless it runs."""
+        if self._etcd:
+            return
+        cluster = self._cluster
+        name, _, peer_address = self.etcd_peer.partition("=")
+        address = f"http://{self.etcd_address}"
+        command = [
+            "etcd",
+            f"--name={name}",
+            f"--data-dir={cluster.folder / name}",
+            f"--listen-client-urls={address}",
+            f"--advertise-client-urls={address}",
+            f"--listen-peer-urls={peer_address}",
+            f"--initial-advertise-peer-urls={peer_address}",
+            f"--initial-cluster={','.join(node.etcd_peer for node in cluster.nodes)}",
+            f"--enable-v2={str(cluster.patroni.etcd_interface == 'v2').lower()}",
+        ]
+        self._etcd = cluster.keeper.start(
+            cluster.network.on(self.number, [*cluster.as_owner, *command]), cluster.folder / f"{name}.log"
+        )
+
+    def kill_etcd(self) -> None:
+        """The member is gone, and its data is not."""
+        os.kill(self._etcd, signal.SIGKILL)
+        self._etcd = 0
 
     def start(self) -> None:
-        """Start Patroni, which starts PostgreSQL."""
+        """Start etcd, and Patroni, which starts PostgreSQL."""
+        self.start_etcd()
         cluster = self._cluster
         command = cluster.network.on(
-            self.number, [*cluster.as_owner, "patroni", cluster.write_patroni_file(self)]
+            self.number, [*cluster.as_owner, cluster.patroni.command, cluster.write_patroni_file(self)]
         )
+        self._patroni = cluster.keeper.start(command, cluster.folder / f"{self.name}.log", self.environment())
+
+    def environment(self) -> dict[str, str]:
+        """Its own side of Patroni's settings, which `patronictl` reads too."""
+        cluster = self._cluster
         rest, postgres = f"{self.host}:{self.rest_port}", f"{self.host}:{self.port}"
-        environment = {
+        return {
             "PATRONI_NAME": self.name,
             "PATRONI_RESTAPI_LISTEN": rest,
             "PATRONI_RESTAPI_CONNECT_ADDRESS": rest,
@@ -129,13 +161,28 @@ class Node:
             "PATRONI_SUPERUSER_PASSWORD": _PASSWORD,
             "PATRONI_REPLICATION_USERNAME": "replicator",
             "PATRONI_REPLICATION_PASSWORD": _PASSWORD,
-            cluster.etcd_setting: cluster.etcd_address,
+            "PATRONI_ETCD3_HOSTS"
+            if cluster.patroni.etcd_interface == "v3"
+            else "PATRONI_ETCD_HOSTS": ",".join(each.etcd_address for each in cluster.nodes),
         }
-        self._patroni = cluster.keeper.start(command, cluster.folder / f"{self.name}.log", environment)
+
+    def stop(self) -> None:
+        """Stop Patroni, and so PostgreSQL, in an orderly way; etcd goes on."""
+        os.kill(self._patroni, signal.SIGTERM)
+        until = time.monotonic() + _STOP_SECONDS
+        while runs(self._patroni) or self.processes(patroni=False):
+            if time.monotonic() > until:
+                raise NotWell(f"{self.name} does not stop: {self._cluster.folder}")
+            time.sleep(_LOOK_SECONDS)
+        self._patroni = 0
 
     def processes(self, *, patroni: bool = True) -> list[int]:
-        """Those of PostgreSQL, and of Patroni."""
-        pids = [self._patroni, *descendants(self._patroni)] if patroni and self._patroni else []
+        """Those of PostgreSQL, and unless that alone is meant, of Patroni and etcd."""
+        pids = []
+        if patroni and self._patroni:
+            pids += [self._patroni, *descendants(self._patroni)]
+        if patroni and self._etcd:
+            pids.append(self._etcd)
         with suppress(FileNotFoundError, IndexError, ValueError):
             postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
             if b"postgres" in Path(f"/proc/{postmaster}/cmdline").read_bytes():
@@ -152,7 +199,7 @@ class Node:
         """As if the machine lost its power."""
         self.signal(signal.SIGSTOP)  # so that nobody starts another meanwhile
         self.signal(signal.SIGKILL)
-        self._patroni = 0
+        self._patroni = self._etcd = 0
 
     def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
         """A connection of the superuser to this node, in autocommit, that gives up on a cut network."""
@@ -172,10 +219,16 @@ class Node:
 
 
 class Cluster:
-    """The nodes, etcd and HAProxy."""
+    """The nodes, and HAProxy and PgBouncer in front of them."""
 
     def __init__(
-        self, keeper: Keeper, folder: Path, *, synchronous: bool = True, strict: bool = False
+        self,
+        keeper: Keeper,
+        folder: Path,
+        *,
+        synchronous: bool = True,
+        strict: bool = False,
+        debian: bool = False,
     ) -> None:
         self.keeper, self.folder = keeper, folder
         self.as_owner: list[str] = []
@@ -184,16 +237,18 @@ class Cluster:
             shutil.chown(folder, "postgres")
         folder.chmod(0o711)
         self._synchronous = synchronous
-        self.network = Network(keeper, _NODES + 1)
+        self.patroni = choose_patroni(self.as_owner, debian=debian)
+        self.network = Network(keeper, _NODES)
         self.nodes = [Node(self, number) for number in range(_NODES)]
-        self.haproxy_port, self.pgbouncer_port = _free_port(), _free_port()
-        self._etcd = 0
-        self._etcd_port, self._etcd_peer_port = _free_port(), _free_port()
-        self.etcd_address = f"{self.network.address(_ETCD)}:{self._etcd_port}"
-        version = subprocess.run(["patroni", "--version"], capture_output=True, check=True, text=True).stdout
-        self.patroni_version = version.split()[-1]
-        is_new = tuple(map(int, self.patroni_version.split(".")[:3])) >= (3, 0, 3)
-        self.etcd_setting = "PATRONI_ETCD3_HOSTS" if is_new else "PATRONI_ETCD_HOSTS"
+        self.disks: list[Disk] = []
+        """Of the nodes, where they can have some."""
+        # On a network of their own nobody else has the usual ports.
+        has_usual = self.network.has_cables
+        self._haproxy = f"{self.network.here}:{5000 if has_usual else _free_port()}"
+        self._pgbouncers = {
+            mode: f"{self.network.here}:{port if has_usual else _free_port()}"
+            for mode, port in (("session", 6432), ("transaction", 6433))
+        }
         repository = folder / "repository"
         words = {
             "/var/lib/pgbackrest": str(repository),
@@ -204,7 +259,8 @@ class Cluster:
         if self.as_owner:
             shutil.chown(repository, "postgres", "postgres")
         self._words = {
-            **_TIMES,
+            **self.patroni.times,
+            "wal_sender_timeout: 10s": "wal_sender_timeout: 3s",
             "synchronous_mode: true": f"synchronous_mode: {str(synchronous).lower()}",
             "synchronous_mode_strict: false": f"synchronous_mode_strict: {str(strict).lower()}",
             "mode: automatic": "mode: off",  # it would switch this very machine off
@@ -225,67 +281,89 @@ class Cluster:
         """Back when all three are well and Ostiary's database is there."""
         for node in self.nodes:
             node.data.parent.mkdir()
+        self.disks = make_disks(self.keeper, [node.data.parent for node in self.nodes])
+        for node in self.nodes:
             if self.as_owner:
                 shutil.chown(node.data.parent, "postgres", "postgres")
-        self.start_etcd()
+        for node in self.nodes:
+            node.start_etcd()
         for node in self.nodes:
             node.start()
         self.wait_until_well(_START_SECONDS)
-        self.back_up("stanza-create")
+        self.run_pgbackrest(self.primary(), "stanza-create")
         with self.primary().connect() as connection:
             connection.execute(f"CREATE ROLE ostiary LOGIN PASSWORD '{_PASSWORD}'".encode())
             connection.execute("GRANT pg_monitor TO ostiary")
             connection.execute("CREATE DATABASE ostiary OWNER ostiary")
             connection.execute("CREATE TABLE probe (number bigint NOT NULL)")
             connection.execute("INSERT INTO probe VALUES (0)")
-        words = {"127.0.0.1:5000": f"127.0.0.1:{self.haproxy_port}"}
+        words = {"127.0.0.1:5000": self._haproxy}
         for node in self.nodes:
             server = f"{node.name}.internal:5432 check port 8008"
             words[server] = f"{node.host}:{node.port} check port {node.rest_port}"
         path = self._write("haproxy.cfg", words)
         self.keeper.start([*self.as_owner, "haproxy", "-db", "-f", str(path)], self.folder / "haproxy.log")
-        self._start_pgbouncer()
+        for pool_mode, address in self._pgbouncers.items():
+            self._start_pgbouncer(pool_mode, address)
 
-    def _start_pgbouncer(self) -> None:
+    def _start_pgbouncer(self, pool_mode: str, address: str) -> None:
         users = self.folder / "userlist.txt"
         users.write_text(f'"ostiary" "{_PASSWORD}"\n', encoding="utf-8")
+        host, _, port = self._haproxy.partition(":")
+        own_host, _, own_port = address.partition(":")
         words = {
-            "port=5000": f"port={self.haproxy_port}",
-            "listen_port = 6432": f"listen_port = {self.pgbouncer_port}",
+            "host=127.0.0.1 port=5000": f"host={host} port={port}",
+            "listen_addr = 127.0.0.1": f"listen_addr = {own_host}",
+            "listen_port = 6432": f"listen_port = {own_port}",
+            "pool_mode = session": f"pool_mode = {pool_mode}",
             "/etc/pgbouncer/userlist.txt": str(users),
         }
-        path = self._write("pgbouncer.ini", words)
-        self.keeper.start([*self.as_owner, "pgbouncer", str(path)], self.folder / "pgbouncer.log")
+        folder = self.folder / f"pgbouncer-{pool_mode}"
+        folder.mkdir()
+        path = self._write("pgbouncer.ini", words, folder.name)
+        self.keeper.start([*self.as_owner, "pgbouncer", str(path)], folder / "log")
 
-    def back_up(self, *command: str) -> None:
-        """Run pgBackRest on the primary."""
-        data = self.primary().data
-        here = [f"--pg1-path={data}", f"--pg1-socket-path={data.parent}", "--stanza=ostiary"]
-        whole = [*self.as_owner, *self._pgbackrest, *here, *command]
-        subprocess.run(whole, check=True, stdout=subprocess.DEVNULL, cwd="/", timeout=120)
+    def run_pgbackrest(self, node: Node, *command: str) -> None:
+        """Run pgBackRest on a node."""
+        here = [f"--pg1-path={node.data}", "--stanza=ostiary"]
+        if "restore" not in command:  # the only one for which nothing runs
+            here.append(f"--pg1-socket-path={node.data.parent}")
+        self.run_as_owner(*self._pgbackrest, *here, *command)
 
-    def start_etcd(self) -> None:
-        """Start etcd on the data it has."""
-        here = f"http://{self.network.address(_ETCD)}"
-        command = [
-            "etcd",
-            "--name=etcd1",
-            f"--data-dir={self.folder / 'etcd'}",
-            f"--listen-client-urls={here}:{self._etcd_port}",
-            f"--advertise-client-urls={here}:{self._etcd_port}",
-            f"--listen-peer-urls={here}:{self._etcd_peer_port}",
-            f"--initial-advertise-peer-urls={here}:{self._etcd_peer_port}",
-            f"--initial-cluster=etcd1={here}:{self._etcd_peer_port}",
-        ]
-        if self.etcd_setting == "PATRONI_ETCD_HOSTS":
-            command.append("--enable-v2")
-        self._etcd = self.keeper.start(
-            self.network.on(_ETCD, [*self.as_owner, *command]), self.folder / "etcd.log"
+    def run_pg_ctl(self, node: Node, *command: str) -> None:
+        """Run pg_ctl for a node's PostgreSQL."""
+        log = f"--log={node.data.parent / 'log'}"
+        whole = (f"{_binaries()}/pg_ctl", f"--pgdata={node.data}", log, "--wait", *command)
+        self.run_as_owner(*whole, machine=node)
+
+    def run_patronictl(self, node: Node, *command: str, answers: str = "") -> None:
+        """Run patronictl on a node, and answer what it asks."""
+        program = f"{self.patroni.command}ctl"
+        file = str(node.data.with_name("patroni.yml"))
+        whole = (program, "-c", file, *command)
+        self.run_as_owner(*whole, machine=node, answers=answers, settings=node.environment())
+
+    def run_as_owner(
+        self,
+        *command: str,
+        machine: Node | None = None,
+        answers: str = "",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run a command as PostgreSQL's owner, on a machine or none. Raises `NotWell` with what it said."""
+        whole = [*self.as_owner, *command]
+        done = subprocess.run(
+            self.network.on(machine.number, whole) if machine else whole,
+            input=answers,
+            capture_output=True,
+            check=False,
+            cwd="/",
+            env={**os.environ, **(settings or {})},
+            text=True,
+            timeout=_START_SECONDS,
         )
-
-    def kill_etcd(self) -> None:
-        """Its machine is gone, and its disk is not."""
-        os.kill(self._etcd, signal.SIGKILL)
+        if done.returncode:
+            raise NotWell(f"{command[0]} ends with {done.returncode}: {done.stdout} {done.stderr}")
 
     def _write(self, name: str, words: Mapping[str, str], folder: str = "") -> Path:
         path = self.folder / folder / name
@@ -295,20 +373,12 @@ class Cluster:
     # --- how it is
 
     @property
-    def address(self) -> str:
-        """The address with all three hosts, as `DATABASE_URL`."""
+    def routes(self) -> dict[str, str]:
+        """The ways to reach it, each as `DATABASE_URL`."""
         hosts = ",".join(f"{node.host}:{node.port}" for node in self.nodes)
-        return f"postgresql://ostiary:{_PASSWORD}@{hosts}/ostiary"
-
-    @property
-    def haproxy_address(self) -> str:
-        """The address behind HAProxy, as `DATABASE_URL`."""
-        return f"postgresql://ostiary:{_PASSWORD}@127.0.0.1:{self.haproxy_port}/ostiary"
-
-    @property
-    def pgbouncer_address(self) -> str:
-        """The address behind PgBouncer and HAProxy, as `DATABASE_URL`."""
-        return f"postgresql://ostiary:{_PASSWORD}@127.0.0.1:{self.pgbouncer_port}/ostiary"
+        addresses = {"all hosts": hosts, "HAProxy": self._haproxy, "PgBouncer": self._pgbouncers["session"]}
+        addresses["PgBouncer by transactions"] = self._pgbouncers["transaction"]
+        return {name: f"postgresql://ostiary:{_PASSWORD}@{each}/ostiary" for name, each in addresses.items()}
 
     def members(self) -> list[dict[str, Any]]:
         """The nodes as Patroni tells of them, asked of the first that answers; nothing where none does."""
@@ -368,11 +438,13 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(*, synchronous: bool = True, strict: bool = False) -> Iterator[Cluster]:
+def running_cluster(
+    *, synchronous: bool = True, strict: bool = False, debian: bool = False
+) -> Iterator[Cluster]:
     """A new cluster, gone afterwards; its logs are kept where this ends with an exception."""
     folder = Path(tempfile.mkdtemp(prefix="ostiary-cluster-"))
     with Keeper(folder) as keeper:
-        cluster = Cluster(keeper, folder, synchronous=synchronous, strict=strict)
+        cluster = Cluster(keeper, folder, synchronous=synchronous, strict=strict, debian=debian)
         try:
             cluster.start()
             yield cluster
@@ -390,8 +462,9 @@ def main() -> int:
         print(lack, file=sys.stderr)
         return 2
     with running_cluster() as cluster:
-        print(f"Patroni {cluster.patroni_version}; primary {cluster.primary().name}; files {cluster.folder}")
-        print(f"all hosts  {cluster.address}\nHAProxy    {cluster.haproxy_address}", flush=True)
+        print(f"{cluster.patroni}; primary {cluster.primary().name}; files {cluster.folder}")
+        for route, address in cluster.routes.items():
+            print(f"{route:<26} {address}", flush=True)
         sys.stdin.read()
     return 0
 

@@ -1,11 +1,11 @@
 """`python -m fuzz failover`: a real cluster under Patroni, instances of Ostiary on it, and what goes wrong.
 
-Three instances reach the database in three ways: by an address with all hosts, through HAProxy, and through
-PgBouncer and HAProxy. Tenants ask now one and now another, while the cluster, the network or an instance
-meets a mishap (`mishaps`). Whatever was acknowledged must stand, at each instance; whatever was not is 500,
-503 or no answer at all, and what became of it is found out afterwards. Each mishap is told with how long the
-database took no change, by a client that asks each node all the time, and for how much longer than that an
-instance took none.
+Each instance reaches the database in another way: by an address with all hosts, through HAProxy, and through
+HAProxy and a PgBouncer that lends connections for a session or for a transaction. Tenants ask now one and now
+another, while the cluster, the network or an instance meets a mishap (`mishaps`). Whatever was acknowledged
+must stand, at each instance; whatever was not is 500, 503 or no answer at all, and what became of it is found
+out afterwards. Each mishap is told with how long the database took no change, by a client that asks each node
+all the time, and for how much longer than that an instance took none.
 """
 
 import itertools
@@ -28,7 +28,7 @@ from fuzz.processes.cluster import Cluster, NotWell, missing, running_cluster
 from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.faults import FAULTS_OF_FAILOVERS
 from fuzz.processes.leaks import count_leaks
-from fuzz.processes.mishaps import CUTS, MISHAPS, Mishap, Scene
+from fuzz.processes.mishaps import ALL, Mishap, Scene, possible_mishaps
 from fuzz.processes.server import NotServing, Server
 from fuzz.processes.tenant import Kind, Tenant
 from fuzz.processes.tenants import Tenants
@@ -39,8 +39,6 @@ from fuzz.shared.selftest import SEED, run_selftest
 
 MOST_SECONDS: Final = 10.0
 """Within which every request is answered (READINGS 47)."""
-_ROUTES: Final = ("all hosts", "HAProxy", "PgBouncer")
-"""How the instances reach the database."""
 _TENANTS: Final = 6
 _ROUNDS_A_TENANCY: Final = 8
 """Then others move in: a sign-in lasts for half an hour."""
@@ -112,7 +110,7 @@ class Campaign:
     @property
     def mishaps(self) -> dict[str, Mishap]:
         """Those that can be made here."""
-        return MISHAPS | CUTS if self._cluster.network.has_cables else MISHAPS
+        return possible_mishaps(self._cluster)
 
     def meet(self, number: int, name: str) -> Report:
         """Let one mishap happen under load; what it came to."""
@@ -146,7 +144,7 @@ class Campaign:
                 await trio.sleep(random.uniform(1, 2))
                 tenants.note_mishap()
                 self._over_at = math.inf
-                await trio.to_thread.run_sync((MISHAPS | CUTS)[name], scene)
+                await trio.to_thread.run_sync(ALL[name], scene)
                 self._over_at = time.monotonic()
                 await trio.to_thread.run_sync(self._cluster.wait_until_well, _WELL_SECONDS)
                 tenants.note_mishap()
@@ -161,7 +159,7 @@ class Campaign:
         away = max((until - since for since, until in outages), default=0.0)
         beyond, slowest_route = max(
             (each.beyond(outages), route)
-            for route, each, server in zip(_ROUTES, probes, self._servers, strict=True)
+            for route, each, server in zip(self._cluster.routes, probes, self._servers, strict=True)
             if server is not scene.victim
         )
         slowest = max(each.slowest for each in (*roaming, *watches))
@@ -215,25 +213,29 @@ class Campaign:
                 raise InvariantBroken(f"{path.name} holds the text of {leaks} secrets", NO_SECRETS)
 
 
-def run(seed: int, rounds: int, *, most_seconds: float, mishaps: Sequence[str], strict: bool) -> int:
+def run(
+    seed: int, rounds: int, *, most_seconds: float, mishaps: Sequence[str], strict: bool, debian: bool
+) -> int:
     """Let so many mishaps happen, for at most so long; 0 where nothing was lost, 2 without the programs."""
     if lack := missing():
         print(lack, file=sys.stderr)
         return 2
-    if unknown := set(mishaps) - (MISHAPS | CUTS).keys():
-        print(f"--mishap: {', '.join(unknown)}; there are {', '.join(MISHAPS | CUTS)}", file=sys.stderr)
+    if unknown := set(mishaps) - ALL.keys():
+        print(f"--mishap: {', '.join(unknown)}; there are {', '.join(ALL)}", file=sys.stderr)
         return 2
     print(f"seed {seed}, {rounds:,} mishaps", flush=True)
-    runs = run_mishaps(seed, rounds, mishaps, strict)
+    runs = run_mishaps(seed, rounds, mishaps, strict=strict, debian=debian)
     return conduct(runs, _figures, most_seconds=most_seconds)
 
 
-def run_mishaps(seed: int, rounds: int, mishaps: Sequence[str], strict: bool) -> Iterator[Report]:
+def run_mishaps(
+    seed: int, rounds: int, mishaps: Sequence[str], *, strict: bool, debian: bool
+) -> Iterator[Report]:
     """One after another on one cluster, in an order of the seed's in which each comes as often."""
-    with _open_campaign(seed, strict=strict) as campaign:
+    with _open_campaign(seed, strict=strict, debian=debian) as campaign:
         names = list(mishaps or campaign.mishaps)
-        if left_out := (MISHAPS | CUTS).keys() - campaign.mishaps:
-            print(f"not as root, so without: {', '.join(sorted(left_out))}", flush=True)
+        if left_out := ALL.keys() - campaign.mishaps:
+            print(f"what this machine does not allow: {', '.join(sorted(left_out))}", flush=True)
         order = Random(f"failover {seed}")
         deck: list[str] = []
         for number in range(rounds):
@@ -243,13 +245,12 @@ def run_mishaps(seed: int, rounds: int, mishaps: Sequence[str], strict: bool) ->
 
 
 @contextmanager
-def _open_campaign(seed: int, *, strict: bool = False) -> Iterator[Campaign]:
+def _open_campaign(seed: int, *, strict: bool = False, debian: bool = False) -> Iterator[Campaign]:
     """A new cluster with an instance for each route."""
-    with running_cluster(strict=strict) as cluster, ExitStack() as stack:
+    with running_cluster(strict=strict, debian=debian) as cluster, ExitStack() as stack:
+        print(f"  {cluster.patroni}, in three members", flush=True)
         servers = []
-        for number, address in enumerate(
-            (cluster.address, cluster.haproxy_address, cluster.pgbouncer_address)
-        ):
+        for number, address in enumerate(cluster.routes.values()):
             folder = cluster.folder / f"instance-{number}"
             folder.mkdir()
             settings = {"DATABASE_URL": address}
@@ -269,7 +270,7 @@ def selftest(only: str) -> int:
 
 def run_planted(number: int) -> Report:
     """One mishap on a cluster of its own, of the selftest's own seed."""
-    with _open_campaign(SEED) as campaign:
+    with _open_campaign(SEED, debian=True) as campaign:
         return campaign.meet(0, _SHOWING[number])
 
 

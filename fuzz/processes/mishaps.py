@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -12,7 +13,8 @@ import psycopg
 from fuzz.processes.cluster import Cluster, Node, NotWell
 from fuzz.processes.server import Server
 
-_FROZEN_SECONDS: Final = 20.0
+_REPLACED_SECONDS: Final = 4.0
+"""How long after its lock has lapsed a primary is sure to have been replaced."""
 _AWAY_SECONDS: Final = 10.0
 _ENDINGS: Final = 50
 _ENDINGS_OF_COMMITS: Final = 20
@@ -57,7 +59,7 @@ def freeze_primary(scene: Scene) -> None:
     """The primary's machine stands still, another takes over, and the first goes on as if nothing was."""
     node = scene.cluster.primary()
     node.signal(signal.SIGSTOP)
-    time.sleep(_FROZEN_SECONDS)
+    time.sleep(scene.cluster.patroni.ttl_seconds + 2 * _REPLACED_SECONDS)
     node.signal(signal.SIGCONT)
 
 
@@ -70,7 +72,7 @@ def make_two_primaries(scene: Scene) -> None:
     first.signal(signal.SIGSTOP)
     _wait_for_another(cluster, first)
     second = cluster.primary()
-    time.sleep(_FROZEN_SECONDS / 2)
+    time.sleep(2 * _REPLACED_SECONDS)
     first.signal(signal.SIGCONT, patroni=False)
     _end_connections(scene, second)
     first.signal(signal.SIGCONT)
@@ -92,11 +94,14 @@ def freeze_standby(scene: Scene) -> None:
     node.signal(signal.SIGCONT)
 
 
+def kill_etcd_member(scene: Scene) -> None:
+    """One of three is killed, and the others go on, where need be with another leader."""
+    _have_etcd_away(scene, 1)
+
+
 def kill_etcd(scene: Scene) -> None:
-    """Nobody can hold a lock."""
-    scene.cluster.kill_etcd()
-    time.sleep(_AWAY_SECONDS)
-    scene.cluster.start_etcd()
+    """Two of three members are killed: nobody can hold a lock."""
+    _have_etcd_away(scene, 2)
 
 
 def end_connections(scene: Scene) -> None:
@@ -141,7 +146,7 @@ def cut_primary_off(scene: Scene) -> None:
     """Nothing reaches the primary's machine, nor does it reach anything, and nobody is told."""
     network, node = scene.cluster.network, scene.cluster.primary()
     network.cut(node.number)
-    time.sleep(_AWAY_SECONDS + scene.random.uniform(0, 5))
+    time.sleep(scene.cluster.patroni.ttl_seconds + _REPLACED_SECONDS + scene.random.uniform(0, 5))
     network.mend(node.number)
 
 
@@ -204,6 +209,47 @@ def _wait_for_commits(connection: psycopg.Connection[Any], number: int) -> None:
         time.sleep(0.02)
 
 
+def slow_primary_disk(scene: Scene) -> None:
+    """The primary's disk has a tenth of its time."""
+    cluster = scene.cluster
+    disk = cluster.disks[cluster.primary().number]
+    until = time.monotonic() + _AWAY_SECONDS
+    while time.monotonic() < until:
+        with disk.frozen():
+            time.sleep(0.9)
+        time.sleep(0.1)
+
+
+def stop_primary_disk(scene: Scene) -> None:
+    """Whatever is written to the primary's disk waits, for longer than a lock lasts."""
+    cluster = scene.cluster
+    with cluster.disks[cluster.primary().number].frozen():
+        time.sleep(cluster.patroni.ttl_seconds + _REPLACED_SECONDS)
+
+
+def fill_primary_disk(scene: Scene) -> None:
+    """There is no room on the primary's disk, until an operator makes some."""
+    _have_no_room(scene, scene.cluster.primary())
+
+
+def fill_standby_disk(scene: Scene) -> None:
+    """There is no room on the synchronous standby's disk, until an operator makes some."""
+    _have_no_room(scene, scene.cluster.standby())
+
+
+def _have_no_room(scene: Scene, node: Node) -> None:
+    cluster = scene.cluster
+    disk = cluster.disks[node.number]
+    disk.fill()
+    until = time.monotonic() + cluster.patroni.ttl_seconds + _REPLACED_SECONDS
+    while time.monotonic() < until:
+        # The log goes on in a new file, as the old one has room inside.
+        with suppress(psycopg.Error, NotWell), cluster.primary().connect() as connection:
+            connection.execute("SELECT pg_switch_wal()")
+        time.sleep(0.5)
+    disk.clear()
+
+
 Mishap = Callable[[Scene], None]
 
 MISHAPS: Final[dict[str, Mishap]] = {
@@ -215,7 +261,8 @@ MISHAPS: Final[dict[str, Mishap]] = {
     "primary stutters": make_primary_stutter,
     "standby killed": kill_standby,
     "standby frozen": freeze_standby,
-    "etcd away": kill_etcd,
+    "etcd without a member": kill_etcd_member,
+    "etcd without a majority": kill_etcd,
     "connections ended": end_connections,
     "commits ended": end_commits,
     "instance restarted": restart_instance,
@@ -229,6 +276,31 @@ CUTS: Final[dict[str, Mishap]] = {
     "primary hidden": hide_primary,
 }
 """Those that need a network whose cables can be pulled."""
+
+OF_DISKS: Final[dict[str, Mishap]] = {
+    "primary's disk slow": slow_primary_disk,
+    "primary's disk stands still": stop_primary_disk,
+    "primary's disk full": fill_primary_disk,
+    "standby's disk full": fill_standby_disk,
+}
+"""Those that need disks of the nodes' own."""
+
+ALL: Final = MISHAPS | CUTS | OF_DISKS
+
+
+def possible_mishaps(cluster: Cluster) -> dict[str, Mishap]:
+    """Those that can be made here."""
+    cuts = CUTS if cluster.network.has_cables else {}
+    return MISHAPS | cuts | (OF_DISKS if cluster.disks else {})
+
+
+def _have_etcd_away(scene: Scene, members: int) -> None:
+    nodes = scene.random.sample(scene.cluster.nodes, members)
+    for node in nodes:
+        node.kill_etcd()
+    time.sleep(_AWAY_SECONDS)
+    for node in nodes:
+        node.start_etcd()
 
 
 def _end_connections(scene: Scene, node: Node) -> None:

@@ -15,19 +15,27 @@ class Network:
 
     def __init__(self, keeper: Keeper, machines: int) -> None:
         self.has_cables = os.geteuid() == 0
-        # What had the same name is gone a while after it was removed.
-        drawn = os.urandom(3)
-        self._tag = f"ost{drawn.hex()}"
-        self._subnet = f"10.{200 + drawn[0] % 50}.{drawn[1]}"
+        self._draw()
         if not self.has_cables:
             return
+        # The name stands for the subnet, so whoever has the bridge has both to itself.
+        while not _succeeds("ip", "link", "add", self._tag, "type", "bridge"):
+            self._draw()
         keeper.run_last(["ip", "link", "del", self._tag])
-        _run("ip", "link", "add", self._tag, "type", "bridge")
         _run("ip", "addr", "add", f"{self._subnet}.1/24", "dev", self._tag)
         _run("ip", "link", "set", self._tag, "up")
         for number in range(machines):
             keeper.run_last(["ip", "netns", "del", self._namespace(number)])
             self._add(number)
+
+    def _draw(self) -> None:
+        high, low = 200 + os.urandom(1)[0] % 50, os.urandom(1)[0]
+        self._tag, self._subnet = f"ost{high}-{low}", f"10.{high}.{low}"
+
+    @property
+    def here(self) -> str:
+        """Where those on no machine are found by machines, and by one another."""
+        return f"{self._subnet}.1" if self.has_cables else "127.0.0.1"
 
     def _add(self, number: int) -> None:
         namespace, cable = self._namespace(number), self._cable(number)
@@ -71,3 +79,7 @@ class Network:
 
 def _run(*command: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20)
+
+
+def _succeeds(*command: str) -> bool:
+    return subprocess.run(command, check=False, capture_output=True, timeout=20).returncode == 0

@@ -1,0 +1,91 @@
+"""Which Patroni a cluster runs: a new one, pinned, in an environment under build/, or else Debian's."""
+
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from fuzz.processes.server import ROOT
+
+_LOCK: Final = Path(__file__).with_name("requirements.txt")
+_PYTHON: Final = "/usr/bin/python3"
+"""The system's, which its users may run wherever the one of this campaign lies."""
+_INSTALL_SECONDS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Patroni:
+    """A program, and how a cluster must be set up for it."""
+
+    command: str
+    version: str
+    instead_of: str = ""
+    """Why it is not a newer one."""
+
+    @property
+    def _numbers(self) -> tuple[int, ...]:
+        return tuple(map(int, self.version.split(".")[:3]))
+
+    @property
+    def etcd_interface(self) -> str:
+        """Before 3.0.3 a primary that stood still overwrites another's lock in etcd's present interface."""
+        return "v3" if self._numbers >= (3, 0, 3) else "v2"
+
+    @property
+    def ttl_seconds(self) -> int:
+        """The shortest that it takes."""
+        return 20 if self._numbers >= (3, 1) else 6
+
+    @property
+    def times(self) -> Mapping[str, str]:
+        """What stands in place of the times of the file for operators."""
+        return {
+            "ttl: 30": f"ttl: {self.ttl_seconds}",
+            "loop_wait: 10": "loop_wait: 1",
+            "retry_timeout: 10": f"retry_timeout: {3 if self.ttl_seconds == 20 else 2}",
+        }
+
+    def __str__(self) -> str:
+        return f"Patroni {self.version} ({self.instead_of or 'pinned'}), etcd's {self.etcd_interface}"
+
+
+def choose_patroni(as_owner: Sequence[str], *, debian: bool) -> Patroni:
+    """The one that is pinned, where it can be had and Debian's is not asked for, as whoever runs it."""
+    reason = "as asked"
+    if not debian:
+        try:
+            command = str(_environment() / "bin" / "patroni")
+            return Patroni(command, _version_of(command, as_owner))
+        except (OSError, subprocess.SubprocessError) as error:
+            said = getattr(error, "stderr", "") or str(error)
+            reason = f"the pinned one cannot be had: {said.strip().splitlines()[-1][-200:]}"
+    return Patroni("patroni", _version_of("patroni", as_owner), f"Debian's, {reason}")
+
+
+def _version_of(command: str, as_owner: Sequence[str]) -> str:
+    return _run(*as_owner, command, "--version").split()[-1]
+
+
+def _environment() -> Path:
+    folder = ROOT / "build" / f"patroni-{sha256(_LOCK.read_bytes()).hexdigest()[:16]}"
+    if not (folder / "complete").exists():
+        _run(_PYTHON, "-m", "venv", "--clear", str(folder))
+        install = (str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--retries", "1")
+        _run(*install, "--require-hashes", "-r", str(_LOCK))
+        (folder / "complete").touch()
+    return folder
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(
+        command,
+        cwd=tempfile.gettempdir(),
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=_INSTALL_SECONDS,
+    )
+    return done.stdout
