@@ -16,7 +16,7 @@ from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.heads import Head, read_head
 from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
-from ostiary_net.observability.log import where_raised
+from ostiary_net.observability.log import fault_in, where_raised
 from ostiary_net.runtime.system import SystemEntropy
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
@@ -133,13 +133,14 @@ class Guard:
                 self.failure = "the application ended by itself; the log says why"
                 self.broken.set()
                 raise
-            self.failure = str(error)
-            if not isinstance(error, CannotStart):
-                _log.critical("the application could not start", cause=repr(error), where=where)
-                self.failure = f"the application could not start: {error}"
+            fault = fault_in(error)
+            self.failure = str(fault)
+            if not isinstance(fault, CannotStart):
+                _log.critical("the application could not start", cause=repr(fault), where=where)
+                self.failure = f"the application could not start: {fault}"
             if not has_asked:
                 await receive()  # Hypercorn minds if it is told before it asked
-            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            await send({"type": "lifespan.startup.failed", "message": str(fault)})
 
 
 def _draw_trace_id() -> str:
