@@ -130,9 +130,7 @@ def test_a_client_is_registered_with_a_secret_once(world: World) -> None:
     made = world.client("shop")
     assert isinstance(registered.reply, SecretIssued)
     assert registered == Decision(
-        SecretIssued(made, registered.reply.secret),
-        (Insert(made),),
-        registered.facts,
+        SecretIssued(made, registered.reply.secret), (Insert(made),), registered.facts
     )
     assert made.secret_digest == registered.reply.secret.digest
     assert (made.created_at, made.updated_at, made.enabled, made.built_in) == (

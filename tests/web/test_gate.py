@@ -139,11 +139,7 @@ PERMISSIONS = (
             (("GET", "POST"), "people/<item_id>/disable", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/reset-password", Permission.USER_UPDATE),
             (("GET", "POST"), "people/<item_id>/force-out", Permission.USER_UPDATE),
-            (
-                ("GET", "POST"),
-                "people/<item_id>/applications/<client_id>/withdraw",
-                Permission.USER_UPDATE,
-            ),
+            (("GET", "POST"), "people/<item_id>/applications/<client_id>/withdraw", Permission.USER_UPDATE),
             (("GET",), "online", Permission.ONLINE_LIST),
             (("GET", "POST"), "online/<session_id>/end", Permission.ONLINE_KILL),
             (("GET",), "audit", Permission.AUDIT_READ),

@@ -13,10 +13,7 @@ from ostiary_net.sql.columns import TABLES
 _numbers = count()
 _made: list[tuple[str, str]] = []
 _free: list[str] = []
-_WITHOUT_RECORDS = (
-    "TRUNCATE audit RESTART IDENTITY",
-    "TRUNCATE summaries, refusals, milestones",
-)
+_WITHOUT_RECORDS = ("TRUNCATE audit RESTART IDENTITY", "TRUNCATE summaries, refusals, milestones")
 
 
 @contextmanager

@@ -111,9 +111,7 @@ def test_connections_that_reach_a_standby_are_given_up_for_another(
                 assert connection.execute("SHOW default_transaction_read_only").fetchone() == ("off",)
 
 
-def test_of_two_primaries_the_one_that_was_replaced_is_left(
-    cluster: Cluster,
-) -> None:
+def test_of_two_primaries_the_one_that_was_replaced_is_left(cluster: Cluster) -> None:
     PostgreSQLStore(cluster.address).close()
     cluster.stop("fast")
     with TemporaryDirectory() as folder:

@@ -33,7 +33,7 @@ def test_every_fact_is_kept_with_the_origin_of_its_event(store: ContractStore) -
     assert len(entries) == len(told)
     assert [entry.number for entry in entries] == sorted({entry.number for entry in entries})
     assert {type(value) for _, changes, _ in told for change in changes for value in change[1:]} >= {
-        *(str, bool, int, tuple, type(None)),
+        *(str, bool, int, tuple, type(None))
     }
     for entry, (kind, changes, origin) in zip(entries, told, strict=True):
         assert (entry.kind, entry.changes) == (kind, changes)

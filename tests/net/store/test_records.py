@@ -10,15 +10,7 @@ from hypothesis import strategies as st
 
 from ostiary_core import LostRace
 from ostiary_core.model.decision import Change, Delete, Insert, Update
-from ostiary_core.model.records import (
-    RECORD_TABLES,
-    Identifier,
-    IdentifierKind,
-    Record,
-    Role,
-    Table,
-    revised,
-)
+from ostiary_core.model.records import RECORD_TABLES, Identifier, IdentifierKind, Record, Role, Table, revised
 from ostiary_net.sql.columns import TABLES
 from tests.core.hostile import records_of
 from tests.net.store.stores import KINDS, ContractStore, opened

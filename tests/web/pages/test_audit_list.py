@@ -48,14 +48,8 @@ async def test_each_replay_that_ended_a_session_can_be_told_from_the_others(
 @pytest.mark.parametrize(
     "language, lines",
     [
-        (
-            "en",
-            ("<li>Name: The App → Shop</li>", "<li>Enabled: yes → no</li>", "<li>Name: Clerk</li>"),
-        ),
-        (
-            "zh-CN",
-            ("<li>名称：The App → Shop</li>", "<li>启用：是 → 否</li>", "<li>名称：Clerk</li>"),
-        ),
+        ("en", ("<li>Name: The App → Shop</li>", "<li>Enabled: yes → no</li>", "<li>Name: Clerk</li>")),
+        ("zh-CN", ("<li>名称：The App → Shop</li>", "<li>启用：是 → 否</li>", "<li>名称：Clerk</li>")),
     ],
 )
 async def test_what_changed_stands_below_an_entry(

@@ -11,13 +11,7 @@ from click.testing import CliRunner, Result
 
 from ostiary_core import SPECIFICATION, MemoryStore, Policy
 from ostiary_core.conformance.lives import Backend, a_life
-from ostiary_core.events import (
-    LoginRefreshed,
-    Operator,
-    PasswordChanged,
-    SignedIn,
-    UserForcedOut,
-)
+from ostiary_core.events import LoginRefreshed, Operator, PasswordChanged, SignedIn, UserForcedOut
 from ostiary_core.history.backtest import Verdict, backtest
 from ostiary_core.history.backtest_run import RECORDED, Rules
 from ostiary_core.model.audit import AuditEntry
