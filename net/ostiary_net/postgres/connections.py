@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Final, Self
 
 import psycopg
@@ -73,6 +74,7 @@ class _Timelines:
 
     def __init__(self) -> None:
         self._newest: dict[int, int] = {}
+        self._lock = Lock()
 
     def is_newest(self, database: int, timeline: int) -> bool:
         return timeline >= self._newest.get(database, 0)
@@ -83,9 +85,10 @@ class _Timelines:
             [[database, timeline]] = connection.execute(_TIMELINE, prepare=False).fetchall()
         except psycopg.ProgrammingError:
             return  # an engine without timelines, or a role that may not ask for them
-        if not self.is_newest(database, timeline):
-            raise psycopg.OperationalError("another primary has replaced this one")
-        self._newest[database] = timeline
+        with self._lock:  # hosts are asked side by side, and the newest must not go back
+            if not self.is_newest(database, timeline):
+                raise psycopg.OperationalError("another primary has replaced this one")
+            self._newest[database] = timeline
         connection.database, connection.timeline = database, timeline
 
 
