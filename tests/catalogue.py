@@ -8,8 +8,6 @@ from string import Formatter
 
 from ostiary_core.texts import Language, Plural
 
-__all__ = ["assert_says_the_same", "keys_in", "strings_in"]
-
 
 def assert_says_the_same(language: Language, as_in: Language) -> None:
     """A language has a text for every key of another, with the same values filled in and the plural forms of

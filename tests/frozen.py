@@ -8,8 +8,6 @@ from typing import Any
 
 import ostiary_core
 
-__all__ = ["freeze", "immutable_classes"]
-
 
 def immutable_classes() -> Iterator[type[Any]]:
     """Every class of the core that `immutable` made: no other dataclass asks for an unsafe hash."""

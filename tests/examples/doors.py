@@ -23,8 +23,6 @@ from ostiary_core import MemoryStore, Store
 from tests.examples.suite import Door, Fields, Told
 from tests.net.rooms import HandClock
 
-__all__ = ["EXAMPLES", "django_store", "opened", "opened_on_unix_socket", "over_sockets"]
-
 Ask = Callable[[str, str, Fields, bytes], Told]
 
 EXAMPLES: Final = ("asyncio", "flask", "django", "trio", "batch")

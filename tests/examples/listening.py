@@ -16,8 +16,6 @@ from ostiary_net.lane.shortcut import shortcut
 from ostiary_web.app.asgi_app import door_rules
 from tests.web.served import Served
 
-__all__ = ["SocketDoor", "listening"]
-
 SocketDoor = Literal["application", "plain", "lane"]
 
 

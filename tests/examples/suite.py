@@ -13,8 +13,6 @@ from urllib.parse import urlencode
 import pytest
 from first_records import REDIRECT_URI, VERIFIER, Records
 
-__all__ = ["Case", "Door", "Fields", "Told", "every_case"]
-
 Fields = list[tuple[str, str]]
 
 AGENT: Final = "app-backend/1.0"

@@ -3,8 +3,8 @@
     @row("Session and tokens", "refresh with the current refresh token")
     def test_...
 
-A name that is not in `specification.TABLES` fails at once. `docs/rows.md` is written from the markers, and
-`tests/rows/test_rows.py` fails while a row has no test.
+A name that `specification.toml` does not list fails at once. `docs/rows.md` is written from the markers, and
+`tests/test_docs.py` fails while a row has no test.
 """
 
 import pytest
@@ -17,7 +17,7 @@ __all__ = ["row"]
 def row(table: str, name: str) -> pytest.MarkDecorator:
     """Mark a test, or one of its parameters, as proof of one row."""
     if table not in TABLES:
-        raise ValueError(f"no table {table!r} in tests/rows/specification.py; there are {sorted(TABLES)}")
+        raise ValueError(f"no table {table!r} in tests/rows/specification.toml; there are {sorted(TABLES)}")
     names = [known.name for known in TABLES[table]]
     if name not in names:
         raise ValueError(f"table {table!r} has no row {name!r}; it has {names}")

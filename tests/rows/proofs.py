@@ -10,8 +10,6 @@ import pytest
 
 from tests.rows.specification import TABLES, Folder, Row
 
-__all__ = ["Proof", "collected_proofs", "unproved"]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.web.callers import Api, Browser
 from tests.web.doors import Door
-from tests.web.served import Api, Browser, Served, in_memory, on_disk, serving
+from tests.web.served import Served, in_memory, on_disk, serving
 
 Serve = Callable[..., AbstractAsyncContextManager[Served]]
 

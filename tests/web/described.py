@@ -16,8 +16,6 @@ from ostiary_web.app.factory import create_app
 from ostiary_web.server.settings import Settings
 from ostiary_web.texts import LANGUAGES
 
-__all__ = ["APP", "DOCUMENT", "hold_to_document"]
-
 _OF_EVERY_ADDRESS: Final = {405, 413}
 """Another method, or more than the front door lets in: the same wherever it is."""
 _NO_INTERFACE: Final = {"Pages", "This document"}

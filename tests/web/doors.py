@@ -26,8 +26,6 @@ from ostiary_net.lane.shortcut import shortcut
 from ostiary_net.turns.service import Service
 from tests.net.lane.wires import Stream, connected
 
-__all__ = ["DOORS", "Door", "OpenTransport", "opened_door"]
-
 Door = Literal["guard", "plain", "lane"]
 DOORS: Final[tuple[Door, ...]] = ("guard", "plain", "lane")
 

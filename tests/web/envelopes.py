@@ -5,8 +5,6 @@ from typing import Any
 
 import httpx
 
-__all__ = ["fields_of", "refused", "succeeded"]
-
 
 def succeeded(response: httpx.Response, status: int = 200) -> Any:
     """The `data` of a success."""

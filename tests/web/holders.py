@@ -1,11 +1,10 @@
 """Somebody who may do some things and no others."""
 
-from ostiary_core.events import Operator, RoleRegistered, UserRegistered
+from ostiary_core.events import Operator, RoleRegistered
 from ostiary_core.model.permissions import Permission
-from ostiary_core.model.reply import RoleKnown, UserKnown
-from tests.web.served import Api, Served
-
-__all__ = ["holder_of"]
+from ostiary_core.model.reply import RoleKnown
+from tests.web.callers import Api
+from tests.web.served import Served
 
 
 async def holder_of(served: Served, *permissions: Permission, username: str = "holder") -> Api:
@@ -15,18 +14,8 @@ async def holder_of(served: Served, *permissions: Permission, username: str = "h
         fields={"code": f"role-of-{username}", "name": "A role", "permissions": list(permissions)},
     )
     assert isinstance(await served.decide(role), RoleKnown)
-    account = UserRegistered(
-        caller=Operator(),
-        fields={
-            "username": username,
-            "name": username.capitalize(),
-            "mustChangePassword": False,
-            "roleIds": [f"role-of-{username}"],
-        },
-        password_hash=await served.backing.passwords.hash("the holder's"),
-        entropy=served.entropy_source.draw(),
-    )
-    assert isinstance(await served.decide(account), UserKnown)
+    holds = {"name": username.capitalize(), "roleIds": [f"role-of-{username}"]}
+    await served.user(username, "the holder's", **holds)
     api = served.api()
     await api.sign_in(username, "the holder's")
     return api

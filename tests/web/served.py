@@ -31,49 +31,20 @@ from ostiary_web.server.storage import policy_of
 from ostiary_web.server.wiring import NO_UPKEEP, Surroundings
 from ostiary_web.sheets.reader import ReadSheet, read_sheet_in_place
 from ostiary_web.texts import LANGUAGES
-from tests.core.asks import VERIFIER
 from tests.net.rooms import CHEAP, HandClock, PlainStore, SeededEntropy, origin
 from tests.web.callers import (
     ADMIN_PASSWORD,
     BASE,
-    REDIRECT_URI,
     SOURCE,
     Api,
     Browser,
-    Form,
     Registered,
     authorization,
     exchange_of,
-    form_token_in,
-    forms_in,
     in_query,
     registration,
-    sso,
 )
 from tests.web.doors import Door, OpenTransport, opened_door
-
-__all__ = [
-    "ADMIN_PASSWORD",
-    "BASE",
-    "REDIRECT_URI",
-    "SOURCE",
-    "VERIFIER",
-    "Api",
-    "Browser",
-    "Form",
-    "Registered",
-    "Served",
-    "authorization",
-    "exchange_of",
-    "form_token_in",
-    "forms_in",
-    "in_memory",
-    "in_query",
-    "on_disk",
-    "registration",
-    "serving",
-    "sso",
-]
 
 OpenStore = Callable[[Settings], AbstractContextManager[Any]]
 
@@ -121,13 +92,11 @@ class Served:
         """What happens behind the interface; the reply."""
         return (await self.service.decide(event, origin())).reply
 
-    async def user(
-        self, username: str = "anna", password: str = "anna's password", *, must_change: bool = False
-    ) -> str:
+    async def user(self, username: str = "anna", password: str = "anna's password", **fields: object) -> str:
         """An account without any role; its identifier."""
         event = UserRegistered(
             caller=Operator(),
-            fields={"username": username, "name": "Anna Ng", "mustChangePassword": must_change},
+            fields={"username": username, "name": "Anna Ng", "mustChangePassword": False, **fields},
             password_hash=await self.backing.passwords.hash(password),
             entropy=self.entropy_source.draw(),
         )

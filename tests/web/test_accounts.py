@@ -1,8 +1,9 @@
 """`/api/auth/*`: signing in and out, the pair of login tokens, the caller's account and password."""
 
 from tests.rows import row
+from tests.web.callers import Api, exchange_of
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import Api, Served, exchange_of
+from tests.web.served import Served
 
 
 async def signed_in(served: Served, username: str = "anna", password: str = "anna's password") -> Api:

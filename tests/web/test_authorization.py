@@ -4,8 +4,9 @@ import json
 
 from ostiary_core.model.records import Table
 from tests.rows import row
+from tests.web.callers import REDIRECT_URI, Api, Browser, authorization, exchange_of, in_query
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import REDIRECT_URI, Api, Browser, Served, authorization, exchange_of, in_query
+from tests.web.served import Served
 
 PATH = "/api/oauth2/authorize"
 

@@ -5,8 +5,9 @@ from typing import Any, Final
 import pytest
 
 from tests.rows import row
+from tests.web.callers import ADMIN_PASSWORD, Api, authorization
 from tests.web.envelopes import fields_of, refused
-from tests.web.served import ADMIN_PASSWORD, Api, Served, authorization
+from tests.web.served import Served
 
 PHONE: Final = "+8613800000002"
 NEW_USER: Final = {"username": "anna", "name": "Anna", "password": "a good password"}

@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.web.callers import ADMIN_PASSWORD, Browser, form_token_in, sso
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import ADMIN_PASSWORD, Browser, Served, form_token_in, serving, sso
+from tests.web.served import Served, serving
 
 FOREIGN = [
     *("https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "///evil.example"),

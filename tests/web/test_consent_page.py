@@ -6,7 +6,8 @@ import httpx
 
 from ostiary_core.model.records import Table
 from tests.rows import row
-from tests.web.served import REDIRECT_URI, Browser, Served, authorization, exchange_of, in_query, sso
+from tests.web.callers import REDIRECT_URI, Browser, authorization, exchange_of, in_query, sso
+from tests.web.served import Served
 from tests.web.test_authorization import WRONG
 
 

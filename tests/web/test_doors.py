@@ -5,8 +5,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.web.callers import Registered
 from tests.web.doors import DOORS, Door
-from tests.web.served import Registered, Served, in_memory, serving
+from tests.web.served import Served, in_memory, serving
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 

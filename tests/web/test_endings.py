@@ -18,9 +18,10 @@ from tests.web.account.people import (
     new_number,
     with_phone,
 )
+from tests.web.callers import Api
 from tests.web.envelopes import refused, succeeded
 from tests.web.resources.sheets import sheet_of
-from tests.web.served import Api, Served
+from tests.web.served import Served
 
 USERS = "/api/iam/users"
 NEW = "another password"

@@ -9,9 +9,10 @@ from structlog.testing import capture_logs
 
 from ostiary_core.http.token_service import PATHS
 from tests.rows import row
+from tests.web.callers import Api, Browser
 from tests.web.envelopes import refused
 from tests.web.routes import routes
-from tests.web.served import Browser, Served
+from tests.web.served import Served
 from tests.web.test_token_service import raw
 
 OPEN = {
@@ -81,8 +82,7 @@ async def test_nothing_else_is_served(served: Served, path: str) -> None:
     assert response.status_code == 404
 
 
-async def test_a_method_that_is_not_there_is_405_and_the_others_are_named(served: Served) -> None:
-    api = await served.administrator()
+async def test_a_method_that_is_not_there_is_405_and_the_others_are_named(served: Served, api: Api) -> None:
     map_of_routes = served.application.quart.url_map.bind("id.example")
     for path in {path for _, path in routes("/api/")}:
         # A word in a path may also be somebody's identifier: /users/options, /users/:id.
@@ -107,9 +107,8 @@ async def test_json_may_name_its_charset(served: Served) -> None:
 
 
 @row("Authentication rules", "5 no cross-origin permission")
-async def test_every_answer_of_the_interface_is_kept_by_nobody(served: Served) -> None:
+async def test_every_answer_of_the_interface_is_kept_by_nobody(served: Served, api: Api) -> None:
     """And no page of another site may read it."""
-    api = await served.administrator()
     foreign = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     for method, path in [*routes("/api/"), *(("OPTIONS", path) for path in PATHS)]:
         for asking in (api, served.api()):

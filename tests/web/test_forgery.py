@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.web.callers import Browser, form_token_in
 from tests.web.routes import routes
-from tests.web.served import Browser, Served, form_token_in
+from tests.web.served import Served
 from tests.web.test_malformed import standing
 
 WITHOUT_COOKIES = {

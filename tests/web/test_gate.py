@@ -38,10 +38,11 @@ from ostiary_web.pages.routes import PageRoutes
 from ostiary_web.server.settings import Settings
 from tests.net.rooms import PlainStore
 from tests.rows import row
+from tests.web.callers import Api, Browser, forms_in
 from tests.web.envelopes import refused
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import sheet_of
-from tests.web.served import Api, Browser, Served, forms_in, in_memory, serving
+from tests.web.served import Served, in_memory, serving
 
 # --- the routes
 
@@ -432,7 +433,7 @@ async def test_all_permissions_do_not_make_up_for_being_a_super_administrator(ho
 
 
 async def test_who_must_change_the_password_first_opens_nothing_else(house: House) -> None:
-    await house.served.user("new", "first password", must_change=True)
+    await house.served.user("new", "first password", mustChangePassword=True)
     visitor = await house.visitor("new", "first password")
     for route in routes():
         if route.gate in (OPEN_TO_ALL, LOGIN_TOKEN, BEFORE_PASSWORD_CHANGE):

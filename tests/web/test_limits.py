@@ -8,9 +8,10 @@ import pytest
 from ostiary_core.http.token_service import PATHS
 from ostiary_core.throttling.rate_windows import Operation
 from tests.rows import row
+from tests.web.callers import SOURCE, Api, Registered, authorization
 from tests.web.conftest import Serve
 from tests.web.doors import DOORS
-from tests.web.served import SOURCE, Api, Registered, Served, authorization
+from tests.web.served import Served
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 

@@ -1,15 +1,27 @@
-"""Bodies and values that nobody means to send, how they may be answered, and how long a body may be."""
+"""Every route there is, found by walking the application, and what nobody means to send to it.
+
+The answer is a documented refusal in the envelope, or a page for a person: never a 500, never a traceback
+in the log, and whatever was refused has changed nothing.
+"""
 
 import json
-from dataclasses import replace
-from typing import Final
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
+from ostiary_core.http.token_service import PATHS
 from ostiary_core.model.records import Record, Table, User
-from tests.web.doors import DOORS
-from tests.web.served import Api, Served
+from tests.web.callers import ADMIN_PASSWORD, Api, Browser, authorization
+from tests.web.doors import DOORS, Door
+from tests.web.routes import VARIABLE, rules
+from tests.web.served import Served, serving
 
 DOCUMENTED: Final = frozenset({400, 401, 403, 404, 405, 409, 413, 415, 422, 429})
 
@@ -95,6 +107,243 @@ def standing(served: Served) -> dict[Table, frozenset[Record]]:
         for user in users
     )
     return {**records, Table.USER: uncounted}
+
+
+ENDS_THE_SESSION: Final = {"/api/auth/logout", "/logout"}
+
+
+ALL: Final = sorted(set(rules(API_DOCS_ENABLED="true")) - {("POST", path) for path in ENDS_THE_SESSION})
+
+
+@dataclass
+class Besieged:
+    """A running application, and what it said to things nobody means to send."""
+
+    served: Served
+    known: dict[str, str]
+    """A record of each resource, by how its path begins."""
+    met: list[int] = field(default_factory=list)
+
+    def path(self, rule: str) -> str:
+        """A path of a rule; where it names a record, one that is there."""
+        for beginning, identifier in self.known.items():
+            if rule.startswith(beginning):
+                return VARIABLE.sub(identifier, rule)
+        return VARIABLE.sub("1", rule)
+
+    def judge(self, response: httpx.Response, asked: object) -> None:
+        """A documented answer, in the form of where it was asked for."""
+        self.met.append(response.status_code)
+        assert response.status_code < 500, (asked, response.text[:300])
+        if response.status_code < 400:
+            return
+        assert response.status_code in DOCUMENTED, (asked, response.status_code)
+        if response.headers.get("content-type", "").startswith("text/html"):
+            assert "</html>" in response.text, asked
+        else:
+            documented(response)
+
+
+@asynccontextmanager
+async def besieged(folder: Path, door: Door) -> AsyncIterator[Besieged]:
+    """With a record of each resource, and nobody slowed down."""
+    async with serving(folder, door=door, RATE_LIMIT_SCALE="1000000", API_DOCS_ENABLED="true") as served:
+        await served.client()
+        anna = await served.user()
+        api = await served.administrator()
+        role = await api.call("POST", "/api/iam/roles", {"code": "clerk", "name": "C", "permissions": []})
+        assert role.status_code == 201, role.text
+        known = {
+            **dict.fromkeys(("/api/oauth/clients", "/admin/clients"), "app"),
+            **dict.fromkeys(("/api/iam/users", "/admin/people", "/admin/users"), anna),
+            **dict.fromkeys(("/api/iam/roles", "/admin/roles"), role.json()["data"]["id"]),
+        }
+        with capture_logs() as log:
+            yield Besieged(served, known)
+        assert not [entry for entry in log if entry["log_level"] == "error"]
+
+
+def nothing_changed(before: Any, found: Besieged, statuses: list[int], asked: object) -> None:
+    """Where everything was refused, everything stands."""
+    if all(status >= 400 for status in statuses):
+        assert standing(found.served) == before, asked
+
+
+async def signed_in(served: Served) -> Browser:
+    browser = served.browser(Origin="null")
+    assert (await browser.sign_in()).status_code == 303
+    return browser
+
+
+@pytest.fixture
+async def siege(tmp_path: Path, door: Door) -> AsyncIterator[Besieged]:
+    async with besieged(tmp_path, door) as found:
+        yield found
+
+
+async def test_a_body_that_is_no_json_object(siege: Besieged) -> None:
+    for method, rule in ALL:
+        if method in ("POST", "PUT") and rule.startswith("/api/"):
+            api, path = await siege.served.administrator(), siege.path(rule)
+            before, first = standing(siege.served), len(siege.met)
+            for name, body in NOT_JSON_OBJECTS.items():
+                response = await api.call(method, path, content=body, headers=AS_JSON)
+                siege.judge(response, (method, path, name))
+            nothing_changed(before, siege, siege.met[first:], path)
+    assert siege.met.count(400) > 20 * len(NOT_JSON_OBJECTS)
+
+
+OTHER_KINDS: Final = ("text/json", "text/plain", "application/xml", "application/x-www-form-urlencoded")
+MEDIA_TYPES: Final = (
+    *(*OTHER_KINDS, "", "application/json; charset=utf-16", ";", "/", "a/b; c=\xff"),
+    *("multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=x"),
+)
+BODIES: Final = (
+    b"a=b",
+    b"",
+    b"--x\r\n\r\n--x--",
+    b'--x\r\nContent-Disposition: form-data; name="',
+    b"\xff\x00",
+)
+
+
+async def test_a_body_of_another_kind(siege: Besieged) -> None:
+    for method, rule in ALL:
+        if method in ("POST", "PUT"):
+            page = not rule.startswith("/api/")
+            asking: Api | Browser = await (signed_in(siege.served) if page else siege.served.administrator())
+            path = siege.path(rule)
+            before, first = standing(siege.served), len(siege.met)
+            for media_type, body in zip(MEDIA_TYPES, cycle(BODIES), strict=False):
+                headers = {b"Content-Type": media_type.encode("latin-1")}
+                if isinstance(asking, Api):
+                    headers[b"Authorization"] = f"Bearer {asking.token}".encode()
+                response = await asking.request(method, path, content=body, headers=headers)
+                siege.judge(response, (method, path, media_type, body))
+                other = body and media_type in OTHER_KINDS
+                if other and not page and path not in PATHS:
+                    assert response.status_code == 415, (path, media_type)
+            nothing_changed(before, siege, siege.met[first:], path)
+
+
+async def test_a_body_over_every_limit(siege: Besieged) -> None:
+    api, before = await siege.served.administrator(), standing(siege.served)
+    body = bytes(12 * 1024 * 1024)
+    for method, rule in ALL:
+        if method in ("POST", "PUT"):
+            response = await api.call(method, siege.path(rule), content=body, headers=AS_JSON)
+            siege.judge(response, (method, rule))
+            assert response.status_code == 413, rule
+    assert standing(siege.served) == before
+
+
+RIGHT: Final[dict[tuple[str, str], dict[str, object]]] = {
+    ("POST", "/api/auth/login"): {"username": "nobody", "password": "x"},
+    ("POST", "/api/auth/refresh"): {"refreshToken": "x"},
+    ("POST", "/api/oauth/clients"): {
+        **dict.fromkeys(("clientId", "name"), "another"),
+        "redirectUris": ["https://app.example/cb"],
+        "grantTypes": ["authorization_code"],
+        "scopes": ["user.read"],
+        "autoApproveScopes": [],
+        "accessTokenTtl": 300,
+        "refreshTokenTtl": 3600,
+        "enabled": True,
+    },
+    ("POST", "/api/iam/users"): {
+        **dict.fromkeys(("username", "name"), "bert"),
+        **dict.fromkeys(("locale", "timezone")),
+        "phone": "+8613800138000",
+        "password": "a long password",
+        "enabled": True,
+        "mustChangePassword": False,
+        "roleIds": [],
+    },
+    ("POST", "/api/iam/roles"): {"code": "guest", "name": "Guest", "permissions": []},
+    ("POST", "/api/iam/users/batch-delete"): {"ids": ["nobody"]},
+    ("POST", "/api/iam/roles/batch-delete"): {"ids": ["none"]},
+    ("POST", "/api/oauth/clients/batch-delete"): {"ids": ["none"]},
+    ("PUT", "/api/oauth/clients/none/enabled"): {"enabled": False},
+    ("PUT", "/api/iam/users/nobody/enabled"): {"enabled": False},
+    ("PUT", "/api/iam/users/nobody/password"): {"password": "a long password"},
+    ("POST", "/api/auth/sms-code"): {"phone": "+8613800138001", "purpose": "reset-password"},
+    ("POST", "/api/auth/reset-password"): {
+        "phone": "+8613800138001",
+        "code": "123456",
+        "newPassword": "a long password",
+    },
+    ("PUT", "/api/auth/phone"): {"phone": "+8613800138001", "code": "123456", "password": ADMIN_PASSWORD},
+    ("PUT", "/api/auth/locale"): {"locale": "en-US"},
+    ("PUT", "/api/auth/timezone"): {"timezone": "Europe/Berlin"},
+    ("POST", "/api/oauth2/authorize"): {**authorization(), "approve": True},
+}
+
+
+COUNTED: Final = ("/api/auth/phone", "password")
+"""Five texts that are not the password end the session of whoever sends them (READINGS 24, 41)."""
+
+
+async def test_no_value_of_any_field_is_more_than_a_bad_field(siege: Besieged) -> None:
+    api = await siege.served.administrator()
+    for (method, path), right in RIGHT.items():
+        for name in right:
+            before, first = standing(siege.served), len(siege.met)
+            for kind, value in HOSTILE_VALUES.items():
+                if (path, name) == COUNTED and isinstance(value, str):
+                    continue
+                siege.judge(await api.call(method, path, {**right, name: value}), (path, name, kind))
+                if siege.met[-1] < 400:
+                    before = standing(siege.served)
+            nothing_changed(before, siege, siege.met[first:], (path, name))
+
+
+_SEGMENTS: Final = """
+    %00 a%00b %2e%2e %2e%2e%2f%2e%2e%2fetc%2fpasswd ..%5c.. %ff%fe %c0%af %ed%a0%80 % %25 %zz + ~ %20 null
+    %0d%0aSet-Cookie:%20a=b %F0%9F%98%80 %E2%80%AE %27%20OR%201 %22%3E%3Cscript%3E -1 %7B%7B7*7%7D%7D ;a=b
+    %C3%A9
+"""
+ODD_SEGMENTS: Final = (*_SEGMENTS.split(), "9" * 400, "x" * 4_000)
+
+
+@pytest.mark.parametrize("door", ["plain"])  # what a path is, real HTTP parsing decides
+async def test_an_odd_word_in_a_path(siege: Besieged) -> None:
+    api, browser = await siege.served.administrator(), await signed_in(siege.served)
+    before = standing(siege.served)
+    for method, rule in ALL:
+        if VARIABLE.search(rule):
+            for word in ODD_SEGMENTS:
+                path = VARIABLE.sub(lambda _: word, rule)  # noqa: B023 (called at once)
+                asking = api.call if rule.startswith("/api/") else browser.request
+                options: dict[str, Any] = {"json": {}} if method in ("POST", "PUT") else {}
+                response = await asking(method, path, **options)
+                siege.judge(response, (method, path))
+                assert "set-cookie" not in response.headers or "a=b" not in response.headers["set-cookie"]
+                assert "<script>" not in response.text
+    assert standing(siege.served) == before
+
+
+_QUERIES: Final = """
+    page=1&page=2 page=NaN page=-1 page=1e3 page=%D9%A1 page=99999999999999999 pageSize=201 pageSize=0&page=
+    pageSize[]=1 sort=%00 sort=--id sort=id;drop createdAtFrom=x createdAtFrom=%ff &&==& %ff=%fe
+    createdAtFrom=9999-99-99T99:99:99Z createdAtTo=0001-01-01T00:00:00%2B23:59 atFrom=-1&atTo=
+    createdAtFrom=9999-12-31T23:59:59-23:59 username=a%00b&name=%ed%a0%80 next=%0d%0aX:y error=<script>
+    language=%00&to=//x done=<script>
+"""
+ODD_QUERIES: Final = (*_QUERIES.split(), "page=" + "9" * 300, "sort=" + "id," * 900, "a=" + "b" * 8_000)
+
+
+async def test_an_odd_query(siege: Besieged) -> None:
+    api, browser = await siege.served.administrator(), await signed_in(siege.served)
+    before = standing(siege.served)
+    for method, rule in ALL:
+        if method == "GET" and not VARIABLE.search(rule):
+            path = siege.path(rule)
+            for query in ODD_QUERIES:
+                asking = api.call if rule.startswith("/api/") else browser.request
+                response = await asking(method, f"{path}?{query}")
+                siege.judge(response, (method, path, query))
+                assert "<script>" not in response.text or "docs" in path
+    assert standing(siege.served) == before
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -10,9 +10,10 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
 from tests.web.doors import DOORS, Door
 from tests.web.routes import routes
-from tests.web.served import ADMIN_PASSWORD, REDIRECT_URI, Browser, in_memory, serving, sso
+from tests.web.served import in_memory, serving
 from tests.web.test_every_route import PAGES
 
 PATH = "/auth"

@@ -14,10 +14,11 @@ from ostiary_web import texts
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.third_party import third_party
 from tests.web.account.people import code_sent_to, outbox, with_phone
+from tests.web.callers import BASE, form_token_in, sso
 from tests.web.command_line.machine import Machine
 from tests.web.envelopes import refused, succeeded
 from tests.web.resources.sheets import SHEET, rows_of, sheet_of
-from tests.web.served import BASE, form_token_in, serving, sso
+from tests.web.served import serving
 
 TAG: Final = "qaa-QM"
 ASKED: Final = {"Accept-Language": "qaa"}

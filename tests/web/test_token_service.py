@@ -12,10 +12,11 @@ from structlog.testing import capture_logs
 
 from tests.net.rooms import BreakingStore
 from tests.rows import row
+from tests.web.callers import ADMIN_PASSWORD, Api, Browser, exchange_of
 from tests.web.conftest import Serve
 from tests.web.doors import DOORS
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import ADMIN_PASSWORD, Api, Browser, Served, exchange_of, in_memory
+from tests.web.served import Served, in_memory
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 

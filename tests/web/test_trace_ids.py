@@ -19,8 +19,9 @@ from ostiary_web.http.context import RequestContext
 from ostiary_web.pages import context
 from tests.net.lane.wires import connected
 from tests.net.rooms import START
+from tests.web.callers import Api
 from tests.web.doors import DOORS
-from tests.web.served import Api, Served
+from tests.web.served import Served
 
 pytestmark = pytest.mark.parametrize("door", DOORS)
 

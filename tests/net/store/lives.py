@@ -10,8 +10,6 @@ from ostiary_core.events import Event
 from tests.core import story
 from tests.net.store.stores import ContractStore
 
-__all__ = ["a_life", "live", "origin_of", "world_on"]
-
 
 @cache
 def a_life() -> tuple[Wave, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ostiary_core import Digest, Entropy, Instant
 from ostiary_core.clients.client_fields import NEW_CLIENT
+from ostiary_core.conformance.lives import origin_of
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import (
     Client,
@@ -20,7 +21,7 @@ from ostiary_core.model.records import (
 from ostiary_core.model.secret import digest_of
 from tests.core import asks
 from tests.core.story import START
-from tests.net.store.lives import live, origin_of
+from tests.net.store.lives import live
 from tests.net.store.stores import ContractStore
 
 NAMES = (

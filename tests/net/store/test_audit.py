@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary_core import Instant, Why
+from ostiary_core.conformance.lives import origin_of
 from ostiary_core.events import ClientDisabled, ClientEnabled, GraceLapsed, Operator, UserForcedOut
 from ostiary_core.model.audit import NOT_KEPT, AuditEntry, Origin
 from ostiary_core.model.fact import FactKind
@@ -15,7 +16,7 @@ from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.reply import TokensIssued
 from tests.core import asks
 from tests.core.story import START
-from tests.net.store.lives import a_life, live, origin_of, world_on
+from tests.net.store.lives import a_life, live, world_on
 from tests.net.store.stores import KINDS, ContractStore, opened
 
 PHONE = Origin(trace_id="trace of the request", source="2001:db8::1", user_agent="Phone/1.0")

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.web.account.people import signed_in, with_phone
-from tests.web.served import Api, Served
+from tests.web.callers import Api
+from tests.web.served import Served
 
 
 @pytest.fixture

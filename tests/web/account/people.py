@@ -4,10 +4,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from ostiary_core.events import Operator, UserRegistered
-from ostiary_core.model.reply import UserKnown
+from tests.web.callers import Api, Registered, exchange_of
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import Api, Registered, Served, exchange_of
+from tests.web.served import Served
 
 ANNAS_PHONE = "+8613800000001"
 NEW_PHONE = "+8613800000002"
@@ -18,21 +17,8 @@ async def with_phone(
     served: Served, username: str = "anna", phone: str | None = ANNAS_PHONE, **fields: object
 ) -> str:
     """An account with a telephone, whose password is its name and " password"; its identifier."""
-    event = UserRegistered(
-        caller=Operator(),
-        fields={
-            "username": username,
-            "name": username.capitalize(),
-            "phone": phone,
-            "mustChangePassword": False,
-            **fields,
-        },
-        password_hash=await served.backing.passwords.hash(f"{username} password"),
-        entropy=served.entropy_source.draw(),
-    )
-    reply = await served.decide(event)
-    assert isinstance(reply, UserKnown), reply
-    return reply.user.user_id
+    names = {"name": username.capitalize(), "phone": phone}
+    return await served.user(username, f"{username} password", **{**names, **fields})
 
 
 def new_number(code: str, password: object = PASSWORD, phone: str = NEW_PHONE) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 import struct
 import zlib
 
-__all__ = ["gif", "jpeg", "png", "webp_extended", "webp_lossless", "webp_lossy"]
-
 
 def png(width: int = 2, height: int = 3, *, filling: int = 0) -> bytes:
     """A black picture, `filling` bytes longer than it need be."""

@@ -14,8 +14,9 @@ from tests.net.rooms import PlainStore
 from tests.rows import row
 from tests.web.account.people import signed_in, with_phone
 from tests.web.account.pictures import gif, jpeg, png, webp_lossless, webp_lossy
+from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Api, Served, in_memory, serving
+from tests.web.served import Served, in_memory, serving
 
 TWO_MIB = 2 * 1024 * 1024
 

@@ -6,9 +6,10 @@ import pytest
 
 from ostiary_core.model.permissions import Permission
 from tests.web.account.people import everything_open, signed_in, with_phone
+from tests.web.callers import Api, authorization, exchange_of
 from tests.web.envelopes import refused, succeeded
 from tests.web.holders import holder_of
-from tests.web.served import Api, Served, authorization, exchange_of
+from tests.web.served import Served
 
 USER_AGENT = "app-backend/1.0"
 BACKEND = "198.51.100.5"

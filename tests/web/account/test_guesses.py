@@ -4,8 +4,9 @@ import httpx
 import pytest
 
 from tests.web.account.people import with_phone
+from tests.web.callers import Api
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import Api, Served
+from tests.web.served import Served
 
 ELSEWHERE = "198.51.100.9"
 

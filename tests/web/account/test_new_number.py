@@ -11,9 +11,9 @@ from tests.web.account.people import (
     outbox,
     with_phone,
 )
-from tests.web.callers import forms_in
+from tests.web.callers import Api, Browser, forms_in
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import Api, Browser, Served
+from tests.web.served import Served
 
 # --- the password
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from ostiary_web.pictures.formats import MOST_PARTS, PictureType, picture_in
 from ostiary_web.pictures.metadata import strip_metadata
 from tests.web.account.pictures import jpeg, png, webp_lossless, webp_lossy
+from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Api, Served
+from tests.web.served import Served
 
 FOLDER = Path(__file__).parent / "photographs"
 PHOTOGRAPHS = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Api
 
 
 @pytest.mark.parametrize(

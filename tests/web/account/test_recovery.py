@@ -25,8 +25,9 @@ from tests.web.account.people import (
     signed_in,
     with_phone,
 )
+from tests.web.callers import Api
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import Api, Served, serving
+from tests.web.served import Served, serving
 
 NOBODYS_PHONE = "+8613899999999"
 

@@ -6,8 +6,9 @@ from typing import Any, Final
 import httpx
 import pytest
 
+from tests.web.callers import BASE, Api, Browser
 from tests.web.routes import VARIABLE, rules
-from tests.web.served import BASE, Api, Browser, Served
+from tests.web.served import Served
 
 pytestmark = pytest.mark.parametrize("door", ["guard", "lane"])
 

@@ -9,7 +9,8 @@ import pytest
 from ostiary_web.demo.protocol import OAuthClient
 from ostiary_web.demo.third_party import third_party
 from ostiary_web.texts import LANGUAGES
-from tests.web.served import ADMIN_PASSWORD, BASE, Served
+from tests.web.callers import ADMIN_PASSWORD, BASE
+from tests.web.served import Served
 
 SHOP = "http://127.0.0.1:9000"
 FOREIGN = [

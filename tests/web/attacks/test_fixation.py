@@ -6,8 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.web.callers import ADMIN_PASSWORD, Browser, form_token_in, sso
 from tests.web.envelopes import refused, succeeded
-from tests.web.served import ADMIN_PASSWORD, Browser, Served, form_token_in, serving, sso
+from tests.web.served import Served, serving
 
 PAIR = ("ostiary_access", "ostiary_refresh")
 HTTPS = "https://id.example"

@@ -7,9 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, Browser, sso
 from tests.web.doors import DOORS
 from tests.web.routes import VARIABLE, rules
-from tests.web.served import ADMIN_PASSWORD, REDIRECT_URI, Browser, Served, sso
+from tests.web.served import Served
 
 BREAKS: Final = {
     "CR LF": "\r\n",

@@ -18,8 +18,9 @@ from ostiary_web.app import factory
 from ostiary_web.server.brand_color import DARK, LIGHT, contrast_in, read_colors
 from ostiary_web.server.settings import SettingError, Settings
 from tests.web.account.pictures import png
+from tests.web.callers import Api, Browser, exchange_of, form_token_in, sso
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Api, Browser, Served, exchange_of, form_token_in, in_memory, serving, sso
+from tests.web.served import Served, in_memory, serving
 
 MARK: Final = "mark7341"
 HOSTILE: Final = f"{MARK}'\"><x-{MARK} on{MARK}=1 style=x></title></textarea></pre><!--{{{{7*7}}}}%s&lt;"

@@ -2,7 +2,8 @@
 
 from urllib.parse import urlencode
 
-from tests.web.served import REDIRECT_URI, Served, authorization, sso
+from tests.web.callers import REDIRECT_URI, authorization, sso
+from tests.web.served import Served
 
 LOCAL = "http://127.0.0.1:9000/callback"
 

@@ -2,8 +2,9 @@
 
 import httpx
 
+from tests.web.callers import Browser
 from tests.web.routes import routes
-from tests.web.served import Browser, Served
+from tests.web.served import Served
 
 SERVER_TO_SERVER = {
     *("/api/oauth2/token", "/api/oauth2/introspect", "/api/oauth2/revoke"),

@@ -7,7 +7,8 @@ import shlex
 
 import pytest
 
-from tests.web.served import BASE, Served
+from tests.web.callers import BASE
+from tests.web.served import Served
 
 ADDRESSES = [
     "https://app.example/callback",

@@ -6,10 +6,11 @@ from ostiary_core.model.audit import NOT_KEPT
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import iso_time
 from ostiary_core.model.permissions import Permission
+from tests.web.callers import SOURCE, Api, Registered
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import rows_of
-from tests.web.served import SOURCE, Api, Registered, Served
+from tests.web.served import Served
 
 EVENTS = "/api/audit/events"
 

@@ -18,8 +18,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_pla
 
 from tests.localhost import free_port
 
-__all__ = ["PASSWORD", "Household", "Visitor", "a_browser", "a_household", "a_visitor", "chromium"]
-
 PASSWORD: Final = "correct horse"
 _START_SECONDS: Final = 30
 _PATIENCE_MS: Final = 15_000

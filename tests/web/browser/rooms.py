@@ -2,8 +2,6 @@
 
 from typing import Final, NamedTuple
 
-__all__ = ["ROOMS", "Room"]
-
 
 class Room(NamedTuple):
     """One page."""

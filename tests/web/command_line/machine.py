@@ -17,8 +17,6 @@ from click.testing import CliRunner
 from ostiary_core.texts import Languages
 from ostiary_web.cli.command_line import main
 
-__all__ = ["Machine", "Ran", "is_active", "token"]
-
 _PATIENCE_SECONDS = 30
 
 

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
+from tests.web.callers import ADMIN_PASSWORD, REDIRECT_URI, authorization, exchange_of, in_query
 from tests.web.command_line.machine import Machine
-from tests.web.served import ADMIN_PASSWORD, REDIRECT_URI, authorization, exchange_of, in_query
 
 
 def signed_in(address: str) -> dict[str, str]:

@@ -12,9 +12,10 @@ from ostiary_net.turns.turns import Question
 from ostiary_web.api.resources.online import force_out_everybody
 from tests.net.rooms import origin
 from tests.rows import row
+from tests.web.callers import ADMIN_PASSWORD, SOURCE, Api, Browser, Registered
 from tests.web.envelopes import refused, succeeded
 from tests.web.holders import holder_of
-from tests.web.served import ADMIN_PASSWORD, SOURCE, Api, Browser, Registered, Served
+from tests.web.served import Served
 
 PATH = "/api/monitor/online-users"
 T = TypeVar("T")

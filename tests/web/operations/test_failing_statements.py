@@ -14,9 +14,10 @@ import apsw
 import httpx
 import pytest
 
+from tests.web.callers import Api, Registered, authorization, exchange_of, sso
 from tests.web.conftest import Serve
 from tests.web.doors import Door
-from tests.web.served import Api, Registered, Served, authorization, exchange_of, on_disk, sso
+from tests.web.served import Served, on_disk
 
 UNLIMITED: Final = {"RATE_LIMIT_SCALE": "1000"}
 MOST_STATEMENTS: Final = 60

@@ -12,10 +12,10 @@ from ostiary_core.storage.summaries import HOUR_MS, REFUSALS_KEPT, Milestone
 from ostiary_net.runtime.system import run_inline
 from ostiary_net.turns.refusals import keep_refusals_once
 from ostiary_net.upkeep.summarising import Summarising
-from tests.web.callers import sso
+from tests.web.callers import Api, Browser, Registered, sso
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
-from tests.web.served import Api, Browser, Registered, Served
+from tests.web.served import Served
 
 PATH = "/api/monitor/overview"
 

@@ -9,8 +9,9 @@ import pytest
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import Role
 from tests.web.account.people import with_phone
+from tests.web.callers import ADMIN_PASSWORD, Browser, forms_in
 from tests.web.envelopes import succeeded
-from tests.web.served import ADMIN_PASSWORD, Browser, Served, forms_in
+from tests.web.served import Served
 
 # --- signing in, when the first try did not do
 

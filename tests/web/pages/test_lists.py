@@ -12,16 +12,10 @@ import pytest
 from ostiary_core.model.instant import SECOND_MS
 from ostiary_core.model.permissions import Permission
 from tests.web.account.people import with_phone
+from tests.web.callers import SOURCE, Browser
 from tests.web.envelopes import succeeded
 from tests.web.holders import holder_of
-from tests.web.served import SOURCE, Browser, Served
-
-
-async def at_desk(served: Served) -> Browser:
-    """A browser of the first administrator."""
-    browser = served.browser()
-    await browser.sign_in()
-    return browser
+from tests.web.served import Served
 
 
 async def people(browser: Browser, **query: Any) -> httpx.Response:
@@ -65,7 +59,8 @@ async def test_a_date_is_a_day_of_the_visitors_zone(
     if zone is not None:
         root = await served.administrator()
         assert (await root.call("PUT", "/api/auth/timezone", {"timezone": zone})).status_code == 200
-    browser = await at_desk(served)
+    browser = served.browser()
+    await browser.sign_in()
     before, after = (
         (datetime.fromisoformat(day) + timedelta(days=days)).date().isoformat() for days in (-1, 1)
     )
@@ -79,10 +74,9 @@ async def test_a_date_is_a_day_of_the_visitors_zone(
     assert names_on(await people(browser, createdAtFrom=after, q="anna")) == []
 
 
-async def test_the_audit_trail_is_narrowed_by_the_visitors_days_too(served: Served) -> None:
+async def test_the_audit_trail_is_narrowed_by_the_visitors_days_too(served: Served, browser: Browser) -> None:
     served.clock.wait(10 * 3600)
     await served.client()
-    browser = await at_desk(served)
     found = await browser.get("/admin/audit?kind=client-registered&atFrom=2027-01-16&atTo=2027-01-16")
     assert "1 record ·" in found.text
     found = await browser.get("/admin/audit?kind=client-registered&atFrom=2027-01-15&atTo=2027-01-15")
@@ -162,10 +156,9 @@ async def test_people_are_found_by_number_and_identifier_and_no_address_holds_a_
 # --- pages with nothing on them
 
 
-async def test_past_the_last_page_there_is_a_way_back(served: Served) -> None:
+async def test_past_the_last_page_there_is_a_way_back(served: Served, browser: Browser) -> None:
     for number in range(21):
         await served.user(f"anna{number}")
-    browser = await at_desk(served)
     beyond = await people(browser, page=99, q="anna", sort="-username")
     assert (beyond.status_code, names_on(beyond)) == (200, [])
     assert "Nothing is on this page" in beyond.text
@@ -175,8 +168,7 @@ async def test_past_the_last_page_there_is_a_way_back(served: Served) -> None:
     assert names_on(await browser.get(last)) == ["anna0"]
 
 
-async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(served: Served) -> None:
-    browser = await at_desk(served)
+async def test_a_query_that_is_not_known_does_not_deny_that_there_are_accounts(browser: Browser) -> None:
     for wrong in ("sort=bogus", "page=x", "nonsense=1", "createdAtFrom=2027-02-30", "createdAtTo=yesterday"):
         found = await browser.get(f"/admin/people?{wrong}")
         assert (found.status_code, f"{wrong.partition('=')[0]}: " in found.text) == (400, True), wrong

@@ -5,8 +5,6 @@ from typing import Final
 
 from tests.web.resources.sheets import MAIN, book_around, cells
 
-__all__ = ["REFUSED_AT_ONCE", "UNFORESEEN", "shared_texts"]
-
 REFERENCE: Final = '<c t="s"><v>0</v></c>'
 
 

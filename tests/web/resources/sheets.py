@@ -8,8 +8,6 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import xlsxwriter
 from python_calamine import CalamineWorkbook
 
-__all__ = ["MAIN", "SHEET", "book_around", "cells", "rows_of", "sheet_of", "zip_of"]
-
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"

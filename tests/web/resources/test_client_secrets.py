@@ -5,8 +5,9 @@ from typing import Any
 
 from ostiary_core.events import WrongSecretsCounted
 from ostiary_net.turns.authentications import keep_uses_once
+from tests.web.callers import Api, Browser, Registered
 from tests.web.envelopes import succeeded
-from tests.web.served import Api, Browser, Registered, Served
+from tests.web.served import Served
 
 CLIENTS = "/api/oauth/clients"
 

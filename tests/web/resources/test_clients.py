@@ -5,8 +5,9 @@ import trio
 
 from ostiary_core.model.records import Client, Table
 from tests.rows import row
+from tests.web.callers import Api, Registered, registration
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Api, Registered, Served, registration
+from tests.web.served import Served
 
 CLIENTS = "/api/oauth/clients"
 APP = registration("app")

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.rows import row
+from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
-from tests.web.served import Api, Served
+from tests.web.served import Served
 
 Body = dict[str, Any]
 

@@ -11,11 +11,12 @@ from ostiary_net.sql import paging
 from ostiary_web.api.resources import exports
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from tests.rows import row
+from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import SHEET, rows_of, sheet_of, zip_of
 from tests.web.resources.test_convention import CLIENTS, USERS, Kind, every_resource
-from tests.web.served import Api, Served
+from tests.web.served import Served
 
 
 async def exported(api: Api, kind: Kind, headers: Any = None, **query: str) -> bytes:

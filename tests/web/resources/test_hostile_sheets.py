@@ -18,12 +18,12 @@ from ostiary_web.sheets import child as sheet_child
 from ostiary_web.sheets.reader import SheetReader, read_sheet_in_place
 from ostiary_web.sheets.reading import Row, Sheet
 from ostiary_web.sheets.scanning import LONGEST_TEXT, MOST_CHARACTERS
+from tests.web.callers import Api
 from tests.web.conftest import Serve
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.resources.hostile import REFUSED_AT_ONCE, UNFORESEEN, shared_texts
 from tests.web.resources.sheets import SHEET, book_around, cells, sheet_of
-from tests.web.served import Api
 
 MOST_GROWTH_BYTES = 96 * 1024 * 1024
 """Of the server while a sheet is read: the upload itself comes through it."""

@@ -6,10 +6,11 @@ import pytest
 
 from ostiary_core.model.records import Table, User
 from tests.net.rooms import CHEAP
+from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.resources.test_convention import USERS
 from tests.web.resources.test_export_import import exported, imported
-from tests.web.served import Api, Served
+from tests.web.served import Served
 
 PASSWORD = "correct horse battery"
 MADE_ELSEWHERE = {

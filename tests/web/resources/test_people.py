@@ -9,10 +9,11 @@ from structlog.testing import capture_logs
 
 from ostiary_core.model.permissions import Permission
 from tests.rows import row
+from tests.web.callers import Api
 from tests.web.envelopes import fields_of, refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.resources.sheets import SHEET, sheet_of
-from tests.web.served import Api, Served
+from tests.web.served import Served
 
 USERS = "/api/iam/users"
 ROLES = "/api/iam/roles"
