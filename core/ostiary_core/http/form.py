@@ -87,4 +87,7 @@ def read_form(is_form: bool, body: bytes) -> Mapping[str, str] | Why:
 
 
 def _decode(raw: str) -> str:
+    # Of a code exchange only the redirect URI has anything to decode.
+    if "%" not in raw and "+" not in raw:
+        return raw
     return unquote_to_bytes(raw.replace("+", " ")).decode()
