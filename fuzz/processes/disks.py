@@ -12,7 +12,8 @@ from typing import Final
 
 from fuzz.processes.keeper import Keeper
 
-_BYTES: Final = 1 << 30
+_BYTES: Final = 1 << 32
+"""Mostly holes. To rewind a primary copies the log of the new one, which may be a gigabyte."""
 _BALLAST: Final = "ballast"
 
 
