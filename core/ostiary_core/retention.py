@@ -84,7 +84,10 @@ def kept_seconds(kind: Expirable, policy: Policy) -> int:
 def delete_expired(event: RecordLapsed, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
     """Delete one record that the sweeper names, if it has expired."""
     record = snapshot.record(event.key)
-    if record is None or not _is_expired(record, lambda one: snapshot.session(one) is not None, now, policy):
+    if (
+        record is None
+        or _expired_kind(record, lambda one: snapshot.session(one) is not None, now, policy) is None
+    ):
         return Decision(Done())
     return Decision(Done(), (Delete(record),))
 
@@ -111,36 +114,28 @@ def find_expired(
     found = [
         record.key.id
         for record in records
-        if _kind_of(record) is kind and _is_expired(record, sessions.__contains__, now, policy)
+        if _expired_kind(record, sessions.__contains__, now, policy) is kind
     ]
     return ExpiredBatch(tuple(found[:limit]))
 
 
-def _kind_of(record: Record) -> Expirable | None:
+def _expired_kind(
+    record: Record, has_session: Callable[[str], bool], now: Instant, policy: Policy
+) -> Expirable | None:
+    """The kind of a record that has expired; None where it has not, or never does."""
     match record:
+        case AuthorizationCode(session_id=None):
+            kind, since = Expirable.CODES, record.issued_at
         case AuthorizationCode():
-            return Expirable.CODES if record.session_id is None else Expirable.USED_CODES
-        case Session():
-            return Expirable.SESSIONS if record.ended_at is None else Expirable.ENDED_SESSIONS
+            kind, since = Expirable.USED_CODES, record.issued_at
+        case Session(ended_at=None):
+            kind, since = Expirable.SESSIONS, record.expires_at
+        case Session(ended_at=int(ended_at)):
+            kind, since = Expirable.ENDED_SESSIONS, Instant(min(ended_at, record.expires_at))
         case TextCode():
-            return Expirable.TEXT_CODES
+            kind, since = Expirable.TEXT_CODES, record.counted_from
         case RefreshToken():
-            return Expirable.TOKENS
+            return None if has_session(record.session_id) else Expirable.TOKENS
         case _:
             return None
-
-
-def _is_expired(record: Record, has_session: Callable[[str], bool], now: Instant, policy: Policy) -> bool:
-    match record:
-        case AuthorizationCode():
-            since = record.issued_at
-        case Session():
-            since = record.expires_at if record.ended_at is None else min(record.ended_at, record.expires_at)
-        case TextCode():
-            since = record.counted_from
-        case RefreshToken():
-            return not has_session(record.session_id)
-        case _:
-            return False
-    kind = _kind_of(record)
-    return kind is not None and now >= later(since, kept_seconds(kind, policy))
+    return kind if now >= later(since, kept_seconds(kind, policy)) else None

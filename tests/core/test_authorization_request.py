@@ -56,6 +56,10 @@ def parameter(name: str, code: str, error: str, *values: str | None) -> Any:
 
 
 CHALLENGE = asks.CHALLENGE
+RULES = {
+    "code_challenge": "must be the 43 base64url characters of a SHA-256 digest",
+    "code_challenge_method": "must be S256",
+}
 
 
 @pytest.mark.parametrize(
@@ -107,6 +111,8 @@ def test_a_parameter_that_is_missing_or_wrong_is_refused(
     for value in values:
         response = ask(world, without=name) if value is None else ask(world, **{name: value})
         assert refusal(response) == (400, code), value
+        says = "is required" if value is None else RULES.get(name, "is required")
+        assert response.json["errors"] == ([{"path": name, "msg": says}] if code == "A0401" else [])
 
 
 @row(TABLE, "scope")

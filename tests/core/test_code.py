@@ -1,12 +1,14 @@
 """The authorization code, row by row ("Authorization code", READINGS 8, 10, 18)."""
 
+from dataclasses import replace
+
 import pytest
 
 from ostiary_core import Policy, Secret, Why
 from ostiary_core import events as e
 from ostiary_core.loading.keys import Keys
 from ostiary_core.loading.snapshot import load
-from ostiary_core.model.fact import FactKind
+from ostiary_core.model.fact import Fact, FactKind
 from ostiary_core.model.records import AuthorizationCode, Key, Table
 from ostiary_core.model.reply import Done, TokensIssued
 from ostiary_core.oauth.code import CodeState, state_of
@@ -35,7 +37,8 @@ def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
     code = world.code()
     assert state_now(world) is CodeState.ISSUED
 
-    issued = world.when(redeem(world.basic(), code)).then(
+    redeemed = world.when(redeem(world.basic(), code))
+    issued = redeemed.then(
         TokensIssued,
         changes=["update code", "insert session", "insert refresh token"],
         facts=[FactKind.CODE_USED, FactKind.SESSION_STARTED],
@@ -44,6 +47,8 @@ def test_a_code_is_redeemed_for_a_session_and_a_pair() -> None:
     assert state_now(world) is CodeState.USED
     assert world.all_active(issued)
     session = world.the_session()
+    used = Fact(FactKind.CODE_USED, client_id="app", user_id=session.user_id, scopes=("user.read",))
+    assert redeemed.decision.facts[0] == replace(used, session_id=session.session_id)
     assert (session.client_id, session.user_id) == ("app", world.user_ids["alice"])
     assert (world.the_code().session_id, world.the_code().settled_at) == (session.session_id, world.now)
 
@@ -65,9 +70,9 @@ def test_a_wrong_verifier_voids_the_code(verifier: str | None) -> None:
     code = world.code()
     why = Why.VERIFIER_MISSING if verifier is None else Why.VERIFIER_WRONG
 
-    world.when(redeem(world.basic(), code, verifier=verifier)).then_refused(
-        why, changes=VOIDED, facts=[FactKind.CODE_VOIDED], error="invalid_grant"
-    )
+    refused = world.when(redeem(world.basic(), code, verifier=verifier))
+    refused.then_refused(why, changes=VOIDED, facts=[FactKind.CODE_VOIDED], error="invalid_grant")
+    assert refused.decision.facts[0].why is why
 
     assert state_now(world) is CodeState.VOID
     assert (world.the_code().voided_why, world.the_code().settled_at) == (why, world.now)

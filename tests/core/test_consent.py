@@ -3,14 +3,16 @@
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from hypothesis import example, settings
 from hypothesis import given as for_all
-from hypothesis import settings
 from hypothesis import strategies as st
 
-from ostiary_core.model.decision import Update
-from ostiary_core.model.fact import FactKind
-from ostiary_core.model.records import revised
-from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused
+from ostiary_core import Why
+from ostiary_core import events as e
+from ostiary_core.model.decision import Decision, Insert, Update
+from ostiary_core.model.fact import Fact, FactKind
+from ostiary_core.model.records import Consent, revised
+from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRefused, Done
 from tests.core import asks
 from tests.core.asks import approve, check, deny, recall
 from tests.core.story import World, client, code_in, given, user
@@ -61,9 +63,15 @@ def test_approving_redirects_with_code_and_state() -> None:
 @row(TABLE, "3 denied: error=access_denied and state")
 def test_denying_redirects_with_access_denied_and_changes_nothing() -> None:
     world = given()
-    refused = world.when(deny(world.login())).then(
-        ConsentRefused, changes=[], facts=[FactKind.CONSENT_DENIED]
+    outcome = world.when(deny(world.login()))
+    refused = outcome.then(ConsentRefused, changes=[])
+    told = Fact(
+        kind=FactKind.CONSENT_DENIED,
+        user_id=world.user_ids["alice"],
+        client_id="app",
+        scopes=("user.read",),
     )
+    assert outcome.decision.facts == (told,)
     assert refused.redirect_to == "https://app.example/callback?error=access_denied&state=some%20state"
 
 
@@ -88,6 +96,7 @@ def test_the_state_comes_back_unchanged(state: str) -> None:
 
 @settings(max_examples=40)
 @for_all(state=st.text(st.characters(codec=None, exclude_categories=())))
+@example(state="\ud800")
 def test_no_state_bends_the_address(state: str) -> None:
     """Nothing of it is left unencoded, so it can add no parameter, header field or fragment."""
     world = given()
@@ -157,8 +166,33 @@ def test_a_scope_beyond_the_remembered_ones_asks_again() -> None:
     world = given()
     approved(world)
     [consent] = world.consents()
-    world.store.write([Update(consent, revised(consent, scopes=()))])
+    world.store.write([Update(consent, revised(consent, scopes=("another",)))])
+    world.wait(1)
 
     assert is_asked(world)
     world.when(approve(world.login())).then(CodeIssued, changes=["update consent", "insert code"])
-    assert world.consents()[0].scopes == ("user.read",)
+    [consent] = world.consents()
+    assert (consent.scopes, consent.granted_at) == (("another", "user.read"), world.now)
+
+
+# --- withdrawn
+
+
+def test_withdrawing_a_consent_forgets_its_scopes_and_begins_an_epoch() -> None:
+    """Also where none was remembered, as sessions can stand without one."""
+    world = given(client(), client("other"), user())
+    approved(world)
+    [consent] = world.consents()
+    alice, caller = world.user_ids["alice"], asks.signed_in(world.login())
+    none = Consent(user_id=alice, client_id="other", scopes=(), granted_at=world.now, epoch=1)
+    for client_id, change in (
+        ("app", Update(consent, revised(consent, scopes=(), epoch=1))),
+        ("other", Insert(none)),
+    ):
+        fact = Fact(
+            kind=FactKind.CONSENT_WITHDRAWN, user_id=alice, client_id=client_id, why=Why.CONSENT_WITHDRAWN
+        )
+        withdrawn = world.when(e.ConsentWithdrawn(caller=caller, client_id=client_id))
+        assert withdrawn.decision == Decision(Done(), (change,), (fact,))
+    for client_id in ("nobody", "console"):
+        world.when(e.ConsentWithdrawn(caller=caller, client_id=client_id)).then_refused(Why.NOT_FOUND)

@@ -9,7 +9,7 @@ from ostiary_core import Secret
 from ostiary_core import events as e
 from ostiary_core.model.decision import Change, Delete, Update
 from ostiary_core.model.records import revised
-from ostiary_core.model.reply import TokensIssued
+from ostiary_core.model.reply import Profile, Refused, TokensIssued
 from tests.core import asks
 from tests.core.asks import refresh, revoke
 from tests.core.door import Response, get_userinfo
@@ -139,6 +139,18 @@ def test_a_token_that_is_none() -> None:
         world.secrets["app"],
     ):
         assert refusal(get_userinfo(world, bearer=token)) == UNAUTHORIZED
+
+
+def test_a_cookie_is_the_place_of_a_login_sessions_token_alone() -> None:
+    world = given()
+    login, third_party = world.login().tokens, world.tokens()
+    for token, by_cookie, reply in (
+        (login.access_token, True, Profile),
+        (login.access_token, False, Profile),
+        (third_party.access_token, False, Profile),
+        (third_party.access_token, True, Refused),
+    ):
+        world.when(e.ProfileRequested(access_token=token, by_cookie=by_cookie)).then(reply)
 
 
 @row(CASES, "token invalid")

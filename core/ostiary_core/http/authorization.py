@@ -67,8 +67,8 @@ def answer(decision: Decision, *, language: Language, trace_id: str) -> Answer:
             return success({"redirectTo": redirect_to.reveal()})
         case ConsentRefused(redirect_to=redirect_to):
             return success({"redirectTo": redirect_to})
-        case Refused(why=why):
-            return failure(why, language, trace_id)
+        case Refused(why=why, faults=faults):
+            return failure(why, language, trace_id, faults=faults)
         case _:
             return failure(Why.INTERNAL_ERROR, language, trace_id)
 
