@@ -27,7 +27,7 @@ Fetch = Callable[[Table, Collection[Any]], Iterable[Record]]
 """How a store hands out records: those of one table that stand under the given identifiers. Of
 `Table.ACCESS_TOKEN` they are the sessions whose present access tokens have these digests.
 
-It may give records of later tables with them, to save a question: they are not asked for again.
+It may give others with them: those of later tables save a question, as they are not asked for again.
 """
 
 

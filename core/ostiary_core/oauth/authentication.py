@@ -13,7 +13,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.permissions import ALL_PERMISSIONS, SUPER_ADMINISTRATOR, Permission
 from ostiary_core.model.records import Client, GrantType, Role, Session, SessionKind, User
 from ostiary_core.model.reply import Refused, Reply
-from ostiary_core.model.secret import Digest
+from ostiary_core.model.secret import Digest, digest_of
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.session import SessionState, state_of
 
@@ -25,14 +25,16 @@ _NOT_AUTHENTICATED: Final = frozenset(
 )
 """What is `invalid_client` ("Authentication", rule 1)."""
 
+_NOBODYS: Final = digest_of("")
+"""What is compared where there is no secret."""
+
 
 def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now: Instant) -> Client | Why:
     """Return the client whose secret is right, or why there is none ("Authentication", rule 1)."""
     client = snapshot.client(credentials.client_id)
-    if client is None:
-        return Why.CLIENT_UNKNOWN
-    if client.secret_digest is None:
-        return Why.CLIENT_BUILT_IN
+    if client is None or client.secret_digest is None:
+        _is_one_of(credentials, _NOBODYS, None)  # or the same answer would come sooner than to a wrong secret
+        return Why.CLIENT_UNKNOWN if client is None else Why.CLIENT_BUILT_IN
     old_stands = client.old_secret_until is not None and now < client.old_secret_until
     old = client.old_secret_digest if old_stands else None
     # First, so that what became of a client is known to whoever has its secret alone.

@@ -18,6 +18,7 @@ from ostiary_core.model.reply import Refused
 from ostiary_core.model.secret import Digest
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import is_authenticated
+from ostiary_net.turns.refusals import STRANGER
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Turns
 
@@ -50,9 +51,10 @@ class Authentications:
         credentials, reply = event.credentials, decision.reply
         if is_authenticated(reply):
             self._uses[credentials.client_id, credentials.secret.digest] = now
-        elif isinstance(reply, Refused) and reply.why is Why.CLIENT_SECRET_WRONG:
-            times, _ = self._wrong.get(credentials.client_id, (0, now))
-            self._wrong[credentials.client_id] = times + 1, now
+        elif isinstance(reply, Refused):
+            client_id = credentials.client_id if reply.why is Why.CLIENT_SECRET_WRONG else STRANGER
+            times, _ = self._wrong.get(client_id, (0, now))
+            self._wrong[client_id] = times + 1, now
 
     def take_events(self) -> list[UseEvent]:
         """Take the events to write down: last uses of right secrets, and counts of wrong ones.
@@ -61,6 +63,7 @@ class Authentications:
         """
         uses, self._uses = self._uses, {}
         wrong, self._wrong = self._wrong, {}
+        wrong.pop(STRANGER, None)
         return [
             *(
                 ClientSecretUsed(client_id=client_id, digest=digest, used_at=used_at)

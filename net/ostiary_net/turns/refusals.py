@@ -3,7 +3,8 @@
 Refusals are not in the audit trail, as anybody may cause them. So they are counted in memory and written down
 now and then, as with wrong secrets (`authentications`): what a process has counted is lost where it dies.
 
-A client is named only where the reason proves that it is registered: no stranger fills the memory.
+A client is named only where the reason proves that it is registered: no stranger fills the memory. Whoever is
+not known is noted under one name for all, or time would tell which clients there are.
 """
 
 from collections.abc import Mapping
@@ -65,6 +66,9 @@ _OF_NOBODY_KNOWN: Final = frozenset(
 )
 """Why the token service refuses a client that may not be there."""
 
+STRANGER: Final = "\0"
+"""In the place of a client that may not be there, which takes the same time; never written down."""
+
 
 class Refusals:
     """The refusals of one process since they were last written down."""
@@ -82,7 +86,7 @@ class Refusals:
         elif isinstance(event, ProfileRequested):
             client_id = None
         elif isinstance(event, TokenServiceEvent):
-            client_id = None if why in _OF_NOBODY_KNOWN else event.credentials.client_id
+            client_id = STRANGER if why in _OF_NOBODY_KNOWN else event.credentials.client_id
         else:
             return
         count_refusal(self._tallies, now, why, client_id)
@@ -99,7 +103,9 @@ class Refusals:
         """Take what is to be written down; each is given once."""
         tallies, self._tallies = self._tallies, {}
         last, self._last = self._last, {}
-        return tallies, [refusal for refusals in last.values() for refusal in refusals]
+        last.pop(STRANGER, None)
+        known = {key: tally for key, tally in tallies.items() if key.client_id != STRANGER}
+        return known, [refusal for refusals in last.values() for refusal in refusals]
 
 
 async def keep_refusals(
