@@ -427,14 +427,29 @@ class Cluster:
             and roles.count("sync_standby") == int(self._synchronous)
         )
 
-    def wait_until_well(self, seconds: float) -> None:
-        """Raises `NotWell` after so long."""
+    def wait_until_well(self, seconds: float) -> list[str]:
+        """The nodes that were made anew, as they did not come back by themselves in half of this time. Raises
+        `NotWell` after so long, or after as long once more where one was made anew."""
+        made_anew: list[str] = []
         until = time.monotonic() + seconds
         while not self.is_well():
+            if not made_anew and time.monotonic() > until - seconds / 2:
+                broken = [each for each in self.members() if each["state"] not in ("running", "streaming")]
+                for each in broken:
+                    self._make_anew(each["name"])
+                    made_anew.append(each["name"])
+                    until = time.monotonic() + seconds
             if time.monotonic() > until:
                 states = [(each.get("name"), each.get("role"), each.get("state")) for each in self.members()]
                 raise NotWell(f"the cluster is not well after {seconds:.0f} s: {states}; logs: {self.folder}")
             time.sleep(_LOOK_SECONDS)
+        return made_anew
+
+    def _make_anew(self, name: str) -> None:
+        """Have a node copy the primary, as docs/cluster.md has it for one that cannot be rewound."""
+        node = next(each for each in self.nodes if each.name == name)
+        with suppress(OSError, ValueError):
+            self.ask(node, "POST", "/reinitialize", force=True)
 
 
 @contextmanager

@@ -146,7 +146,7 @@ class Campaign:
                 self._over_at = math.inf
                 await trio.to_thread.run_sync(ALL[name], scene)
                 self._over_at = time.monotonic()
-                await trio.to_thread.run_sync(self._cluster.wait_until_well, _WELL_SECONDS)
+                made_anew = await trio.to_thread.run_sync(self._cluster.wait_until_well, _WELL_SECONDS)
                 tenants.note_mishap()
                 await tenants.wait_until_checked()
                 nursery.cancel_scope.cancel()
@@ -172,6 +172,7 @@ class Campaign:
             f"{number + 1:>4} {name:<32} database away {away:5.1f} s, {slowest_route} {beyond:4.1f} s more; "
             f"slowest answer {slowest:4.1f} s; 500: {report.counts['500']}, none: {report.counts['lost']}; "
             f"{report.tables['acknowledged'].total()} changes kept"
+            + "".join(f"; {each} made anew" for each in made_anew)
         )
 
     async def _find_tenants(self, number: int) -> Tenants:
