@@ -50,7 +50,8 @@ class DatabaseProbe:
                         # A commit that is not sure to be kept comes with a warning.
                         warnings: list[object] = []
                         connection.add_notice_handler(warnings.append)
-                        connection.execute("UPDATE probe SET number = number + 1")
+                        # So long that a full disk is noticed, where other tables need more room.
+                        connection.execute("INSERT INTO probe VALUES (repeat('x', 2000))")
                         if not warnings:
                             self.acknowledged.append((began, time.monotonic()))
                     self._over.wait(_ASKS_SECONDS)

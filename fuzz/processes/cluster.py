@@ -295,8 +295,8 @@ class Cluster:
             connection.execute(f"CREATE ROLE ostiary LOGIN PASSWORD '{_PASSWORD}'".encode())
             connection.execute("GRANT pg_monitor TO ostiary")
             connection.execute("CREATE DATABASE ostiary OWNER ostiary")
-            connection.execute("CREATE TABLE probe (number bigint NOT NULL)")
-            connection.execute("INSERT INTO probe VALUES (0)")
+            connection.execute("CREATE TABLE probe (filler text NOT NULL)")
+            connection.execute("ALTER TABLE probe ALTER filler SET STORAGE PLAIN")
         words = {"127.0.0.1:5000": self._haproxy}
         for node in self.nodes:
             server = f"{node.name}.internal:5432 check port 8008"
