@@ -207,6 +207,15 @@ def machine(
     return int(home.run(seed, rounds, most_seconds=seconds, faults=fault, postgres=postgres))
 
 
+@campaign("timing", "fuzz.processes.timing")
+@click.option("--samples", type=NATURAL, default=10_000, help="of each kind; 0 leaves these out")
+@click.option("--sign-ins", type=NATURAL, default=2_000, help="of each kind; a password is hashed for each")
+@seed_option
+def timing(home: Any, samples: int, sign_ins: int, seed: int | None) -> int:
+    """Whether the time of a refusal tells what there is."""
+    return int(home.run(choose_seed(seed), samples, sign_ins=sign_ins))
+
+
 @campaign("parsers", "fuzz.parsers.running")
 @click.option("--seconds", type=float, default=20.0, callback=_check_seconds, help="over all targets")
 @click.option("--target", multiple=True, metavar="NAME", help="only this one")

@@ -207,6 +207,34 @@ _OF_MACHINES: Final = (
         ("pause-unnoticed", "nobody notices that the server stood still", "> _LATE_MS", "> 10**9"),
     ),
 )
+_OF_TIMING: Final = (
+    *mistakes_in(
+        "ostiary_core.oauth.authentication.authenticate_client",
+        (
+            *("unknown-client-later", "an unknown client is refused 20 us later"),
+            "if client is None or",
+            """if client is None:
+        from time import perf_counter_ns as ns; until = ns() + 20_000
+        while ns() < until: pass
+    if client is None or""",
+        ),
+        (
+            *("known-client-later", "a secret is compared for 20 us"),
+            "old_stands =",
+            """from time import perf_counter_ns as ns; until = ns() + 20_000
+    while ns() < until: pass
+    old_stands =""",
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_net.runtime.passwords.Passwords._verify",
+        (
+            *("unknown-name-unhashed", "no password is hashed for a name that nobody has"),
+            "self._matches(self._nobody, password)",
+            "pass",
+        ),
+    ),
+)
 
 
 def _named(fault: Fault) -> Fault:
@@ -218,11 +246,12 @@ FAULTS_OF_CRASHES: Final = tuple(map(_named, _OF_CRASHES))
 FAULTS_OF_RACES: Final = tuple(map(_named, _OF_RACES))
 FAULTS_OF_FAILOVERS: Final = tuple(map(_named, _OF_FAILOVERS))
 FAULTS_OF_MACHINES: Final = tuple(map(_named, _OF_MACHINES))
+FAULTS_OF_TIMING: Final = tuple(map(_named, _OF_TIMING))
 
 
 def plant_named() -> AbstractContextManager[None]:
     """The fault that the environment names, planted in this process; nothing where it names none."""
     name = os.environ.get(VARIABLE)
-    every = (*_OF_CRASHES, *_OF_RACES, *_OF_FAILOVERS, *_OF_MACHINES)
+    every = (*_OF_CRASHES, *_OF_RACES, *_OF_FAILOVERS, *_OF_MACHINES, *_OF_TIMING)
     faults = [fault for fault in every if fault.name == name]
     return faults[0].plant() if name else nullcontext()

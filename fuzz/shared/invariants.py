@@ -3,7 +3,7 @@
 The first seventeen are of the rules. Over the core `fuzz.rules.invariant_checker` checks them, after every
 turn for what the turn touched and now and then for everything. Number 13 is the model's: its verdict on every
 answer is the explanation. The others are of the server around the rules; `fuzz.simulation` checks both, and
-`fuzz.parsers` the last.
+`fuzz.parsers` the last but one, `fuzz.processes.timing` the last.
 """
 
 from dataclasses import dataclass
@@ -128,6 +128,11 @@ READ_ALIKE: Final = Invariant(
     "read-alike",
     "What a stranger sends is read as another reader of the same standard reads it, in whatever pieces it "
     "comes and within its bounds, or refused.",
+)
+UNTIMED: Final = Invariant(
+    24,
+    "untimed",
+    "How long a refusal takes tells nobody what there is: a client, an account, the beginning of a secret.",
 )
 
 INVARIANTS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Invariant))

@@ -1,0 +1,353 @@
+"""`python -m fuzz timing`: whether the time of a refusal tells what there is.
+
+Requests that are to be answered alike are sent over one kept connection each door, thousands of each kind: in
+blocks, and in an order by chance within each block. A kind is told apart from the first of its group where
+
+- a test of ranks (`rank_test`) finds the difference with p < 0.001, divided by the number of pairs; and
+- it is larger than between the first kind and its control, which is the same with other names and secrets.
+
+A control that is told apart fails the run: then names, or the machine, tell more than what is looked for.
+"""
+
+import gc
+import math
+import shutil
+import socket
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from itertools import cycle
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Final
+
+import trio
+
+from fuzz.processes import api
+from fuzz.processes.api import InvariantBroken
+from fuzz.processes.connection import Connection
+from fuzz.processes.faults import FAULTS_OF_TIMING
+from fuzz.processes.server import ADMIN_PASSWORD, Server
+from fuzz.shared.campaign import Report, add_up, conduct
+from fuzz.shared.http_client import HttpClient, Request, Response, basic, form_request, json_request
+from fuzz.shared.invariants import DOCUMENTED, UNTIMED, Violation
+from fuzz.shared.rank_test import Comparison, compare
+from fuzz.shared.selftest import SEED, run_selftest
+
+_ALPHA: Final = 0.001
+_BLOCK: Final = 20
+"""Samples of each kind."""
+_VARIANTS: Final = 8
+"""Names and secrets of each kind, so that what is peculiar to one of them counts little."""
+_TRIES: Final = 5
+"""Wrong passwords that a name may have before it has to wait."""
+_SETTINGS: Final = {"LOG_LEVEL": "info"}
+_DOORS: Final = {"front door": "", "application": "?door=application"}
+"""What is asked with a query is the application's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Requests of one kind, sent in turn."""
+
+    name: str
+    requests: Sequence[Request]
+    is_judged: bool = True
+    """Not where whoever asks holds a value that only its owner or a thief has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Kinds that are to be answered alike: the first, its control, and those that may differ from it."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+    samples: int
+    """Of each kind."""
+
+    @property
+    def pairs(self) -> int:
+        """How many comparisons can fail."""
+        return sum(kind.is_judged for kind in self.kinds[1:])
+
+
+class Timed:
+    """One kept connection; nothing but calls of the system lies between the two moments of a sample."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._http = HttpClient("")
+        self._socket: socket.socket | None = None
+
+    def exchange(self, request: Request) -> tuple[int, Response]:
+        """Nanoseconds until the last byte of the response, and the response."""
+        if self._socket is None:
+            self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=60)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._http = HttpClient(f"127.0.0.1:{self._port}")
+            self._exchange(self._socket, request)  # the first of a connection costs more
+        return self._exchange(self._socket, request)
+
+    def _exchange(self, connected: socket.socket, request: Request) -> tuple[int, Response]:
+        data = self._http.write(request)
+        response = None
+        began = ended = time.perf_counter_ns()
+        connected.sendall(data)
+        while response is None:
+            received = connected.recv(65_536)
+            ended = time.perf_counter_ns()
+            self._http.receive(received)
+            response = self._http.next_response()
+        if not self._http.is_kept:
+            self.close()
+        return ended - began, response
+
+    def close(self) -> None:
+        """Close the connection; the next request makes another."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+# --- what is asked
+
+
+class Population:
+    """Clients, sessions and accounts of a new server, whose names are of one length for all kinds."""
+
+    def __init__(self, sign_ins: int) -> None:
+        self.secrets: dict[str, str] = {}
+        self.pairs: dict[str, tuple[str, str]] = {}
+        """The tokens of a session, by its client."""
+        self.accounts = math.ceil(sign_ins / _TRIES)
+
+    async def register(self, port: int) -> None:
+        """Register everything. Raises `InvariantBroken`, `Lost`."""
+        with Connection(port) as connection:
+            signed_in = await api.sign_in(connection, "admin", ADMIN_PASSWORD)
+            login = str(signed_in.data["accessToken"])
+            for client_id in (*names("known"), *names("again"), *names("ended"), *names("other")):
+                self.secrets[client_id] = await api.register_client(connection, login, client_id)
+                verifier = sha256(client_id.encode()).hexdigest()
+                code = api.code_of(await api.authorize(connection, login, client_id, verifier))
+                fields = [basic(client_id, self.secrets[client_id])]
+                form = api.redemption_form(code, verifier)
+                tokens = (await connection.post_form("/api/oauth2/token", fields, **form)).json()
+                self.pairs[client_id] = str(tokens["access_token"]), str(tokens["refresh_token"])
+            off = {"enabled": False}
+            for client_id in names("ended"):
+                await connection.send_json("PUT", f"/api/oauth/clients/{client_id}/enabled", login, off)
+            for name in ("known", "again", "ended"):
+                for username in names(name, self.accounts):
+                    user_id = await api.register_user(connection, login, username, "their-own-password")
+                    if name == "ended":
+                        await connection.send_json("PUT", f"/api/iam/users/{user_id}/enabled", login, off)
+
+
+def names(kind: str, number: int = _VARIANTS) -> list[str]:
+    """Names of one kind."""
+    return [f"{kind}-{each:05}" for each in range(number)]
+
+
+def other_at(place: int, secret: str) -> str:
+    """A secret with another character at a place."""
+    characters = list(secret)
+    characters[place] = "A" if characters[place] != "A" else "B"
+    return "".join(characters)
+
+
+def groups(people: Population, samples: int, sign_ins: int) -> Iterator[Group]:
+    """Everything that is compared, at both doors; signing in is the application's alone."""
+    if sign_ins:
+        yield sign_in_group(people, sign_ins)
+    for door, query in _DOORS.items() if samples else ():
+        token, introspect = f"/api/oauth2/token{query}", f"/api/oauth2/introspect{query}"
+        grant = {"grant_type": "client_credentials"}
+        yield client_group(f"grant, {door}", people, samples, token, grant)
+        yield client_group(f"introspection, {door}", people, samples, introspect, {"token": "A" * 43})
+        yield token_group(f"introspected token, {door}", people, samples, introspect, 0, {}, "token")
+        refresh = {"grant_type": "refresh_token"}
+        yield token_group(f"refresh token, {door}", people, samples, token, 1, refresh, "refresh_token")
+
+
+def client_group(name: str, people: Population, samples: int, target: str, form: Mapping[str, str]) -> Group:
+    """Clients that do not prove who they are: known ones, one that is not there, disabled ones."""
+
+    def kind(called: str, who: str, place: int | None) -> Kind:
+        pairs = [
+            (client_id, people.secrets.get(client_id, people.secrets[known]))
+            for client_id, known in zip(names(who), names("known"), strict=True)
+        ]
+        secrets = [(each, secret if place is None else other_at(place, secret)) for each, secret in pairs]
+        return Kind(called, [form_request(target, [basic(*each)], form) for each in secrets])
+
+    kinds = (
+        kind("secret wrong in its first byte", "known", 0),
+        kind("control", "again", 0),
+        kind("in its last byte", "known", -1),
+        kind("unknown client", "never", 0),
+        kind("disabled client, wrong secret", "ended", 0),
+        kind("disabled client, its secret", "ended", None),
+    )
+    return Group(name, kinds, samples)
+
+
+def token_group(
+    name: str, people: Population, samples: int, target: str, which: int, form: Mapping[str, str], field: str
+) -> Group:
+    """Tokens that are nearly a live one, and those of another client."""
+
+    def kind(called: str, who: str, place: int | None, *, is_judged: bool = True) -> Kind:
+        owners = names("known")
+        tokens = [people.pairs[each][which] for each in names(who)]
+        presented = [token if place is None else other_at(place, token) for token in tokens]
+        return Kind(
+            called,
+            [
+                form_request(target, [basic(owner, people.secrets[owner])], {**form, field: token})
+                for owner, token in zip(owners, presented, strict=True)
+            ],
+            is_judged,
+        )
+
+    kinds = (
+        kind("wrong in its first byte", "known", 0),
+        kind("control", "again", 0),
+        kind("in its last byte", "known", -1),
+        kind("another client's", "other", None, is_judged=False),
+    )
+    return Group(name, kinds, samples)
+
+
+def sign_in_group(people: Population, samples: int) -> Group:
+    """Wrong passwords, each name so often that it does not have to wait."""
+
+    def kind(called: str, who: str) -> Kind:
+        content = [
+            {"username": each, "password": "not-their-password"} for each in names(who, people.accounts)
+        ]
+        return Kind(called, [json_request("POST", "/api/auth/login", None, each) for each in content])
+
+    kinds = (
+        kind("wrong password", "known"),
+        kind("control", "again"),
+        kind("unknown name", "never"),
+        kind("disabled account", "ended"),
+    )
+    return Group("sign-in", kinds, samples)
+
+
+# --- how it is judged
+
+
+def measure(connection: Timed, group: Group, random: Random) -> list[dict[str, list[int]]]:
+    """Nanoseconds by kind, block by block. Raises `InvariantBroken` where kinds are answered differently."""
+    requests = {kind.name: cycle(kind.requests) for kind in group.kinds}
+    blocks = []
+    answers = set()
+    gc.collect()
+    gc.disable()
+    try:
+        for taken in range(0, group.samples, _BLOCK):
+            order = [*requests] * min(_BLOCK, group.samples - taken)
+            random.shuffle(order)
+            block = defaultdict(list)
+            for name in order:
+                nanoseconds, response = connection.exchange(next(requests[name]))
+                block[name].append(nanoseconds)
+                answers.add((response.status, response.error, len(response.body)))
+            blocks.append(dict(block))
+    finally:
+        gc.enable()
+    if len(answers) > 1:
+        raise InvariantBroken(f"{group.name}: answered as {sorted(answers)}", DOCUMENTED)
+    return blocks
+
+
+def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: float) -> Report:
+    """What was found in a group; a kind that is told apart is a violation, a control fails the run."""
+    first, control, *_ = (kind.name for kind in group.kinds)
+    found = {
+        kind.name: compare((block[first], block[kind.name]) for block in blocks) for kind in group.kinds[1:]
+    }
+    middle = median(nanoseconds for block in blocks for nanoseconds in block[first])
+    report = Report(counts=Counter(pairs=len(found), requests=group.samples * len(group.kinds)))
+    lines = [f"{group.name}: {group.samples:,} of each kind, {first}: {middle / 1_000:,.0f} us"]
+    for kind in group.kinds[1:]:
+        comparison = found[kind.name]
+        is_told = comparison.p_value < most_p and (
+            kind.name == control or comparison.effect > found[control].effect
+        )
+        told = "told apart" if is_told else ""
+        detail = f"{kind.name:<32}{described(comparison)}  {told if kind.is_judged else told and f'({told})'}"
+        lines.append(f"    {detail}".rstrip())
+        if is_told and kind.is_judged:
+            if kind.name != control:
+                report.violations += (Violation(UNTIMED, f"{group.name}: {kind.name}"),)
+            report.stories.append(partial(str, f"TOLD APART {group.name}: {detail}"))
+    report.line = "\n  ".join(lines)
+    return report
+
+
+def described(comparison: Comparison) -> str:
+    """A comparison in one line."""
+    shift = comparison.shift / 1_000
+    return f"{comparison.superiority:.3f}  {shift:+7.1f} us  p {comparison.p_value:<8.2g}"
+
+
+def run_groups(folder: Path, seed: int, samples: int, sign_ins: int) -> Iterator[Report]:
+    """Measure and judge one group after the other, on one new server."""
+    random = Random(f"timing {seed}")
+    with Server(folder, settings=_SETTINGS) as server:
+        server.start_and_wait()
+        people = Population(sign_ins)
+        trio.run(people.register, server.port)
+        every = list(groups(people, samples, sign_ins))
+        most_p = _ALPHA / sum(group.pairs for group in every)
+        connection = Timed(server.port)
+        try:
+            for group in every:
+                warm_up(connection, group)
+                yield judge(group, measure(connection, group, random), most_p)
+        finally:
+            connection.close()
+
+
+def warm_up(connection: Timed, group: Group) -> None:
+    """Have the server see what it will be sent, as it remembers heads; sign-ins would count."""
+    if group.name != "sign-in":
+        for kind in group.kinds:
+            for request in kind.requests:
+                connection.exchange(request)
+
+
+def run(seed: int, samples: int, *, sign_ins: int) -> int:
+    """Measure every group; 0 where nothing is told apart."""
+    print(f"seed {seed}, {samples:,} samples of each kind, {sign_ins:,} of sign-ins", flush=True)
+    folder = Path(tempfile.mkdtemp(prefix="ostiary-timing-"))
+    code = conduct(run_groups(folder, seed, samples, sign_ins), _figures, most_failures=1_000)
+    if code == 0:
+        shutil.rmtree(folder)
+    return code
+
+
+def _figures(total: Report, seconds: float) -> str:
+    counts = total.counts
+    told = f"{len(total.stories)} of {counts['pairs']} pairs told apart"
+    return f"{told}, {counts['requests']:,} requests, {seconds:,.0f} s"
+
+
+def selftest(only: str) -> int:
+    """Plant differences in the server; 0 where all are seen."""
+    return run_selftest(only, FAULTS_OF_TIMING, run_planted, 2)
+
+
+def run_planted(number: int) -> Report:
+    """Few samples, as what is planted is seen at once."""
+    with tempfile.TemporaryDirectory(prefix="ostiary-timing-") as folder:
+        return add_up(run_groups(Path(folder), SEED + number, 2_000, 100))
