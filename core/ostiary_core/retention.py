@@ -2,8 +2,8 @@
 
 Rules, all in this file (READINGS 1, 3 and 10):
 
-- A code that was not redeemed goes when it has expired; a used one too, unless the setting wants its
-  second use to end the session it made: then it stays for as long as such a session can last.
+- A code that was not redeemed goes when it has expired by every clock; a used one too, unless the setting
+  wants its second use to end the session it made: then it stays for as long as such a session can last.
 - A session goes when it has been dead for the retention time: by its end or by its maximum. Until then each
   of its tokens is recognised, and a replay is told from a stranger's guess.
 - A refresh token goes when its session has gone; the access token goes with it. An unknown token and a dead
@@ -70,13 +70,15 @@ class ExpiredBatch:
 
 def kept_seconds(kind: Expirable, policy: Policy) -> int:
     """The seconds after its issue, its end or its first message for which a record of a kind is kept."""
+    code_seconds = policy.code_seconds + policy.clock_margin_seconds
     match kind:
         case Expirable.CODES:
-            return policy.code_seconds
+            return code_seconds
         case Expirable.USED_CODES:
-            return policy.code_seconds + (REFRESH_TOKEN_SECONDS.most if policy.revoke_on_code_replay else 0)
+            return code_seconds + (REFRESH_TOKEN_SECONDS.most if policy.revoke_on_code_replay else 0)
         case Expirable.TEXT_CODES:
-            return _DAY_SECONDS + policy.text_code_seconds  # a day and the life of its last code
+            # A day and the life of its last code.
+            return _DAY_SECONDS + policy.text_code_seconds + policy.clock_margin_seconds
         case _:
             return policy.retention_seconds
 

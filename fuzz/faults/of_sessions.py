@@ -126,6 +126,10 @@ FAULTS: Final = (
         "ostiary_core.oauth.session.erase_salt",
         ("salt-erased-early", "the sweeper cuts the grace", "policy.salt_seconds", "0"),
     ),
+    *mistakes_in(
+        "ostiary_core.retention._expired_kind",
+        ("purged-alive", "the sweeper deletes what has not expired", "now >=", "True or now >="),
+    ),
     Fault(
         "refresh-at-user-info",
         "user-info takes a refresh token",

@@ -27,9 +27,10 @@ from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.decision import Change, Decision, Insert
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.records import RECORD_TABLES, Table, TextCodePurpose
+from ostiary_core.model.records import RECORD_TABLES, Key, Table, TextCodePurpose
 from ostiary_core.model.reply import Done, PasswordOnFile, TextCodeDrawn
 from ostiary_core.model.secret import Entropy, Secret
+from ostiary_core.retention import Expirable
 from ostiary_core.storage import store
 
 NO_ENTROPY = Entropy(bytes(32))
@@ -80,7 +81,7 @@ class Turn:
     snapshot: Snapshot | None
     rehearsed: list[Decision] | None
     before: list[Decision]
-    """Of the events that a runtime sends ahead: the request for a text message."""
+    """Of the events that a runtime sends ahead: the request for a text message, what the sweeper deletes."""
     failure: BaseException | None = None
 
 
@@ -119,6 +120,8 @@ class Driver:
         self._turns += 1
         try:
             for number, call in numbered:
+                if call.verb is Verb.SWEEP:
+                    self._purge(instant)
                 prepared = self._event(call, number, instant)
                 if isinstance(prepared, Answer):
                     turn.outcomes.append(Outcome(number, call, None, Decision(Done()), prepared))
@@ -138,6 +141,14 @@ class Driver:
             event = events[place] if place < len(events) else None
             turn.outcomes.append(Outcome(number, call, event, decision, answer))
         return turn
+
+    def _purge(self, now: Instant) -> None:
+        """Delete what has expired, as the sweeper does."""
+        for kind in Expirable:
+            found = self.store.expired(kind, b"", now, 1_000).identifiers
+            self._before += self.store.turn(
+                [e.RecordLapsed(key=Key(kind.table, each)) for each in found], now
+            )
 
     def would_change(self, call: Call, number: int, now: int) -> bool:
         """Whether a call would write anything; where a runtime asks something ahead of it, it may."""

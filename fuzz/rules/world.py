@@ -46,7 +46,7 @@ class World:
     def __init__(self, name: str, initial_state: InitialState, *, rehearse_every: int = 1) -> None:
         policy = Policy(
             revoke_on_code_replay=initial_state.code_replay_ends_session,
-            salt_margin_seconds=LONGEST_WAIT_MS // 1_000,
+            clock_margin_seconds=LONGEST_WAIT_MS // 1_000,
         )
         self.name = name
         self.driver = Driver(name, policy, rehearse_every=rehearse_every)

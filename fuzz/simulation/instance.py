@@ -32,7 +32,7 @@ from ostiary_net.lane import open_lane
 from ostiary_net.runtime.system import RunSync, SystemClock, run_inline
 from ostiary_net.runtime.text_messages import TextMessage
 from ostiary_net.turns.service import Service
-from ostiary_net.upkeep.sweeping import sweep_once
+from ostiary_net.upkeep.sweeping import Purge, sweep_once
 from ostiary_web.app.asgi_app import door_rules
 from ostiary_web.app.factory import Application
 from ostiary_web.server.settings import Settings
@@ -48,7 +48,7 @@ FREE_GUESSES: Final = 20
 """Failed sign-ins of one address that cost nothing where nobody says otherwise."""
 MOST_WRONG_SECONDS: Final = 60
 """How far a clock may be wrong: the sweeper of one instance may hurt another if theirs are further apart than
-`Policy.salt_margin_seconds`, which is twice that."""
+`Policy.clock_margin_seconds`, which is twice that."""
 PROXY: Final = "10.0.0.9"
 _ENVIRONMENT: Final = {"TRUST_PROXY": PROXY, "PUBLIC_URL": "http://id.example", "RATE_LIMIT_SCALE": "100"}
 
@@ -260,3 +260,4 @@ class Instance:
         """Have the sweeper come round now."""
         if self.is_up and self.service is not None and self.store is not None and self.clock is not None:
             await sweep_once(self.service.turns, self.store, self.clock, run_inline)
+            await Purge(self.service.turns, self.store, self.clock, run_sync=run_inline).purge_once()

@@ -93,7 +93,7 @@ class _World:
         self.log = log
         self.initial_state, self.swarm = world_of(seed)
         strict = self.initial_state.code_replay_ends_session
-        policy = Policy(revoke_on_code_replay=strict, salt_margin_seconds=2 * MOST_WRONG_SECONDS)
+        policy = Policy(revoke_on_code_replay=strict, clock_margin_seconds=2 * MOST_WRONG_SECONDS)
         self.model = Model(code_replay_ends_session=strict)
         self.history = History(self.initial_state)
         self.witness = Witness()

@@ -12,7 +12,7 @@ from ostiary_core.retention import Expirable
 from tests.core.story import START, given
 
 DAY = 24 * 60 * 60
-STRICT = Policy(revoke_on_code_replay=True)
+STRICT, APART = Policy(revoke_on_code_replay=True), Policy(clock_margin_seconds=120)
 WORLD = given()
 WORLD.tokens()
 SESSION, USED = WORLD.the_session(), WORLD.the_code()
@@ -35,6 +35,10 @@ EXPIRE: tuple[tuple[Expirable, Record, int, Policy], ...] = (
     (Expirable.ENDED_SESSIONS, EARLY, 60 + 30 * DAY, Policy()),
     (Expirable.ENDED_SESSIONS, LATE, MAXIMUM + 30 * DAY, Policy()),
     (Expirable.TEXT_CODES, TEXT_CODE, DAY + 600, Policy()),
+    (Expirable.CODES, CODE, 420, APART),
+    (Expirable.USED_CODES, USED, 420, APART),
+    (Expirable.SESSIONS, SESSION, MAXIMUM + 30 * DAY, APART),
+    (Expirable.TEXT_CODES, TEXT_CODE, DAY + 720, APART),
 )
 """Each kind, one of it, how long after `START` it goes, and under what policy."""
 

@@ -14,9 +14,9 @@ class Policy:
 
     code_seconds: int = 300
     grace_seconds: int = 30
-    salt_margin_seconds: int = 0
-    """How much longer than the grace a salt is kept: an instance whose clock is ahead must not take the
-    grace away from one whose clock is behind (READINGS 1)."""
+    clock_margin_seconds: int = 0
+    """How much longer than needed salts and codes are kept: an instance whose clock is ahead must not take a
+    grace or a code away from one whose clock is behind (READINGS 1)."""
     compare_user_agent: bool = True
     """Whether a safe retry must come with the User-Agent of the first use ("Session and tokens")."""
     revoke_on_code_replay: bool = False
@@ -66,7 +66,7 @@ class Policy:
     @property
     def salt_seconds(self) -> int:
         """How long after a rotation its salt is kept at least."""
-        return self.grace_seconds + self.salt_margin_seconds
+        return self.grace_seconds + self.clock_margin_seconds
 
 
 SPECIFICATION = Policy()

@@ -65,7 +65,7 @@ def policy_of(settings: Settings) -> Policy:
     return replace(
         SPECIFICATION,
         revoke_on_code_replay=settings.revoke_on_code_replay,
-        salt_margin_seconds=_CLOCKS_APART_SECONDS,
+        clock_margin_seconds=_CLOCKS_APART_SECONDS,
         locales=settings.languages.tags,
         retention_seconds=settings.retention_sessions_days * DAY_SECONDS,
     )
