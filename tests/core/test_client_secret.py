@@ -1,7 +1,9 @@
 """Which of a client's secrets work: after a reset with and without an overlap, and after its early end."""
 
+import hmac
 from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
@@ -90,6 +92,17 @@ def test_disabling_and_deleting_end_the_old_secret_for_good(ending: Callable[...
     if ending is e.ClientDisabled:
         world.given(e.ClientEnabled(caller=e.Operator(), client_id="app"))
         assert (works(world, old), works(world, new)) == (False, True)
+
+
+def test_as_many_secrets_are_compared_for_an_unknown_client_as_for_a_wrong_secret() -> None:
+    """Or the same answer would come sooner."""
+    world, compared = given(), set()
+    wrong = {"app": Why.CLIENT_SECRET_WRONG, "console": Why.CLIENT_BUILT_IN, "nosuch": Why.CLIENT_UNKNOWN}
+    for client_id, why in wrong.items():
+        with patch("hmac.compare_digest", wraps=hmac.compare_digest) as compare:
+            world.when(machine(asks.credentials(client_id, "x"))).then_refused(why)
+        compared.add(compare.call_count)
+    assert len(compared) == 1
 
 
 def test_ending_sessions_ends_no_secret() -> None:
