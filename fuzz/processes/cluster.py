@@ -274,6 +274,7 @@ class Cluster:
             **self._words,
             "/var/run/postgresql": str(node.data.parent),
             "archive_command: pgbackrest": f"archive_command: {archiving}",
+            "restore_command: pgbackrest": f"restore_command: {archiving}",
         }
         return str(self._write("patroni.yml", words, node.name))
 
