@@ -41,7 +41,7 @@ class Campaign:
 
 
 CAMPAIGNS: Final[Mapping[str, Campaign]] = {
-    "sequences": Campaign("steps", 10**9, 500_000, 1, ("--steps", "{amount}")),
+    "sequences": Campaign("steps", 10**9, 100_000, 1, ("--steps", "{amount}")),
     "simulate": Campaign("seeds", 100_000, 50, 50, ("--seeds", "{amount}")),
     "crash": Campaign("kills", 10_000, 30, 1, ("--kills", "{amount}", "--warm")),
     "races": Campaign("races", 100_000, 600, 1, ("--rounds", "{amount}")),
