@@ -276,8 +276,11 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
         kind.name: compare((block[first], block[kind.name]) for block in blocks) for kind in group.kinds[1:]
     }
     middle = median(nanoseconds for block in blocks for nanoseconds in block[first])
-    report = Report(counts=Counter(pairs=len(found), requests=group.samples * len(group.kinds)))
-    lines = [f"{group.name}: {group.samples:,} of each kind, {first}: {middle / 1_000:,.0f} us"]
+    report = Report(counts=Counter(pairs=group.pairs, requests=group.samples * len(group.kinds)))
+    seen = least_seen([block[first] for block in blocks], most_p) // 1_000
+    lines = [
+        f"{group.name}: {group.samples:,} of each kind, {first}: {middle / 1_000:,.0f} us, sees {seen:,} us"
+    ]
     for kind in group.kinds[1:]:
         comparison = found[kind.name]
         is_told = comparison.p_value < most_p and (
@@ -292,6 +295,14 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
             report.stories.append(partial(str, f"TOLD APART {group.name}: {detail}"))
     report.line = "\n  ".join(lines)
     return report
+
+
+def least_seen(blocks: Sequence[Sequence[int]], most_p: float) -> int:
+    """The nanoseconds by which samples must be later to be told apart: the least power of two of us."""
+    shift = 1_000
+    while compare((block, [each + shift for each in block]) for block in blocks).p_value >= most_p:
+        shift *= 2
+    return shift
 
 
 def described(comparison: Comparison) -> str:
