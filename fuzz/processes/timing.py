@@ -277,7 +277,7 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
     }
     middle = median(nanoseconds for block in blocks for nanoseconds in block[first])
     report = Report(counts=Counter(pairs=group.pairs, requests=group.samples * len(group.kinds)))
-    seen = least_seen([block[first] for block in blocks], most_p) // 1_000
+    seen = least_seen([(block[first], block[control]) for block in blocks], most_p) // 1_000
     lines = [
         f"{group.name}: {group.samples:,} of each kind, {first}: {middle / 1_000:,.0f} us, sees {seen:,} us"
     ]
@@ -297,10 +297,15 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
     return report
 
 
-def least_seen(blocks: Sequence[Sequence[int]], most_p: float) -> int:
-    """The nanoseconds by which samples must be later to be told apart: the least power of two of us."""
+def least_seen(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], most_p: float) -> int:
+    """The nanoseconds by which one kind must be later to be told apart from its control, and the control from
+    it: the least power of two of microseconds."""
+    both = [*pairs], [(control, first) for first, control in pairs]
     shift = 1_000
-    while compare((block, [each + shift for each in block]) for block in blocks).p_value >= most_p:
+    while any(
+        compare((one, [each + shift for each in other]) for one, other in way).p_value >= most_p
+        for way in both
+    ):
         shift *= 2
     return shift
 
