@@ -5,7 +5,7 @@ store or anybody else says of it.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final
 
 from fuzz.shared.invariants import (
@@ -31,6 +31,7 @@ from ostiary_core.model.records import (
     Record,
     RefreshToken,
     Session,
+    Table,
     User,
 )
 
@@ -44,6 +45,8 @@ class StoreChecker:
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._records: dict[Key, Record] = {}
+        self._purged = set[object]()
+        """The sessions that the sweeper deleted; what belongs to them goes later."""
         self.turns = 0
         self.transitions: Counter[str] = Counter()
         """How often each row of the core's two state tables was taken by a turn that was kept."""
@@ -59,7 +62,8 @@ class StoreChecker:
         told = [fault for decision in decisions for fault in faults_of_telling(decision)]
         changes = [change for decision in decisions for change in decision.changes]
         deleted = {change.before.key for change in changes if isinstance(change, Delete)}
-        found = [*self._moves(records, deleted), *_faults_of(records.values()), *told]
+        self._purged |= {key.id for key in deleted if key.table is Table.SESSION}
+        found = [*self._moves(records, deleted), *_faults_of(records.values(), self._purged), *told]
         self._records = records
         return found
 
@@ -90,8 +94,8 @@ class StoreChecker:
                 yield Violation(ENDED_STAYS_ENDED, f"a {type(before).__name__} is gone: nobody deleted it")
 
 
-def _faults_of(records: Iterable[Record]) -> Iterator[Violation]:
-    """What is wrong with the store, whatever was in it before."""
+def _faults_of(records: Iterable[Record], purged: Set[object]) -> Iterator[Violation]:
+    """What is wrong with the store, whatever was in it before but for sessions that were purged."""
     tokens: dict[str, list[RefreshToken]] = {}
     holders: Counter[bytes] = Counter()
     sessions: dict[str, Session] = {}
@@ -117,7 +121,8 @@ def _faults_of(records: Iterable[Record]) -> Iterator[Violation]:
         yield Violation(ONE_LIVE_PAIR, "an access token is that of two sessions")
     if reserved != borne:
         yield Violation(GUARDED, "a name is reserved for somebody who does not bear it, or not reserved")
-    if any(session_id not in sessions for session_id in tokens):
+    known = sessions.keys() | purged
+    if not tokens.keys() <= known:
         yield Violation(GUARDED, "tokens are stored without their session")
-    if any(count > 1 for count in redeemed.values()) or any(one not in sessions for one in redeemed):
+    if any(count > 1 for count in redeemed.values()) or not redeemed.keys() <= known:
         yield Violation(REDEEMED_ONCE, "a used code and its session do not belong together")
