@@ -47,6 +47,8 @@ _PASSWORD: Final = "a-password-of-the-cluster"
 _START_SECONDS: Final = 120.0
 _STOP_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 0.1
+_BROKEN_STATES: Final = frozenset({"starting", "start failed", "stopped", "crashed"})
+"""Of a member that does not come back by itself, where they last; who copies the primary is in another."""
 
 
 class NotWell(RuntimeError):
@@ -435,10 +437,9 @@ class Cluster:
         until = time.monotonic() + seconds
         while not self.is_well():
             if not made_anew and time.monotonic() > until - seconds / 2:
-                broken = [each for each in self.members() if each["state"] not in ("running", "streaming")]
-                for each in broken:
-                    self._make_anew(each["name"])
-                    made_anew.append(each["name"])
+                made_anew = [each["name"] for each in self.members() if each["state"] in _BROKEN_STATES]
+                for name in made_anew:
+                    self._make_anew(name)
                     until = time.monotonic() + seconds
             if time.monotonic() > until:
                 states = [(each.get("name"), each.get("role"), each.get("state")) for each in self.members()]

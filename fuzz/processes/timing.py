@@ -253,8 +253,8 @@ def measure(connection: Timed, group: Group, random: Random) -> list[dict[str, l
     gc.collect()
     gc.disable()
     try:
-        for taken in range(0, group.samples, _BLOCK):
-            order = [*requests] * min(_BLOCK, group.samples - taken)
+        for begin in range(0, group.samples, _BLOCK):
+            order = [*requests] * min(_BLOCK, group.samples - begin)
             random.shuffle(order)
             block = defaultdict(list)
             for name in order:
@@ -277,19 +277,19 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
     }
     middle = median(nanoseconds for block in blocks for nanoseconds in block[first])
     report = Report(counts=Counter(pairs=group.pairs, requests=group.samples * len(group.kinds)))
-    seen = least_seen([(block[first], block[control]) for block in blocks], most_p) // 1_000
+    seen = find_least_visible_shift([(block[first], block[control]) for block in blocks], most_p) // 1_000
     lines = [
         f"{group.name}: {group.samples:,} of each kind, {first}: {middle / 1_000:,.0f} us, sees {seen:,} us"
     ]
     for kind in group.kinds[1:]:
         comparison = found[kind.name]
-        is_told = comparison.p_value < most_p and (
+        is_told_apart = comparison.p_value < most_p and (
             kind.name == control or comparison.effect > found[control].effect
         )
-        told = "told apart" if is_told else ""
-        detail = f"{kind.name:<32}{described(comparison)}  {told if kind.is_judged else told and f'({told})'}"
+        told = "told apart" if is_told_apart else ""
+        detail = f"{kind.name:<32}{describe(comparison)}  {told if kind.is_judged else told and f'({told})'}"
         lines.append(f"    {detail}".rstrip())
-        if is_told and kind.is_judged:
+        if is_told_apart and kind.is_judged:
             if kind.name != control:
                 report.violations += (Violation(UNTIMED, f"{group.name}: {kind.name}"),)
             report.stories.append(partial(str, f"TOLD APART {group.name}: {detail}"))
@@ -297,7 +297,7 @@ def judge(group: Group, blocks: Sequence[Mapping[str, Sequence[int]]], most_p: f
     return report
 
 
-def least_seen(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], most_p: float) -> int:
+def find_least_visible_shift(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], most_p: float) -> int:
     """The nanoseconds by which one kind must be later to be told apart from its control, and the control from
     it: the least power of two of microseconds."""
     both = [*pairs], [(control, first) for first, control in pairs]
@@ -310,7 +310,7 @@ def least_seen(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], most_p: flo
     return shift
 
 
-def described(comparison: Comparison) -> str:
+def describe(comparison: Comparison) -> str:
     """A comparison in one line."""
     shift = comparison.shift / 1_000
     return f"{comparison.superiority:.3f}  {shift:+7.1f} us  p {comparison.p_value:<8.2g}"

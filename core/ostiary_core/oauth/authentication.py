@@ -25,7 +25,7 @@ _NOT_AUTHENTICATED: Final = frozenset(
 )
 """What is `invalid_client` ("Authentication", rule 1)."""
 
-_NOBODYS: Final = digest_of("")
+_NO_SECRET: Final = digest_of("")
 """What is compared where there is no secret."""
 
 
@@ -33,7 +33,8 @@ def authenticate_client(credentials: ClientCredentials, snapshot: Snapshot, now:
     """Return the client whose secret is right, or why there is none ("Authentication", rule 1)."""
     client = snapshot.client(credentials.client_id)
     if client is None or client.secret_digest is None:
-        _is_one_of(credentials, _NOBODYS, None)  # or the same answer would come sooner than to a wrong secret
+        # Or the same answer would come sooner than to a wrong secret.
+        _is_one_of(credentials, _NO_SECRET, None)
         return Why.CLIENT_UNKNOWN if client is None else Why.CLIENT_BUILT_IN
     old_stands = client.old_secret_until is not None and now < client.old_secret_until
     old = client.old_secret_digest if old_stands else None
