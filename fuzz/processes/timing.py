@@ -44,8 +44,8 @@ _BLOCK: Final = 20
 """Samples of each kind."""
 _VARIANTS: Final = 8
 """Names and secrets of each kind, so that what is peculiar to one of them counts little."""
-_TRIES: Final = 5
-"""Wrong passwords that a name may have before it has to wait."""
+_TRIES: Final = 4
+"""Wrong passwords of each name: it has to wait after five, and a connection asks for its first one twice."""
 _SETTINGS: Final = {"LOG_LEVEL": "info"}
 _DOORS: Final = {"front door": "", "application": "?door=application"}
 """What is asked with a query is the application's."""
