@@ -97,6 +97,18 @@ def explore(depth: int) -> int:
     return exploration.run(depth)
 
 
+@fuzz.command("reach")
+@click.option("--seed", type=int, default=1, help="decides everything")
+@click.option("--steps", type=POSITIVE, default=60_000, help="of sequences")
+@click.option("--seeds", type=POSITIVE, default=20, help="of the simulation")
+@click.option("--depth", type=POSITIVE, default=1, help="of the exploration")
+def run_reach(seed: int, steps: int, seeds: int, depth: int) -> int:
+    """Whether the campaigns take every branch of the core."""
+    from fuzz.rules import reach
+
+    return reach.run(seed, steps, seeds, depth)
+
+
 @fuzz.command("replay")
 @click.argument("file", type=FILE)
 def replay(file: Path) -> int:
@@ -141,6 +153,15 @@ def simulate(
     if seeds == 1:
         return int(home.run_one(seed, trace))
     return int(home.run(seed, seeds, jobs=jobs, most_failures=failures))
+
+
+@fuzz.command("months")
+@click.option("--months", type=POSITIVE, default=24)
+def run_months(months: int) -> int:
+    """A store through virtual months, which must not grow."""
+    from fuzz.simulation import months as home
+
+    return home.run(months)
 
 
 @campaign("crash", "fuzz.processes.crashes")

@@ -5,12 +5,18 @@ They are made from outside: functions of the core read otherwise for a while, an
 
 from typing import Final
 
-from fuzz.faults import of_accounts, of_codes, of_endings, of_sessions
+from fuzz.faults import of_accounts, of_codes, of_endings, of_history, of_sessions
 from fuzz.faults.planting import Fault
 
 __all__ = ["FAULTS", "Fault", "named"]
 
-FAULTS: Final = (*of_sessions.FAULTS, *of_codes.FAULTS, *of_endings.FAULTS, *of_accounts.FAULTS)
+FAULTS: Final = (
+    *of_sessions.FAULTS,
+    *of_codes.FAULTS,
+    *of_endings.FAULTS,
+    *of_accounts.FAULTS,
+    *of_history.FAULTS,
+)
 
 
 def named(*names: str) -> tuple[Fault, ...]:

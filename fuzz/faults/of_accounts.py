@@ -81,6 +81,110 @@ FAULTS: Final = (
         ),
     ),
     *mistakes_in(
+        "ostiary_core.users.telephone._spend",
+        (
+            *("text-codes-guessed", "a code in a text message may be tried without end"),
+            *("stored.wrong_tries >= policy.text_code_tries", "False"),
+        ),
+        (
+            *("text-codes-immortal", "a code in a text message is good for ever"),
+            *("now >= later(stored.issued_at, policy.text_code_seconds)", "False"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.users.telephone._is_pausing",
+        (
+            *("telephones-flooded", "a telephone is sent codes all day"),
+            *("return stored.drawn >= policy.text_codes_a_day and", "return False and"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.users.telephone.change_phone",
+        (
+            *("number-taken-twice", "a telephone number that is somebody's is taken"),
+            *("if snapshot.identifier(phone_key(event.phone)) is not None:", "if False:"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.users.own_account.end_own_session",
+        (
+            *("sessions-of-others-ended", "people end one another's sessions"),
+            *("stored.user_id != who.user.user_id", "False"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.users.own_account.show_account",
+        (
+            *("permission-unasked", "whoever is signed in passes for who has a permission"),
+            *("if event.permission is not None:", "if False:"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.users.own_account.sign_in",
+        (
+            *("password-of-before", "a password that was changed while it was verified signs in"),
+            *("if event.password_matches and not", "if False and not"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.users.first_administrator.create_first_administrator",
+        (
+            *(
+                "second-first-administrator",
+                "there are two first administrators",
+            ),
+            *("if snapshot.role(SUPER_ADMINISTRATOR) is not None:", "if False:"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.clients.client_secret._with_secret",
+        (
+            *("wrong-secrets-stay", "a new secret is blamed for those that were wrong before it"),
+            *("wrong_secrets=0,", "wrong_secrets=client.wrong_secrets,"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.clients.client_secret._note",
+        (
+            *("uses-of-the-old-lost", "nobody sees that an old secret is still used"),
+            *("old is not None and", "False and"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.model.fields.FieldReader.number",
+        (
+            *("ranges-unchecked", "a lifetime may be as long as anybody likes"),
+            *("elif not least <= value <= most:", "elif False:"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.clients.client_fields.is_redirect_uri",
+        (
+            *("redirects-to-the-user", "a redirect address may begin with another host's name and an @"),
+            *('"@" in parts.netloc', "False"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.model.fields.FieldReader.faults",
+        (
+            *("faults-one-by-one", "of several bad fields one is named"),
+            *("tuple(self._faults.values())", "tuple(self._faults.values())[:1]"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.model.fields.merge_edits",
+        (
+            "edits-undone",
+            "a form undoes what others changed meanwhile",
+            "return faults or asked",
+            "return asked",
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.model.changes._bounded",
+        ("trail-unbounded", "an entry of the trail has no bound", "<= LONGEST_VALUE", "<= 10**9"),
+    ),
+    *mistakes_in(
         "ostiary_core.model.changes.changes_between",
         (
             *("changes-untold", "the trail says that something was changed, and not what"),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Final
 
-from fuzz.model import accounts, administration, clients, consent_page, roles, token_service
+from fuzz.model import accounts, administration, clients, consent_page, roles, telephones, token_service
 from fuzz.model.realm import Realm
 from fuzz.model.records import DONE, Refusal, User, Verdict, refused
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
@@ -41,8 +41,8 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.REFRESH_LOGIN: accounts.refresh_login,
     Verb.SIGN_OUT: accounts.sign_out,
     Verb.CHANGE_PASSWORD: accounts.change_password,
-    Verb.CHANGE_PHONE: accounts.change_phone,
-    Verb.RECOVER_PASSWORD: accounts.recover_password,
+    Verb.CHANGE_PHONE: telephones.change_phone,
+    Verb.RECOVER_PASSWORD: telephones.recover_password,
     Verb.REGISTER_USER: administration.register_user,
     Verb.ENABLE_USER: administration.enable_user,
     Verb.DISABLE_USER: administration.disable_user,
@@ -56,9 +56,11 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.REGISTER_ROLE: roles.register_role,
     Verb.CHANGE_ROLE: roles.change_role,
     Verb.DELETE_ROLE: roles.delete_role,
+    Verb.IMPORT_ROLE: roles.import_role,
     Verb.END_SESSION: administration.end_session,
     Verb.REGISTER_CLIENT: clients.register_client,
     Verb.CHANGE_CLIENT: clients.change_client,
+    Verb.IMPORT_CLIENT: clients.import_client,
     Verb.ENABLE_CLIENT: clients.enable_client,
     Verb.DISABLE_CLIENT: clients.disable_client,
     Verb.DELETE_CLIENT: clients.delete_client,
@@ -67,6 +69,16 @@ RULES: Final[Mapping[Verb, Rule]] = {
     Verb.GIVE_SECRET: clients.give_secret,
     Verb.END_OLD_SECRET: clients.end_old_secret,
     Verb.SWEEP: sweep,
+    Verb.SHOW_ACCOUNT: accounts.show_account,
+    Verb.END_OWN_SESSION: accounts.end_own_session,
+    Verb.CHOOSE: accounts.choose,
+    Verb.REQUEST_TEXT_CODE: telephones.request_text_code,
+    Verb.ENTER_PHONE_CODE: telephones.change_phone,
+    Verb.ENTER_RECOVERY_CODE: telephones.recover_password,
+    Verb.SHOW_CLIENT: clients.show_client,
+    Verb.NOTE_SECRET_USE: clients.note_secret_use,
+    Verb.COUNT_WRONG_SECRETS: clients.count_wrong_secrets,
+    Verb.CREATE_ADMINISTRATOR: administration.create_administrator,
 }
 
 

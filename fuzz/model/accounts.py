@@ -1,15 +1,15 @@
 """What must be answered to people about their own accounts."""
 
+from fuzz.model.permissions import ALL_PERMISSIONS, allowed_by, require_permission
 from fuzz.model.realm import Realm
 from fuzz.model.records import (
-    DAY_MS,
     DONE,
     FREE_FAILURES,
     LOGIN_ACCESS_SECONDS,
     LOGIN_SECONDS,
     LONGEST_WAIT_SECONDS,
+    OVERTAKEN,
     SECOND_MS,
-    TEXT_CODES_A_DAY,
     WRONG_PASSWORD_MS,
     WRONG_PASSWORDS,
     Session,
@@ -18,6 +18,7 @@ from fuzz.model.records import (
     refused,
 )
 from fuzz.shared.calls import Answer, AnswerKind, Call
+from fuzz.shared.initial_states import CHOICES
 
 
 def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -30,6 +31,8 @@ def sign_in(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         wait = min(2 ** (user.failures - FREE_FAILURES), LONGEST_WAIT_SECONDS)
         if now < user.failed_at + wait * SECOND_MS:
             return refused("A1003", "too many failed sign-ins")
+    if call.password == user.password and call.overtaken:
+        return OVERTAKEN
     if call.password != user.password or not user.enabled:
         user.failures += 1
         user.failed_at = now
@@ -74,6 +77,8 @@ def sign_out(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def change_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now, any_password=True)
+    if call.overtaken:
+        return OVERTAKEN
     if call.password != user.password:
         return wrong_password(realm, user, now)
     user.password = call.new_password or ""
@@ -92,38 +97,31 @@ def wrong_password(realm: Realm, user: User, now: int) -> Verdict:
     return refused("A1001", "enters the current password wrongly repeatedly: everything ends")
 
 
-def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+def show_account(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    if call.choice is not None:
+        require_permission(realm, call, now, call.choice)
+    if call.login is None:
+        everything = Answer(kind=AnswerKind.PROFILE, permissions=ALL_PERMISSIONS)
+        return Verdict(everything, "the operator may do everything")
+    user = realm.require_login(call, now, any_password=True)
+    allowed = ALL_PERMISSIONS if user.super_administrator else tuple(sorted(allowed_by(realm, user.roles)))
+    profile = Answer(kind=AnswerKind.PROFILE, sub=user.user_id, username=user.username, permissions=allowed)
+    return Verdict(profile, "people are told who they are and what they may do")
+
+
+def end_own_session(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = realm.require_login(call, now)
-    if call.text_code is None:
-        user.asked_at = [at for at in user.asked_at if now - at < DAY_MS]
-        if len(user.asked_at) >= TEXT_CODES_A_DAY:
-            return refused("A0429", "a text message is asked for at most 20 times a day by one account")
-        user.asked_at.append(now)
-    if given.kind is AnswerKind.NOT_SENT:
-        return Verdict(given, "whether a text message goes out is not told")
-    if call.password != user.password:
-        return wrong_password(realm, user, now)
-    if not realm.text_code_stands(call, given):
-        return refused("A1006", "a code that was sent is used, replaced or too old by now")
-    if realm.holder_of(call.phone) is not None:
-        return refused("A0409", "the number is somebody's")
-    realm.spent_text_codes.add((call.phone, call.text_code or ""))
-    user.phone = call.phone
-    realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
-    return Verdict(DONE, "user changes telephone number: all OAuth sessions end")
+    own = (one for one in realm.sessions if one.session_id == call.session_id and one.user is user)
+    session = next(own, None)
+    if session is None or session.ended or now >= session.until:
+        return refused("A0404", "no such running session of one's own")
+    session.ended = True
+    return Verdict(DONE, "a user ends one of their sessions")
 
 
-def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    if given.kind is AnswerKind.NOT_SENT:
-        return Verdict(given, "whether a text message goes out is not told")
-    user = realm.holder_of(call.phone)
-    if user is None or not user.enabled:
-        return refused("A1006", "no such account, or disabled")
-    if not realm.text_code_stands(call, given):
-        return refused("A1006", "a code that was sent is used, replaced or too old by now")
-    realm.spent_text_codes.add((call.phone, call.text_code or ""))
-    user.password = call.new_password or ""
-    user.must_change_password = False
-    user.failures = 0
-    realm.end_all_of(user)
-    return Verdict(DONE, "password reset by text-message recovery: all OAuth sessions end")
+def choose(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    realm.require_login(call, now)
+    field, _, may_be = CHOICES[call.choice or ""]
+    if not may_be:
+        return refused("A0401", "no such language or time zone", field)
+    return Verdict(DONE, "what somebody likes better ends nothing")

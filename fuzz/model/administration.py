@@ -3,8 +3,18 @@
 from fuzz.model.consent_page import withdraw_from
 from fuzz.model.permissions import allowed_by, is_super, require_permission, require_reach
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, User, Verdict, known, refused
+from fuzz.model.records import (
+    DONE,
+    SUPER_ADMINISTRATOR,
+    Refusal,
+    User,
+    Verdict,
+    known,
+    refused,
+    require_fields_in_order,
+)
 from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.odd_fields import faults_of, is_odd
 
 
 def find_user(realm: Realm, call: Call, now: int) -> User:
@@ -22,15 +32,32 @@ def is_last_administrator(realm: Realm, user: User) -> bool:
     return able == [user]
 
 
-def exist(realm: Realm, roles: frozenset[str]) -> bool:
-    return roles <= {*realm.roles, SUPER_ADMINISTRATOR}
+def require_roles(realm: Realm, roles: tuple[str, ...]) -> None:
+    """Raises `Refusal` where any of these is no role."""
+    known = {*realm.roles, SUPER_ADMINISTRATOR}
+    unknown = [f"roleIds.{place}" for place, role in enumerate(roles) if role not in known]
+    if unknown:
+        raise Refusal(refused("A0401", "no such role", *unknown))
+
+
+def create_administrator(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    if any(user.super_administrator for user in realm.users.values()):
+        return refused("A0409", "there is a super administrator already")
+    if " " in (call.username or ""):
+        return refused("A0401", "no user name", "username")
+    if any(one.username == call.username and not one.deleted for one in realm.users.values()):
+        return refused("A0409", "uniqueness conflict")
+    user_id = given.sub or ""
+    first = User(user_id, call.username or "", call.password or "", roles=frozenset({SUPER_ADMINISTRATOR}))
+    realm.users[user_id] = first
+    return Verdict(known(first), "the first administrator")
 
 
 def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
+    require_fields_in_order(call)
+    require_roles(realm, call.roles or ())
     roles = frozenset(call.roles or ())
-    if not exist(realm, roles):
-        return refused("A0401", "no such role")
     require_reach(realm, call, now, allowed_by(realm, roles), "nobody hands out more than they hold")
     if any(one.username == call.username and not one.deleted for one in realm.users.values()):
         return refused("A0409", "uniqueness conflict")
@@ -46,31 +73,41 @@ def register_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def import_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     stored = (one for one in realm.users.values() if one.username == call.username and not one.deleted)
-    user = next(stored, None) if call.replaces else None
+    user = next(stored, None) if call.replaces and not is_odd(call, "username") else None
     if user is None:
         return register_user(realm, call._replace(verb=Verb.REGISTER_USER), now, given)
     changed = call._replace(verb=Verb.CHANGE_USER, user_id=user.user_id)
     require_permission(realm, changed, now)
     if call.password != user.password:
-        return refused("A0401", "an import gives nobody who is there another password")
-    if user.name == call.username and frozenset(call.roles or user.roles) == user.roles:
+        return refused("A0401", "an import gives nobody who is there another password", "passwordHash")
+    name = user.name if is_odd(call, "name") else user.username
+    is_same = user.name == name and frozenset(call.roles or user.roles) == user.roles
+    if is_same and not faults_of(changed):
         return Verdict(DONE, "an import that says what is there already changes nothing")
     verdict = change_user(realm, changed, now, given)
     if verdict.answer.kind is AnswerKind.USER:
-        user.name = user.username
+        user.name = name
     return verdict
 
 
 def change_user(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     user = find_user(realm, call, now)
+    require_fields_in_order(
+        call,
+        username=(user.username, call.new_username),
+        phone=(user.phone or "", call.phone),
+        mustChangePassword=(user.must_change_password, call.must_change),
+        roleIds=(user.roles, None if call.roles is None else frozenset(call.roles)),
+    )
+    if call.seen == "as-sent":
+        return Verdict(known(user), "who sends what they saw asks for nothing")
+    require_roles(realm, call.roles or ())
     roles = user.roles if call.roles is None else frozenset(call.roles)
-    if not exist(realm, roles):
-        return refused("A0401", "no such role")
     moved = roles ^ user.roles
     require_reach(realm, call, now, allowed_by(realm, moved), "nobody hands out more than they hold")
     if SUPER_ADMINISTRATOR in moved and is_last_administrator(realm, user):
         return refused("B1001", "the last super administrator stays")
-    username = call.new_username or user.username
+    username = user.username if is_odd(call, "username") else call.new_username or user.username
     phone = user.phone if call.phone is None else call.phone or None
     others = [one for one in realm.users.values() if one is not user and not one.deleted]
     if any(one.username == username or (phone is not None and one.phone == phone) for one in others):

@@ -2,12 +2,24 @@
 
 from fuzz.model.permissions import require_permission
 from fuzz.model.realm import Realm
-from fuzz.model.records import BUILT_IN, DONE, SECOND_MS, Client, Refusal, Verdict, refused
-from fuzz.shared.calls import Answer, AnswerKind, Call
+from fuzz.model.records import (
+    BUILT_IN,
+    DONE,
+    SECOND_MS,
+    Client,
+    Refusal,
+    Verdict,
+    refused,
+    require_fields_in_order,
+)
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.initial_states import WRONG_AT_ONCE
+from fuzz.shared.odd_fields import faults_of, is_odd
 
 
 def register_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
+    require_fields_in_order(call)
     client_id = call.client_id or ""
     if client_id in BUILT_IN or client_id in realm.clients:
         return refused("A0409", "a client identifier is never given out again")
@@ -40,8 +52,39 @@ def find_client(realm: Realm, call: Call, now: int) -> Client:
     return client
 
 
+def import_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    client = realm.clients.get(call.client_id or "")
+    is_there = call.client_id in BUILT_IN or (client is not None and not client.deleted)
+    if not call.replaces or not is_there or is_odd(call, "clientId"):
+        return register_client(realm, call._replace(verb=Verb.REGISTER_CLIENT), now, given)
+    changed = call._replace(verb=Verb.CHANGE_CLIENT)
+    require_permission(realm, changed, now)
+    if (
+        client is not None
+        and not faults_of(changed)
+        and all(sent is None or sent == stands for stands, sent in settings_of(client, call).values())
+    ):
+        return Verdict(DONE, "an import that says what is there already changes nothing")
+    return change_client(realm, changed, now, given)
+
+
+def settings_of(client: Client, call: Call) -> dict[str, tuple[object, object]]:
+    """What stands in each field, and what is sent for it."""
+    return {
+        "redirectUris": (client.redirect_uris, call.redirect_uris),
+        "grantTypes": (client.grants, call.grants),
+        "scopes": (client.scopes, call.scopes),
+        "autoApproveScopes": (client.automatic, call.automatic),
+        "accessTokenTtl": (client.access_seconds, call.access_seconds),
+        "refreshTokenTtl": (client.refresh_seconds, call.refresh_seconds),
+    }
+
+
 def change_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
+    require_fields_in_order(call, **settings_of(client, call))
+    if call.seen == "as-sent":
+        return Verdict(shown(client), "who sends what they saw asks for nothing")
     client.redirect_uris = client.redirect_uris if call.redirect_uris is None else call.redirect_uris
     client.grants = client.grants if call.grants is None else call.grants
     client.scopes = client.scopes if call.scopes is None else call.scopes
@@ -60,7 +103,7 @@ def enable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 def disable_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     if client.enabled:
-        client.enabled, client.old_secret = False, None
+        client.enabled, client.old_secret, client.old_used_at = False, None, None
         realm.end_all_of_client(client)
     return Verdict(shown(client), "client disabled: all its sessions end")
 
@@ -78,19 +121,60 @@ def force_out_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdi
     return Verdict(shown(client), "client force-logged-out: all its sessions end, and it goes on")
 
 
+def show_client(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    require_permission(realm, call, now)
+    client = realm.clients.get(call.client_id or "")
+    if call.client_id in BUILT_IN:
+        noted: tuple[int | None, ...] = (None, None, 0, None)
+    elif client is None or client.deleted:
+        return refused("A0404", "no such client")
+    else:
+        noted = (client.used_at, client.old_used_at, client.wrong, client.wrong_at)
+    answer = Answer(kind=AnswerKind.DONE, client_id=call.client_id, noted=noted)
+    return Verdict(answer, "a client is shown, with what became of its secrets")
+
+
+def note_secret_use(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    client, at = realm.clients.get(call.client_id or ""), now - call.waited_ms
+    if client is not None and not client.deleted:
+        if call.secret == client.secret:
+            client.used_at = at if is_minute_later(at, client.used_at) else client.used_at
+        elif call.secret == client.old_secret:
+            client.old_used_at = at if is_minute_later(at, client.old_used_at) else client.old_used_at
+    return Verdict(DONE, "when a secret was used is noted, to the minute")
+
+
+def is_minute_later(at: int, noted: int | None) -> bool:
+    return noted is None or at - noted >= 60 * SECOND_MS
+
+
+def count_wrong_secrets(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    client, at = realm.clients.get(call.client_id or ""), now - call.waited_ms
+    if client is not None and not client.deleted:
+        client.wrong += WRONG_AT_ONCE
+        client.wrong_at = max(at, client.wrong_at or at)
+    return Verdict(DONE, "wrong secrets are counted and refuse nobody")
+
+
+def set_secret(client: Client, secret: str, now: int, keep_seconds: int = 0) -> None:
+    client.old_secret = client.secret if keep_seconds else None
+    client.old_used_at = client.used_at if keep_seconds else None
+    client.old_until = now + keep_seconds * SECOND_MS
+    client.secret, client.used_at, client.wrong, client.wrong_at = secret, None, 0, None
+
+
 def give_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
     if client.secret != call.secret:
-        client.secret, client.old_secret = call.secret or "", None
+        set_secret(client, call.secret or "", now)
     return Verdict(shown(client), "client secret given: issued tokens are unaffected")
 
 
 def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
+    require_fields_in_order(call)
     keeps = bool(call.keep_seconds)
-    client.old_secret = client.secret if keeps else None
-    client.old_until = now + (call.keep_seconds or 0) * SECOND_MS
-    client.secret = realm.new(given.secret)
+    set_secret(client, realm.new(given.secret), now, call.keep_seconds or 0)
     answer = Answer(kind=AnswerKind.SECRET, client_id=client.client_id, secret=client.secret)
     if keeps:
         return Verdict(answer, "client secret reset: the old one works until its time is over")
@@ -99,5 +183,5 @@ def reset_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 def end_old_secret(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     client = find_client(realm, call, now)
-    client.old_secret = None
+    client.old_secret = client.old_used_at = None
     return Verdict(shown(client), "the old secret ends before its time")

@@ -20,7 +20,8 @@ def check_request(realm: Realm, call: Call, now: int) -> tuple[User, Client, fro
     user = realm.require_login(call, now)
     challenge = call.challenge or ""
     if (
-        not call.redirect_uri
+        call.garbled
+        or not call.redirect_uri
         or len(challenge) != 43
         or not BASE64URL.issuperset(challenge)
         or call.method != "S256"

@@ -29,15 +29,20 @@ PERMISSION: Final[Mapping[Verb, str]] = {
     Verb.FORCE_OUT_CLIENT: "oauth.client.update",
     Verb.END_OLD_SECRET: "oauth.client.update",
     Verb.DELETE_CLIENT: "oauth.client.delete",
+    Verb.SHOW_CLIENT: "oauth.client.list",
 }
+ALL_PERMISSIONS: Final = tuple(
+    sorted({*PERMISSION.values(), "iam.user.list", "iam.role.list", "monitor.online.list", "audit.read"})
+)
 
 
-def require_permission(realm: Realm, call: Call, now: int) -> None:
+def require_permission(realm: Realm, call: Call, now: int, permission: str | None = None) -> None:
     """Raises `Refusal` where a caller may not administer; the operator, who has no login, may."""
     if call.login is None:
         return
     user = realm.require_login(call, now)
-    if not user.super_administrator and PERMISSION[call.verb] not in allowed_by(realm, user.roles):
+    needed = permission or PERMISSION[call.verb]
+    if not user.super_administrator and needed not in allowed_by(realm, user.roles):
         raise Refusal(refused("A0403", "no permission"))
 
 

@@ -16,6 +16,7 @@ from fuzz.model.records import (
     Pair,
     Refusal,
     Session,
+    TextCode,
     User,
     Verdict,
     refused,
@@ -33,6 +34,8 @@ class Realm:
         self.roles: dict[str, frozenset[str]] = {}
         """What each role allows; the built-in one is not among them."""
         self.spent_text_codes: set[tuple[str | None, str]] = set()
+        self.text_codes: dict[tuple[bool, str], TextCode] = {}
+        """By whether they are for a new number, and the number."""
         self.codes: dict[str, Code] = {}
         self.sessions: list[Session] = []
         self.tokens: dict[str, Held] = {}

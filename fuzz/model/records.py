@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from fuzz.shared.calls import Answer, AnswerKind, refusal
+from fuzz.shared.calls import Answer, AnswerKind, Call, refusal
+from fuzz.shared.odd_fields import faults_of
 
 SECOND_MS: Final = 1_000
 CODE_MS: Final = 300 * SECOND_MS
@@ -13,6 +14,10 @@ LOGIN_SECONDS: Final = 604_800
 WRONG_PASSWORDS: Final = 5
 WRONG_PASSWORD_MS: Final = 15 * 60 * SECOND_MS
 TEXT_CODES_A_DAY: Final = 20
+TEXT_CODES_A_NUMBER: Final = 10
+TEXT_CODE_MS: Final = 10 * 60 * SECOND_MS
+TEXT_CODE_PAUSE_MS: Final = 60 * SECOND_MS
+TEXT_CODE_TRIES: Final = 5
 DAY_MS: Final = 24 * 60 * 60 * SECOND_MS
 FREE_FAILURES: Final = 5
 LONGEST_WAIT_SECONDS: Final = 900
@@ -27,6 +32,8 @@ class Verdict(NamedTuple):
 
     answer: Answer
     clause: str
+    faults: tuple[str, ...] = ()
+    """The fields that a refusal names, where it must name them."""
 
 
 @dataclass(slots=True)
@@ -46,6 +53,11 @@ class Client:
     old_secret: str | None = None
     """The one before, where a reset let it work on."""
     old_until: int = 0
+    used_at: int | None = None
+    old_used_at: int | None = None
+    wrong: int = 0
+    """Wrong secrets since the present one was set, and when the last of them came."""
+    wrong_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -92,6 +104,18 @@ class Code:
 
 
 @dataclass(slots=True)
+class TextCode:
+    """The code that was sent to a telephone."""
+
+    text: str | None
+    """None where nobody saw it: it was asked for on the way."""
+    issued_at: int
+    sent_at: list[int]
+    """When codes were sent, from the one on that the day is counted from."""
+    wrong: int = 0
+
+
+@dataclass(slots=True)
 class Pair:
     """One generation of a session; texts are None until an answer showed them."""
 
@@ -135,9 +159,21 @@ class Refusal(Exception):
         self.verdict = verdict
 
 
-def refused(error: str, clause: str) -> Verdict:
-    """The verdict that a call is refused."""
-    return Verdict(refusal(error), clause)
+def refused(error: str, clause: str, *faults: str) -> Verdict:
+    """The verdict that a call is refused, for these fields."""
+    return Verdict(refusal(error), clause, tuple(sorted(faults)))
+
+
+def require_fields_in_order(call: Call, **stored: tuple[object, object]) -> None:
+    """Raises `Refusal` for every field at once that may not be so, and for each that somebody else changed
+    since the caller saw it; `stored` has what stands in a field, and what is sent for it."""
+    if call.seen == "otherwise":
+        overtaken = [name for name, (stands, sent) in stored.items() if sent is not None and sent != stands]
+        if overtaken:
+            raise Refusal(refused("A0409", "what others changed meanwhile is not undone", *overtaken))
+    faults = () if call.seen == "as-sent" else faults_of(call)
+    if faults:
+        raise Refusal(refused("A0401", "every field is named that may not be so", *faults))
 
 
 def known(user: User) -> Answer:
@@ -159,6 +195,7 @@ def redirected(redirect_uri: str, result: str, state: str | None) -> str:
 DONE: Final = Answer(kind=AnswerKind.DONE)
 INACTIVE: Final = Answer(kind=AnswerKind.INACTIVE)
 STRANGER: Final = refused("invalid_client", "client authentication failed")
+OVERTAKEN: Final = refused("A0409", "the password changed while it was verified: to be asked again")
 NOT_REGISTERED: Final = refused("unauthorized_client", "the client does not register the requested grant")
 MUST_CHANGE: Final = refused("A1004", "the signed-in account must change its password first")
 NOT_SIGNED_IN: Final = refused("A1001", "not logged in, or the token is not valid")

@@ -2,8 +2,9 @@
 
 from fuzz.model.permissions import require_permission, require_reach
 from fuzz.model.realm import Realm
-from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, Verdict, refused
-from fuzz.shared.calls import Answer, AnswerKind, Call
+from fuzz.model.records import DONE, SUPER_ADMINISTRATOR, Refusal, Verdict, refused, require_fields_in_order
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+from fuzz.shared.odd_fields import faults_of, is_odd
 
 
 def role_known(permissions: frozenset[str], clause: str) -> Verdict:
@@ -12,6 +13,7 @@ def role_known(permissions: frozenset[str], clause: str) -> Verdict:
 
 def register_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     require_permission(realm, call, now)
+    require_fields_in_order(call)
     permissions = frozenset(call.permissions or ())
     require_reach(realm, call, now, permissions, "nobody puts more into a role than they hold")
     role_id = call.role_id or ""
@@ -33,10 +35,24 @@ def find_role(realm: Realm, call: Call, now: int) -> str:
 def change_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     role_id = find_role(realm, call, now)
     permissions = frozenset(call.permissions or ())
+    require_fields_in_order(call, permissions=(realm.roles[role_id], permissions))
+    if call.seen == "as-sent":
+        permissions = realm.roles[role_id]
     concerned = permissions | realm.roles[role_id]
     require_reach(realm, call, now, concerned, "nobody puts more into a role than they hold")
     realm.roles[role_id] = permissions
     return role_known(permissions, "a role is changed: whoever holds it may do so at once")
+
+
+def import_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    stands = realm.roles.get(call.role_id or "")
+    if not call.replaces or stands is None or is_odd(call, "code"):
+        return register_role(realm, call._replace(verb=Verb.REGISTER_ROLE), now, given)
+    changed = call._replace(verb=Verb.CHANGE_ROLE)
+    require_permission(realm, changed, now)
+    if stands == frozenset(call.permissions or ()) and not faults_of(changed):
+        return Verdict(DONE, "an import that says what is there already changes nothing")
+    return change_role(realm, changed, now, given)
 
 
 def delete_role(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:

@@ -13,8 +13,8 @@ from typing import Final
 import psycopg
 import trio
 
-from fuzz.processes.cluster import Node
 from fuzz.processes.connection import Connection, Lost
+from fuzz.processes.node import Node
 
 _ASKS_SECONDS: Final = 0.05
 _INSTANCE_SECONDS: Final = 0.2

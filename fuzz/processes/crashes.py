@@ -31,8 +31,8 @@ from fuzz.processes.faults import FAULTS_OF_CRASHES
 from fuzz.processes.leaks import count_leaks
 from fuzz.processes.server import NotServing, Server, Warmth
 from fuzz.processes.tenant import Tenant
-from fuzz.processes.tenants import Tenants
-from fuzz.shared.campaign import Report, command, conduct, counted
+from fuzz.processes.tenants import Tenants, what_stands
+from fuzz.shared.campaign import Report, command, conduct
 from fuzz.shared.invariants import NO_SECRETS, PROGRESS
 from fuzz.shared.selftest import SEED, run_selftest
 
@@ -187,13 +187,11 @@ def _live(world: World, kills: int, until: float, *where: str) -> Report:
 
 
 def _figures(total: Report, seconds: float) -> str:
-    counts, acknowledged, unknown = total.counts, total.tables["acknowledged"], total.tables["unknown"]
+    counts = total.counts
     killed = f"{counts['kills']:,} kills, {counts['worker kills']:,} more of a single worker"
     lines = [
         f"{killed}; {counts['worlds']:,} worlds",
-        f"{acknowledged.total():,} acknowledged changes, all of which stand: {counted(acknowledged)}",
-        f"{unknown.total():,} requests without an answer, each come to what is allowed: {counted(unknown)}",
-        f"{counts['checks']:,} questions about what had been acknowledged",
+        *what_stands(total),
     ]
     for kind, starts in sorted(total.samples.items()):
         figures = f"median {median(starts):.2f} s, longest {max(starts):.2f} s"

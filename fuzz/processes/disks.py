@@ -1,4 +1,4 @@
-"""Disks of their own for machines: file systems of limited size, which can stand still and be full.
+"""Disks of their own for machines: file systems of limited size, which can stand still, be full, and break.
 
 Only root may make one, and only where the kernel has loop devices; everywhere else there are none.
 """
@@ -20,15 +20,18 @@ _BALLAST: Final = "ballast"
 class Disk:
     """One, mounted on a folder; gone with the keeper."""
 
-    def __init__(self, keeper: Keeper, folder: Path) -> None:
+    def __init__(self, keeper: Keeper, folder: Path, most_bytes: int = _BYTES) -> None:
         self.folder = folder
-        image = folder.with_suffix(".img")
-        with image.open("wb") as file:
-            file.truncate(_BYTES)
-        _run("mkfs.ext4", "-q", "-m", "0", str(image))
+        self._image = folder.with_suffix(".img")
+        with self._image.open("wb") as file:
+            file.truncate(most_bytes)
+        _run("mkfs.ext4", "-q", "-m", "0", str(self._image))
         keeper.run_last(["fsfreeze", "--unfreeze", str(folder)])
         keeper.run_last(["umount", "--lazy", str(folder)])
-        _run("mount", "-o", "loop", str(image), str(folder))
+        self._mount()
+
+    def _mount(self) -> None:
+        _run("mount", "-o", "loop,errors=remount-ro", str(self._image), str(self.folder))
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -52,6 +55,21 @@ class Disk:
     def clear(self) -> None:
         """Give the room back."""
         (self.folder / _BALLAST).unlink(missing_ok=True)
+
+    def break_down(self) -> None:
+        """Have the kernel find an error in it, and mount it read-only."""
+        found = subprocess.run(
+            ["findmnt", "-no", "SOURCE", self.folder], check=True, capture_output=True, text=True
+        )
+        device = Path(found.stdout.strip()).name
+        Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("1", encoding="utf-8")
+
+    def repair(self) -> None:
+        """Repair it, once nobody uses it any more, and mount it again."""
+        _run("umount", str(self.folder))
+        # Its code says that it found something.
+        subprocess.run(["e2fsck", "-fy", self._image], check=False, capture_output=True)
+        self._mount()
 
 
 def make_disks(keeper: Keeper, folders: list[Path]) -> list[Disk]:

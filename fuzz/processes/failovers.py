@@ -24,15 +24,16 @@ import trio
 from fuzz.processes import api
 from fuzz.processes.api import InvariantBroken
 from fuzz.processes.availability import DatabaseProbe, InstanceProbe
-from fuzz.processes.cluster import Cluster, NotWell, missing, running_cluster
+from fuzz.processes.cluster import Cluster, running_cluster
 from fuzz.processes.connection import Connection, Lost
 from fuzz.processes.faults import FAULTS_OF_FAILOVERS
 from fuzz.processes.leaks import count_leaks
 from fuzz.processes.mishaps import ALL, Mishap, Scene, possible_mishaps
+from fuzz.processes.programs import NotWell, missing
 from fuzz.processes.server import NotServing, Server
 from fuzz.processes.tenant import Kind, Tenant
-from fuzz.processes.tenants import Tenants
-from fuzz.shared.campaign import Report, command, conduct, counted
+from fuzz.processes.tenants import Tenants, what_stands
+from fuzz.shared.campaign import Report, command, conduct
 from fuzz.shared.http_client import Request, Response, basic
 from fuzz.shared.invariants import DOCUMENTED, NO_SECRETS, PROGRESS
 from fuzz.shared.selftest import SEED, run_selftest
@@ -276,11 +277,8 @@ def run_planted(number: int) -> Report:
 
 
 def _figures(total: Report, seconds: float) -> str:
-    acknowledged, unknown = total.tables["acknowledged"], total.tables["unknown"]
     lines = [
-        f"{acknowledged.total():,} acknowledged changes, all of which stand: {counted(acknowledged)}",
-        f"{unknown.total():,} requests without an answer, each come to what is allowed: {counted(unknown)}",
-        f"{total.counts['checks']:,} questions about what had been acknowledged",
+        *what_stands(total),
         f"{'':<34}{'times':>6}  database away (median, longest)  instances beyond  slowest answer",
     ]
     for name in sorted({key.partition("/")[0] for key in total.samples}):

@@ -7,6 +7,7 @@ the system's, on which a write or a flush fails.
 
 import mmap
 import os
+import threading
 import time
 from enum import IntEnum
 from pathlib import Path
@@ -19,14 +20,16 @@ FILE: Final = "OSTIARY_FUZZ_MACHINE"
 """Names the file, in the environment."""
 MODULE: Final = "fuzz.processes.fallible"
 _STATE: Final = Struct("<qq")
+_STACK_BYTES: Final = 2**20
+"""Of a thread: the usual 8 MiB count as taken from its beginning (setrlimit(2), RLIMIT_DATA)."""
 
 
-class Disk(IntEnum):
-    """What the disk does."""
+class Fails(IntEnum):
+    """What fails on the disk."""
 
-    FINE = 0
-    WRITES_FAIL = 1
-    FLUSHES_FAIL = 2
+    NOTHING = 0
+    WRITES = 1
+    FLUSHES = 2
 
 
 class Machine:
@@ -43,12 +46,12 @@ class Machine:
         return int(_STATE.unpack(self._state)[0])
 
     @property
-    def disk(self) -> Disk:
-        return Disk(_STATE.unpack(self._state)[1])
+    def fails(self) -> Fails:
+        return Fails(_STATE.unpack(self._state)[1])
 
-    def set(self, *, clock_seconds: int = 0, disk: Disk = Disk.FINE) -> None:
+    def set(self, *, clock_seconds: int = 0, fails: Fails = Fails.NOTHING) -> None:
         """Make it wrong in this way, and right in every other."""
-        _STATE.pack_into(self._state, 0, clock_seconds * 10**9, disk)
+        _STATE.pack_into(self._state, 0, clock_seconds * 10**9, fails)
 
 
 def _set_clock(machine: Machine) -> None:
@@ -64,12 +67,12 @@ class _File(apsw.VFSFile):
         self._machine = machine
 
     def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802 (SQLite's name)
-        if self._machine.disk is Disk.WRITES_FAIL:
+        if self._machine.fails is Fails.WRITES:
             raise apsw.IOError("a write failed")
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:  # noqa: N802
-        if self._machine.disk is Disk.FLUSHES_FAIL:
+        if self._machine.fails is Fails.FLUSHES:
             raise apsw.IOError("a flush failed")
         super().xSync(flags)
 
@@ -89,6 +92,7 @@ def main() -> None:
     machine = Machine(Path(os.environ[FILE]))
     _set_clock(machine)
     disk = _FallibleDisk(machine)
+    threading.stack_size(_STACK_BYTES)
     from fuzz.processes.planted import main as ostiary
 
     ostiary()

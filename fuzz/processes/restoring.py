@@ -14,8 +14,10 @@ import trio
 
 from fuzz.processes import api
 from fuzz.processes.api import InvariantBroken
-from fuzz.processes.cluster import Cluster, Node, NotWell, missing, running_cluster
+from fuzz.processes.cluster import Cluster, running_cluster
 from fuzz.processes.connection import Connection
+from fuzz.processes.node import Node
+from fuzz.processes.programs import NotWell, missing
 from fuzz.processes.server import ADMIN_PASSWORD, ROOT, NotServing, Server
 from fuzz.shared.campaign import Report
 from fuzz.shared.http_client import basic
@@ -94,10 +96,10 @@ def _put_back(cluster: Cluster, node: Node, moment: str) -> None:
     target = ("--delta", "--type=time", f"--target={moment}", "--target-action=promote")
     cluster.run_pgbackrest(node, *target, "restore")
     # Patroni knows nothing of a target: PostgreSQL gets there without it.
-    cluster.run_pg_ctl(node, "start")
+    node.run_pg_ctl("start")
     _wait_until_promoted(cluster, node)
-    cluster.run_pg_ctl(node, "stop")
-    cluster.run_patronictl(node, "remove", "ostiary", answers="ostiary\nYes I am aware\n")
+    node.run_pg_ctl("stop")
+    node.run_patronictl("remove", "ostiary", answers="ostiary\nYes I am aware\n")
     node.start()
     _wait(lambda: any(each["role"] == "leader" for each in cluster.members()), "there is no leader")
 
@@ -108,7 +110,7 @@ def _make_others_anew(cluster: Cluster, node: Node) -> None:
         each.start()
     _wait(lambda: len(cluster.members()) == len(cluster.nodes), "not all are members")
     for each in others:
-        cluster.run_patronictl(node, "reinit", "ostiary", each.name, "--force", "--wait")
+        node.run_patronictl("reinit", "ostiary", each.name, "--force", "--wait")
     cluster.wait_until_well(_WELL_SECONDS)
 
 

@@ -15,17 +15,21 @@ from fuzz.shared.core_events import (
     SOURCE,
     administration_event,
     arrival_of,
+    choice_event,
     hash_of,
     parameters,
     person,
+    runtime_event,
     token_service_event,
 )
 from fuzz.shared.seeds import entropy
 from ostiary_core import events as e
 from ostiary_core import keys, load, take_turn
 from ostiary_core.loading.snapshot import Snapshot
+from ostiary_core.model.audit import AuditEntry, Origin
 from ostiary_core.model.decision import Change, Decision, Insert
 from ostiary_core.model.instant import Instant
+from ostiary_core.model.permissions import Permission
 from ostiary_core.model.policy import Policy
 from ostiary_core.model.records import RECORD_TABLES, Key, Table, TextCodePurpose
 from ostiary_core.model.reply import Done, PasswordOnFile, TextCodeDrawn
@@ -50,6 +54,11 @@ class _Store(store.MemoryStore):
         if self.crashing:
             raise Crash
         super().write(changes)
+
+    def keep_trail(self, trail: Sequence[AuditEntry]) -> None:
+        """Begin with a trail of earlier turns."""
+        self._audit = [*trail]
+        self._entries_kept = trail[-1].number if trail else 0
 
     def twin(self) -> "_Store":
         """The same records, in a store of their own."""
@@ -98,10 +107,12 @@ class Driver:
         self._turns = 0
 
     def restart(self) -> None:
-        """Lose everything but the records."""
+        """Lose everything but what is stored."""
         records = [record for table in RECORD_TABLES for record in self.store.records(table)]
+        trail = self.store.audit()
         self.store = _Store(self.policy)
         self.store.write([Insert(record) for record in records])
+        self.store.keep_trail(trail)
 
     def twin(self) -> "Driver":
         """The same core over the same records, in a store of their own."""
@@ -121,7 +132,7 @@ class Driver:
         try:
             for number, call in numbered:
                 if call.verb is Verb.SWEEP:
-                    self._purge(instant)
+                    self._purge(call, instant)
                 prepared = self._event(call, number, instant)
                 if isinstance(prepared, Answer):
                     turn.outcomes.append(Outcome(number, call, None, Decision(Done()), prepared))
@@ -130,7 +141,7 @@ class Driver:
             if self._turns % self.rehearse_every == 0:
                 turn.snapshot = load((keys(event) for event in events), self.store.fetch)
                 turn.rehearsed = take_turn(events, turn.snapshot, instant, self.policy)
-            decisions = self.store.turn(events, instant)
+            decisions = self.store.turn(events, instant, [self._origin(*each) for each in numbered])
         except Exception as failure:
             turn.failure = failure
         finally:
@@ -142,13 +153,19 @@ class Driver:
             turn.outcomes.append(Outcome(number, call, event, decision, answer))
         return turn
 
-    def _purge(self, now: Instant) -> None:
-        """Delete what has expired, as the sweeper does."""
+    def _origin(self, number: int, call: Call) -> Origin | None:
+        """The request of a call; None where the sweeper or the operator asks."""
+        is_own = call.verb is Verb.SWEEP or (call.verb is Verb.FORCE_OUT_ALL and call.login is None)
+        return None if is_own else Origin(f"{self.world}:{number}", SOURCE, call.user_agent)
+
+    def _purge(self, call: Call, now: Instant) -> None:
+        """Delete what has expired, as the sweeper does; what it names and has not expired stays."""
+        named = [Key(Table.SESSION, call.session_id or ""), self.store.records(Table.CLIENT)[0].key]
         for kind in Expirable:
             found = self.store.expired(kind, b"", now, 1_000).identifiers
-            self._before += self.store.turn(
-                [e.RecordLapsed(key=Key(kind.table, each)) for each in found], now
-            )
+            named += [Key(kind.table, each) for each in found]
+            self._before += self.store.turn([e.RecordLapsed(key=key) for key in named], now)
+            named = []
 
     def would_change(self, call: Call, number: int, now: int) -> bool:
         """Whether a call would write anything; where a runtime asks something ahead of it, it may."""
@@ -195,6 +212,31 @@ class Driver:
                 return e.EverybodyForcedOut(caller=caller, client_ids=named)
             case Verb.SWEEP:
                 return e.GraceLapsed(session_id=call.session_id or "")
+            case Verb.NOTE_SECRET_USE | Verb.COUNT_WRONG_SECRETS:
+                return runtime_event(call, now)
+            case Verb.CREATE_ADMINISTRATOR:
+                return e.FirstAdministratorCreated(
+                    username=call.username or "",
+                    password_hash=hash_of(call.password),
+                    must_change_password=False,
+                    entropy=drawn,
+                )
+            case Verb.CHOOSE:
+                return choice_event(call)
+            case Verb.END_OWN_SESSION:
+                return e.OwnSessionEnded(caller=person(call), session_id=call.session_id or "")
+            case Verb.SHOW_ACCOUNT:
+                permission = None if call.choice is None else Permission(call.choice)
+                caller = e.Operator() if call.login is None else person(call)
+                return e.AccountRequested(caller=caller, permission=permission)
+            case Verb.REQUEST_TEXT_CODE:
+                is_own = call.login is not None
+                return e.TextCodeRequested(
+                    caller=person(call) if is_own else None,
+                    purpose=TextCodePurpose.CHANGE_PHONE if is_own else TextCodePurpose.RESET_PASSWORD,
+                    phone=call.phone or "",
+                    entropy=drawn,
+                )
             case (
                 Verb.SIGN_IN
                 | Verb.REFRESH_LOGIN
@@ -202,6 +244,8 @@ class Driver:
                 | Verb.CHANGE_PASSWORD
                 | Verb.CHANGE_PHONE
                 | Verb.RECOVER_PASSWORD
+                | Verb.ENTER_PHONE_CODE
+                | Verb.ENTER_RECOVERY_CODE
             ):
                 return self._account_event(call, drawn, now)
             case _:
@@ -213,6 +257,8 @@ class Driver:
                 return e.SignInAttempted(
                     username=call.username or "",
                     **self._verified(call.username or "", call, now),
+                    # As a runtime does whose hashes cost more by now.
+                    new_password_hash=hash_of(call.password) if now % 4 == 0 else None,
                     user_agent=call.user_agent,
                     source=SOURCE,
                     entropy=drawn,
@@ -230,7 +276,7 @@ class Driver:
                 verified = self._verified(person(call), call, now)
                 new_hash = hash_of(call.new_password)
                 return e.PasswordChanged(caller=person(call), new_password_hash=new_hash, **verified)
-            case Verb.CHANGE_PHONE:
+            case Verb.CHANGE_PHONE | Verb.ENTER_PHONE_CODE:
                 code = self._text_code(call, TextCodePurpose.CHANGE_PHONE, drawn, now)
                 if isinstance(code, Answer):
                     return code
@@ -248,11 +294,16 @@ class Driver:
         """What came of a password, verified against the hash that a runtime asks for first."""
         [decision] = self.store.turn([e.PasswordHashRequested(of=of)], now)
         on_file = decision.reply.password_hash if isinstance(decision.reply, PasswordOnFile) else None
-        return {"verified_against": on_file, "password_matches": on_file == hash_of(call.password)}
+        matches = on_file == hash_of(call.password)
+        if call.overtaken:
+            on_file = None if now % 2 else hash_of("the password before")
+        return {"verified_against": on_file, "password_matches": matches}
 
     def _text_code(
         self, call: Call, purpose: TextCodePurpose, drawn: Entropy, now: Instant
     ) -> Secret | Answer:
+        if call.text_code is not None:
+            return Secret(call.text_code)
         if call.phone is None:
             return Answer(kind=AnswerKind.NOT_SENT)
         caller = person(call) if purpose is TextCodePurpose.CHANGE_PHONE else None

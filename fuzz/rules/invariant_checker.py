@@ -6,6 +6,7 @@ asks the core what it thinks of its own state.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from fuzz.rules.answer_checks import Use, faults_of_answer, faults_of_honouring, use_of
 from fuzz.rules.driver import Crash, Driver, Turn
@@ -25,8 +26,8 @@ from fuzz.shared.invariants import (
 )
 from fuzz.shared.knowledge import KnownCode, KnownSession, Place
 from ostiary_core.decide import take_turn
-from ostiary_core.model.decision import Decision
-from ostiary_core.model.records import RECORD_TABLES, Key, Record, Session
+from ostiary_core.model.decision import Decision, Insert
+from ostiary_core.model.records import RECORD_TABLES, Identifier, Key, Record, Session
 
 SAMPLED_EVERY = 16
 """Printing and comparing everything is slow: every so manieth turn is looked at in that way too."""
@@ -40,8 +41,12 @@ ENDING_A_USER = frozenset(
         Verb.RECOVER_PASSWORD,
         Verb.CHANGE_PASSWORD,
         Verb.CHANGE_PHONE,
+        Verb.ENTER_PHONE_CODE,
+        Verb.ENTER_RECOVERY_CODE,
     }
 )
+BY_THEMSELVES = frozenset({Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.ENTER_PHONE_CODE})
+"""What asks people for their current password."""
 ENDING_A_CLIENT = frozenset({Verb.DISABLE_CLIENT, Verb.DELETE_CLIENT, Verb.FORCE_OUT_CLIENT})
 
 
@@ -56,6 +61,10 @@ class InvariantChecker:
         self.turns = 0
         self._ledger: dict[Key, Record] = {}
         """The records as the acknowledged decisions left them."""
+        self._before_turn: dict[Key, Record | None] = {}
+        """What this turn wrote, as it stood before."""
+        self._unmade: set[Key] = set()
+        """What this turn deleted, if only to make it again."""
         self._suspects: dict[int, KnownSession] = {}
         """Sessions to ask about after this turn."""
 
@@ -80,6 +89,7 @@ class InvariantChecker:
         self._suspects = suspects = dict[int, KnownSession]()
         for decision in turn.before:
             self._note_writes(decision)
+        self._before_turn, self._unmade = {}, set()
         for outcome in turn.outcomes:
             if outcome.decision is None:
                 continue
@@ -154,7 +164,7 @@ class InvariantChecker:
                 self._mark_ended([place.session], ENDED_STAYS_ENDED)
         if call.verb is Verb.REDEEM and answer.kind is AnswerKind.REFUSED:
             self._note_failed_exchange(call, now)
-        entered = call.verb in (Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE)
+        entered = call.verb in BY_THEMSELVES
         login = history.tokens.get(call.login or "")
         if entered and answer.error == "A1001" and decision.changes and login is not None:
             # The last wrong entry that is allowed: everything of the user ends, this login as well.
@@ -162,7 +172,7 @@ class InvariantChecker:
         if answer.kind not in (AnswerKind.DONE, AnswerKind.USER):
             return
         if call.verb in ENDING_A_USER:
-            own = call.verb in (Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE)
+            own = call.verb in BY_THEMSELVES
             user_id = (login.session.user_id if login is not None else None) if own else call.user_id
             kept = login.session if own and login is not None else None
             self._mark_all_ended_of(user_id, kept)
@@ -182,7 +192,7 @@ class InvariantChecker:
             )
         elif call.verb is Verb.SIGN_OUT and login is not None:
             self._mark_ended([login.session], ENDED_STAYS_ENDED)
-        elif call.verb is Verb.END_SESSION:
+        elif call.verb in (Verb.END_SESSION, Verb.END_OWN_SESSION):
             named = history.by_session_id.get(call.session_id or "")
             self._mark_ended([] if named is None else [named], ENDED_STAYS_ENDED)
 
@@ -245,11 +255,16 @@ class InvariantChecker:
 
     def _note_writes(self, decision: Decision) -> None:
         for change in decision.changes:
-            before, after = both_ends(change)
-            if after is not None:
-                self._ledger[after.key] = after
-            elif before is not None:
-                self._ledger.pop(before.key, None)
+            _, after = both_ends(change)
+            key = change.record.key if isinstance(change, Insert) else change.before.key
+            stood = self._before_turn.setdefault(key, self._ledger.get(key))
+            if after is None:
+                self._ledger.pop(key, None)
+                self._unmade.add(key)
+            elif stood is not None and key in self._unmade:
+                self._ledger[key] = _made_again(stood, after)
+            else:
+                self._ledger[key] = after
             if isinstance(after, Session) and after.ended_at is not None:
                 seen = self.history.by_session_id.get(after.session_id)
                 if seen is not None:
@@ -266,3 +281,11 @@ class InvariantChecker:
             }
             tables = ", ".join(sorted({key.table.name for key in keys}))
             yield Violation(ACKNOWLEDGED_STAYS, f"the store differs from what was acknowledged: {tables}")
+
+
+def _made_again(stood: Record, after: Record) -> Record:
+    """What is stored of a record that one turn deletes and makes again: its next revision, or nothing new."""
+    if isinstance(stood, Identifier):
+        return after
+    is_as_it_was = replace(after, revision=stood.revision) == stood
+    return stood if is_as_it_was else replace(after, revision=stood.revision + 1)

@@ -24,6 +24,8 @@ WORLD_STEPS: Final = 250
 """How long a world lives. Memory is flat because it is then forgotten."""
 REHEARSED_EVERY: Final = 8
 """In a campaign every so manieth turn is decided twice; everywhere else every one is."""
+LOOKED_BACK_AT_EVERY: Final = 4
+"""Likewise of worlds, as that takes as long as to live in one."""
 MOST_REPLAYS: Final = 600
 """A bound, so that a failure is told in seconds even where it shrinks badly."""
 MOST_WORLDS: Final = 100
@@ -40,14 +42,16 @@ class Failure:
     violations: tuple[Violation, ...]
 
 
-def run_world(seed: int, number: int, steps: int = WORLD_STEPS, *, rehearse_every: int = 1) -> Report:
-    """Run world `number` of `seed` for so many steps, or until something is wrong."""
+def run_world(
+    seed: int, number: int, steps: int = WORLD_STEPS, *, rehearse_every: int = 1, looks_back: bool = True
+) -> Report:
+    """Run world `number` of `seed` for so many steps, or until something is wrong; then look back at it."""
     name = f"{seed}/{number}"
     try:
         world = World(name, initial_state_of(name), rehearse_every=rehearse_every)
     except InvalidStart as start:
         return _failed(Failure(name, (), tuple(start.violations)), Report())
-    workload = Workload(choices(seed, number), world.history)
+    workload = Workload(choices(seed, number), world.history, is_of_the_rules=True)
     taken: list[Step] = []
     violations: list[Violation] = []
     while world.steps < steps and not violations:
@@ -55,6 +59,8 @@ def run_world(seed: int, number: int, steps: int = WORLD_STEPS, *, rehearse_ever
         taken += turn
         violations, _ = world.run(turn)
     violations = violations or world.whole(workload.at)
+    if looks_back:
+        violations = violations or world.end(workload.at)
     report = Report(
         counts=Counter(worlds=1, steps=world.steps, virtual_ms=workload.at),
         tables={"clauses": world.clauses, "transitions": world.transitions},
@@ -77,7 +83,8 @@ def run_worlds(seed: int, steps: int, jobs: int = 1) -> Iterator[Report]:
 
 
 def _run_unit(seed: int, unit: tuple[int, int]) -> Report:
-    return run_world(seed, *unit, rehearse_every=REHEARSED_EVERY)
+    looks_back = unit[0] % LOOKED_BACK_AT_EVERY == 0
+    return run_world(seed, *unit, rehearse_every=REHEARSED_EVERY, looks_back=looks_back)
 
 
 # --- a failure

@@ -90,7 +90,7 @@ def replay(world: str, steps: Sequence[Step]) -> Replay:
         outcomes += answers
         if violations:
             return Replay(tuple(run), tuple(outcomes), tuple(violations))
-    violations = life.whole(steps[-1].at) if steps else []
+    violations = life.whole(steps[-1].at) or life.end(steps[-1].at) if steps else []
     return Replay(tuple(run), tuple(outcomes), tuple(violations))
 
 

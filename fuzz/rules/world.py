@@ -8,28 +8,27 @@ from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 
-from fuzz.model import Model, User
+from fuzz.model import Model
 from fuzz.rules.driver import Driver, Turn
+from fuzz.rules.hindsight import faults_in_hindsight
 from fuzz.rules.invariant_checker import InvariantChecker
-from fuzz.shared.calls import Answer, AnswerKind
-from fuzz.shared.core_events import hash_of
+from fuzz.shared.calls import Answer, AnswerKind, Verb
 from fuzz.shared.history import History
-from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS, SUPER_ADMINISTRATOR, InitialState
+from fuzz.shared.initial_states import ADMINISTRATOR, BEGINNING_OF_TIME_MS, PEOPLE, InitialState
 from fuzz.shared.invariants import EXPLAINED, Violation
-from fuzz.shared.knowledge import KnownUser
 from fuzz.shared.meaning import call_of
-from fuzz.shared.seeds import entropy
 from fuzz.shared.state_tables import transitions_of
 from fuzz.shared.steps import Step, registrations_of
 from fuzz.workload.weights import LONGEST_WAIT_MS
-from ostiary_core import events as e
 from ostiary_core.model.decision import Decision
-from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import Policy
-from ostiary_core.model.reply import UserKnown
-from ostiary_core.model.secret import Entropy
+from ostiary_core.model.reply import Refused
 
-ADMINISTRATORS_PASSWORD = "password of the first administrator"
+FIRST_ADMINISTRATOR = tuple(
+    Step(number=0, at=0, verb=Verb.CREATE_ADMINISTRATOR, user=name)
+    for name in ("no user name", PEOPLE[0], ADMINISTRATOR)
+)
+"""How the first administrator comes to be: neither under a bad name nor under one that is taken."""
 
 
 class InvalidStart(Exception):
@@ -87,6 +86,11 @@ class World:
         """Look at everything there is, `at` milliseconds after the beginning."""
         return list(self.checker.whole(BEGINNING_OF_TIME_MS + at))
 
+    def end(self, at: int) -> list[Violation]:
+        """Look at everything that is told of this world, which is over: its trail is read and forgotten."""
+        store, realm = self.driver.store, self.model.realm
+        return list(faults_in_hindsight(store, realm, self.history, BEGINNING_OF_TIME_MS + at))
+
     def _explained(self, turn: Turn) -> tuple[list[Violation], list[str]]:
         """The model's word on every answer."""
         violations, told = [], []
@@ -107,34 +111,21 @@ class World:
                         f"({verdict.clause})",
                     )
                 )
+            reply = outcome.decision.reply
+            named = sorted(fault.path for fault in reply.faults) if isinstance(reply, Refused) else []
+            if verdict.faults and named != list(verdict.faults):
+                told_of = f"{', '.join(verdict.faults)}, and names {', '.join(named)}"
+                violations.append(
+                    Violation(EXPLAINED, f"the refusal of {outcome.call.verb} must name {told_of}")
+                )
         return violations, told
 
     # --- the beginning
 
     def _begin(self, initial_state: InitialState) -> None:
         """An operator with the first administrator, the clients and the people."""
-        now = Instant(BEGINNING_OF_TIME_MS)
-        [created] = self.driver.store.turn(
-            [
-                e.FirstAdministratorCreated(
-                    username=ADMINISTRATOR,
-                    password_hash=hash_of(ADMINISTRATORS_PASSWORD),
-                    must_change_password=False,
-                    entropy=Entropy(entropy(self.name, 0)),
-                )
-            ],
-            now,
-        )
-        if not isinstance(created.reply, UserKnown):
-            raise TypeError(f"the first administrator could not be created: {created.reply}")
-        user_id = created.reply.user.user_id
-        self.model.realm.users[user_id] = User(
-            user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD, roles=frozenset({SUPER_ADMINISTRATOR})
-        )
-        seen = KnownUser(user_id, ADMINISTRATOR, ADMINISTRATORS_PASSWORD)
-        self.history.users[user_id] = self.history.names[ADMINISTRATOR] = seen
         self.checker.begin()
-        for place, step in enumerate(registrations_of(initial_state)):
+        for place, step in enumerate([*registrations_of(initial_state), *FIRST_ADMINISTRATOR]):
             call = call_of(self.history, step)
             turn = self.driver.take([(-1 - place, call)], BEGINNING_OF_TIME_MS)
             violations, _ = self._explained(turn)

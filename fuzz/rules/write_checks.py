@@ -34,7 +34,9 @@ from ostiary_core.model.records import (
 SHORTEST_SECRET = 43
 """Characters of a token, code, client secret or code verifier; nothing shorter can hold one."""
 
-QUESTIONS = frozenset({Verb.INTROSPECT, Verb.USER_INFO, Verb.CHECK, Verb.DENY})
+QUESTIONS = frozenset(
+    {Verb.INTROSPECT, Verb.USER_INFO, Verb.CHECK, Verb.DENY, Verb.SHOW_ACCOUNT, Verb.SHOW_CLIENT}
+)
 
 
 def _may_hold_text(annotation: str) -> bool:
@@ -110,6 +112,8 @@ MAY_WRITE: dict[Verb, set[type[Record]]] = {
     Verb.CHANGE_PASSWORD: {User},
     Verb.CHANGE_PHONE: {TextCode, User},
     Verb.RECOVER_PASSWORD: {TextCode},
+    Verb.ENTER_PHONE_CODE: {TextCode, User},
+    Verb.ENTER_RECOVERY_CODE: {TextCode},
 }
 COUNTERS = {
     "failed_sign_ins",

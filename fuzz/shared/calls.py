@@ -5,7 +5,7 @@ core: the model's imports end here. Calls and answers are named tuples because a
 """
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class Verb(StrEnum):
@@ -38,6 +38,8 @@ class Verb(StrEnum):
     FORCE_OUT_CLIENT = "force-out-client"
     FORCE_OUT_ALL = "force-out-all"
     IMPORT_USER = "import-user"
+    IMPORT_ROLE = "import-role"
+    IMPORT_CLIENT = "import-client"
     CHANGE_USER = "change-user"
     REGISTER_ROLE = "register-role"
     CHANGE_ROLE = "change-role"
@@ -53,6 +55,16 @@ class Verb(StrEnum):
     END_OLD_SECRET = "end-old-secret"
     BATCH = "batch"
     SWEEP = "sweep"
+    SHOW_ACCOUNT = "show-account"
+    END_OWN_SESSION = "end-own-session"
+    CHOOSE = "choose"
+    REQUEST_TEXT_CODE = "request-text-code"
+    ENTER_PHONE_CODE = "enter-phone-code"
+    ENTER_RECOVERY_CODE = "enter-recovery-code"
+    SHOW_CLIENT = "show-client"
+    NOTE_SECRET_USE = "note-secret-use"
+    COUNT_WRONG_SECRETS = "count-wrong-secrets"
+    CREATE_ADMINISTRATOR = "create-administrator"
 
 
 AT_THE_TOKEN_SERVICE = frozenset(
@@ -67,15 +79,25 @@ BY_LOGIN = AT_THE_CONSENT_PAGE | {
     Verb.SIGN_OUT,
     Verb.CHANGE_PASSWORD,
     Verb.CHANGE_PHONE,
+    Verb.END_OWN_SESSION,
+    Verb.CHOOSE,
+    Verb.ENTER_PHONE_CODE,
 }
 """What only somebody with a login may do."""
+
+ABOUT_TEXT_CODES = frozenset({Verb.REQUEST_TEXT_CODE, Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE})
+
+BY_THE_RUNTIME = frozenset({Verb.SWEEP, Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS})
+"""What nobody asks for."""
 
 ADMINISTRATION = (
     frozenset(Verb)
     - AT_THE_TOKEN_SERVICE
     - BY_LOGIN
+    - BY_THE_RUNTIME
     - {
-        *(Verb.USER_INFO, Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.RECOVER_PASSWORD, Verb.SWEEP),
+        *(Verb.USER_INFO, Verb.SIGN_IN, Verb.REFRESH_LOGIN, Verb.RECOVER_PASSWORD, Verb.SHOW_ACCOUNT),
+        *(Verb.REQUEST_TEXT_CODE, Verb.ENTER_RECOVERY_CODE, Verb.CREATE_ADMINISTRATOR),
     }
 )
 """What needs a permission of the backend, or the operator."""
@@ -110,10 +132,14 @@ class Call(NamedTuple):
     """Empty where it is to be taken away."""
     text_code: str | None = None
     """The code that was sent to the telephone; None where whoever asks has it sent on the way."""
+    choice: str | None = None
+    """What somebody chooses for themselves (`initial_states.CHOICES`), or the permission they ask for."""
+    garbled: Literal["undecodable", "repeated"] | None = None
+    """How the parameters of an authorization request cannot be read."""
     new_username: str | None = None
     must_change: bool | None = None
     replaces: bool = False
-    """Whether an import may change an account that is there."""
+    """Whether an import may change what is there."""
     roles: tuple[str, ...] | None = None
     role_id: str | None = None
     permissions: tuple[str, ...] | None = None
@@ -138,6 +164,12 @@ class Call(NamedTuple):
     """How long it has waited inside the server when it is decided."""
     unseen_ms: int = 0
     """For how long before that the server stood still, so that it may have come at any time of it."""
+    odd: str | None = None
+    """What is odd in the record that is sent (`odd_fields`)."""
+    seen: str | None = None
+    """What the caller says they saw of the fields they send (`initial_states.SEEN`); None if nothing."""
+    overtaken: bool = False
+    """Whether the password was verified against one that is not on file any more."""
     parts: tuple["Call", ...] = ()
     """Of a batch, which is done whole or not at all."""
     face: Face = Face.INTERFACE
@@ -189,6 +221,8 @@ class Answer(NamedTuple):
     secret: str | None = None
     must_change_password: bool = False
     permissions: tuple[str, ...] = ()
+    noted: tuple[int | None, ...] = ()
+    """Of a client: when its secret and its old one were used, how many wrong ones came, and the last."""
     parts: tuple["Answer", ...] = ()
 
     def __str__(self) -> str:

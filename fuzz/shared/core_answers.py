@@ -2,12 +2,13 @@
 
 from urllib.parse import parse_qsl, urlsplit
 
-from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, AnswerKind, Call, refusal
+from fuzz.shared.calls import AT_THE_TOKEN_SERVICE, Answer, AnswerKind, Call, Verb, refusal
 from ostiary_core.http.meanings import MEANINGS
 from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import FactKind
 from ostiary_core.model.instant import whole_seconds
 from ostiary_core.model.reply import (
+    AccountKnown,
     AuthorizationOffered,
     BatchDone,
     BatchRefused,
@@ -20,6 +21,7 @@ from ostiary_core.model.reply import (
     Refused,
     RoleKnown,
     SecretIssued,
+    TextCodeDrawn,
     TokenActive,
     TokenInactive,
     TokensIssued,
@@ -78,8 +80,23 @@ def answer_of(call: Call, decision: Decision) -> Answer:
             )
         case BatchRefused(refusals):
             return refusal(",".join(f"{place}:{MEANINGS[refused.why].code}" for place, refused in refusals))
+        case ClientKnown(client) if call.verb is Verb.SHOW_CLIENT:
+            used = (client.secret_used_at, client.old_secret_used_at)
+            noted = (*used, client.wrong_secrets, client.wrong_secret_at)
+            return Answer(kind=AnswerKind.DONE, client_id=client.client_id, noted=noted)
         case ClientKnown(client):
             return Answer(kind=AnswerKind.DONE, client_id=client.client_id)
+        case AccountKnown() as account:
+            owner, allowed = account.user, tuple(sorted(account.permissions))
+            return Answer(
+                kind=AnswerKind.PROFILE,
+                sub=None if owner is None else owner.user_id,
+                username=None if owner is None else owner.username,
+                permissions=allowed,
+            )
+        case TextCodeDrawn() as drawn:
+            code = drawn.code
+            return Answer(kind=AnswerKind.DONE, code=None if code is None else code.reveal())
         case Done():
             return Answer(kind=AnswerKind.DONE)
         case _:

@@ -7,9 +7,11 @@ from typing import Final
 from unittest.mock import patch
 
 from fuzz.shared.calls import Call, Verb
-from fuzz.shared.initial_states import SCOPES
+from fuzz.shared.initial_states import CHOICES, SCOPES, WRONG_AT_ONCE
+from fuzz.shared.odd_fields import odd_fields_of, with_odd_fields
 from ostiary_core import events as e
 from ostiary_core.clients import client_fields
+from ostiary_core.model.fields import FieldFault, FieldRule
 from ostiary_core.model.instant import Arrival, Instant
 from ostiary_core.model.secret import Entropy, Secret
 
@@ -89,6 +91,8 @@ def parameters(call: Call) -> e.AuthorizationParameters:
         code_challenge_method=call.method,
         scope=None if call.scope is None else " ".join(call.scope),
         state=call.state,
+        undecodable=call.garbled == "undecodable",
+        repeated=call.garbled == "repeated",
     )
 
 
@@ -104,6 +108,7 @@ _OF_A_CLIENT: Final[Mapping[Verb, Callable[..., e.Event]]] = {
     Verb.DELETE_CLIENT: e.ClientDeleted,
     Verb.FORCE_OUT_CLIENT: e.ClientForcedOut,
     Verb.END_OLD_SECRET: e.OldSecretEnded,
+    Verb.SHOW_CLIENT: e.ClientRequested,
 }
 """Events that say no more than whom they are about."""
 
@@ -119,31 +124,45 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
         case Verb.REGISTER_USER:
             return e.UserRegistered(
                 caller=caller,
-                fields=fields_of_new_user(call),
+                fields=with_odd_fields(call, fields_of_new_user(call)),
                 password_hash=hash_of(call.password),
+                faults=_found_outside(call),
                 entropy=drawn,
             )
         case Verb.WITHDRAW_FOR:
             return e.ConsentWithdrawnByAdministrator(caller=caller, user_id=user_id, client_id=client_id)
         case Verb.IMPORT_USER:
             roles = {} if call.roles is None else {"roleIds": list(call.roles)}
+            named = {"username": call.username, "name": call.username}
             return e.UserImported(
                 caller=caller,
-                fields={"username": call.username, "name": call.username, **roles},
+                fields=with_odd_fields(call, {**named, **roles}),
                 replace=call.replaces,
                 password_hash=None,
                 foreign_hash=hash_of(call.password),
+                faults=_found_outside(call),
                 entropy=drawn,
             )
         case Verb.CHANGE_USER:
-            return e.UserChanged(caller=caller, user_id=user_id, fields=user_fields(call))
+            fields = with_odd_fields(call, user_fields(call))
+            return e.UserChanged(
+                caller=caller,
+                user_id=user_id,
+                fields=fields,
+                faults=_found_outside(call),
+                shown=_shown(call, fields),
+            )
         case Verb.RESET_PASSWORD:
             new_hash = hash_of(call.new_password)
             return e.PasswordResetByAdministrator(caller=caller, user_id=user_id, new_password_hash=new_hash)
         case Verb.REGISTER_ROLE:
-            return e.RoleRegistered(caller=caller, fields=fields_of_new_role(call))
+            return e.RoleRegistered(caller=caller, fields=with_odd_fields(call, fields_of_new_role(call)))
         case Verb.CHANGE_ROLE:
-            return e.RoleChanged(caller=caller, role_id=role_id, fields=role_fields(call))
+            fields = with_odd_fields(call, role_fields(call))
+            return e.RoleChanged(caller=caller, role_id=role_id, fields=fields, shown=_shown(call, fields))
+        case Verb.IMPORT_ROLE:
+            fields = with_odd_fields(call, fields_of_new_role(call))
+            return e.RoleImported(caller=caller, fields=fields, replace=call.replaces)
         case Verb.DELETE_ROLE:
             return e.RoleDeleted(caller=caller, role_id=role_id)
         case Verb.BATCH:
@@ -151,11 +170,18 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
         case Verb.END_SESSION:
             return e.SessionForcedOut(caller=caller, session_id=call.session_id or "")
         case Verb.REGISTER_CLIENT:
-            return e.ClientRegistered(caller=caller, fields=fields_of_new_client(call), entropy=drawn)
+            fields = with_odd_fields(call, fields_of_new_client(call))
+            return e.ClientRegistered(caller=caller, fields=fields, entropy=drawn)
         case Verb.CHANGE_CLIENT:
-            return e.ClientChanged(caller=caller, client_id=client_id, fields=settings_of(call))
+            fields = with_odd_fields(call, settings_of(call))
+            return e.ClientChanged(
+                caller=caller, client_id=client_id, fields=fields, shown=_shown(call, fields)
+            )
+        case Verb.IMPORT_CLIENT:
+            fields = with_odd_fields(call, fields_of_new_client(call))
+            return e.ClientImported(caller=caller, fields=fields, replace=call.replaces, entropy=drawn)
         case Verb.RESET_SECRET:
-            fields = overlap_fields(call)
+            fields = with_odd_fields(call, overlap_fields(call))
             return e.ClientSecretReset(caller=caller, client_id=client_id, fields=fields, entropy=drawn)
         case Verb.GIVE_SECRET:
             digest = Secret(call.secret or "").digest
@@ -164,12 +190,51 @@ def administration_event(call: Call, drawn: Entropy) -> e.Event:
             raise ValueError(f"{call.verb} is no call of the administration")
 
 
+def choice_event(call: Call) -> e.Event:
+    """What somebody chooses for themselves."""
+    field, value, _ = CHOICES[call.choice or ""]
+    match field:
+        case "locale":
+            return e.LocaleChosen(caller=person(call), locale=value)
+        case "timezone":
+            is_nowhere = call.choice == "nowhere"
+            faults = (FieldFault(field, FieldRule.TIMEZONE),) if is_nowhere else ()
+            return e.TimezoneChosen(caller=person(call), timezone=value, faults=faults)
+        case _:
+            return e.AvatarChosen(caller=person(call), avatar_url=value or None)
+
+
+def runtime_event(call: Call, now: Instant) -> e.Event:
+    """What a runtime reports of a client's secrets."""
+    client_id, at = call.client_id or "", Instant(now - call.waited_ms)
+    if call.verb is Verb.NOTE_SECRET_USE:
+        return e.ClientSecretUsed(client_id=client_id, digest=Secret(call.secret or "").digest, used_at=at)
+    return e.WrongSecretsCounted(client_id=client_id, times=WRONG_AT_ONCE, last_at=at)
+
+
 def _parts(call: Call, drawn: Entropy) -> Iterator[e.AdministrationEvent]:
     """The events of a batch, each with entropy of its own."""
     for place, part in enumerate(call.parts):
         event = administration_event(part, Entropy(sha256(drawn + bytes([place])).digest()))
         assert isinstance(event, e.AdministrationEvent), f"{part.verb} is no part of a batch"
         yield event
+
+
+def _found_outside(call: Call) -> tuple[FieldFault, ...]:
+    """The faults that a runtime found in what a call sends."""
+    odd = odd_fields_of(call)
+    return tuple(FieldFault(path, FieldRule.TIMEZONE) for path in (odd.found_outside if odd else ()))
+
+
+def _shown(call: Call, fields: Mapping[str, object]) -> dict[str, object] | None:
+    """What the caller says they saw of the fields that they send."""
+    match call.seen:
+        case None:
+            return None
+        case "as-sent":
+            return dict(fields)
+        case _:
+            return dict.fromkeys(fields, "what nobody ever chose")
 
 
 def fields_of_new_user(call: Call) -> dict[str, object]:

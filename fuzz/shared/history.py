@@ -13,7 +13,8 @@ from fuzz.shared.knowledge import KnownClient, KnownCode, KnownPair, KnownSessio
 from fuzz.shared.seeds import nonsense
 
 LOGIN_SECONDS = 604_800
-BEGINS_AN_ACCOUNT = (Verb.REGISTER_USER, Verb.IMPORT_USER)
+BEGINS_AN_ACCOUNT = (Verb.REGISTER_USER, Verb.IMPORT_USER, Verb.CREATE_ADMINISTRATOR)
+BEGINS_A_CLIENT = (Verb.REGISTER_CLIENT, Verb.IMPORT_CLIENT)
 
 
 def verifier_of(number: int) -> str:
@@ -40,6 +41,8 @@ class History:
         self.issued: list[KnownCode] = []
         self.tokens: dict[str, Place] = {}
         self.code_texts: dict[str, KnownCode] = {}
+        self.text_codes: dict[tuple[bool, str], str] = {}
+        """The latest code that was sent to each number, for a new number or for a new password."""
 
     # --- what an answer tells
 
@@ -75,7 +78,7 @@ class History:
             case AnswerKind.ROLE:
                 self.roles.add(call.role_id or "")
             case AnswerKind.DONE:
-                self._note_done(call)
+                self._note_done(call, answer)
             case AnswerKind.USER if call.verb in (Verb.ENABLE_USER, Verb.DISABLE_USER):
                 self.users[answer.sub or ""].enabled = call.verb is Verb.ENABLE_USER
             case _:
@@ -101,10 +104,16 @@ class History:
         client = self.clients.get(call.client_id or "")
         return client is not None and client.is_proved_by(call.secret, now)
 
+    def holder_of(self, phone: str | None) -> KnownUser | None:
+        """Who had this telephone number, as far as anybody knows."""
+        return next((user for user in self.names.values() if phone is not None and user.phone == phone), None)
+
     def moves_phone(self, call: Call, answer: Answer) -> bool:
         """Whether an administrator gave somebody another telephone number; asked before it is noted."""
         user = self.users.get(call.user_id or "")
         if call.verb is not Verb.CHANGE_USER or answer.kind is not AnswerKind.USER or user is None:
+            return False
+        if call.seen == "as-sent":
             return False
         return call.phone is not None and (call.phone or None) != user.phone
 
@@ -168,7 +177,7 @@ class History:
 
     def _note_change(self, call: Call, answer: Answer) -> None:
         user = self.users.get(call.user_id or "")
-        if user is None:
+        if user is None or call.seen == "as-sent":
             return
         if call.phone is not None:
             user.phone = call.phone or None
@@ -180,7 +189,7 @@ class History:
 
     def _note_secret(self, call: Call, now: int, answer: Answer) -> None:
         client_id, secret = call.client_id or "", answer.secret or ""
-        if call.verb is Verb.REGISTER_CLIENT:
+        if call.verb in BEGINS_A_CLIENT:
             settings = ClientSettings(
                 redirect_uris=call.redirect_uris or (),
                 grants=call.grants or (),
@@ -195,18 +204,20 @@ class History:
             client.old_secret, client.secret = client.secret, secret
             client.old_until = now + (call.keep_seconds or 0) * 1_000
 
-    def _note_done(self, call: Call) -> None:
+    def _note_done(self, call: Call, answer: Answer) -> None:
         user = self.users.get(call.user_id or "")
         login = self.tokens.get(call.login or "")
         client = self.clients.get(call.client_id or "")
         match call.verb:
-            case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD if user is not None:
+            case Verb.REQUEST_TEXT_CODE if answer.code is not None:
+                self.text_codes[call.login is not None, call.phone or ""] = answer.code
+            case Verb.RESET_PASSWORD | Verb.RECOVER_PASSWORD | Verb.ENTER_RECOVERY_CODE if user is not None:
                 user.password = call.new_password or ""
             case Verb.CHANGE_PASSWORD if login is not None:
                 self.users[login.session.user_id or ""].password = call.new_password or ""
-            case Verb.CHANGE_PHONE if login is not None:
+            case Verb.CHANGE_PHONE | Verb.ENTER_PHONE_CODE if login is not None:
                 self.users[login.session.user_id or ""].phone = call.phone
-            case Verb.CHANGE_CLIENT if client is not None:
+            case Verb.CHANGE_CLIENT | Verb.IMPORT_CLIENT if client is not None and call.seen != "as-sent":
                 given = {name: getattr(call, name) for name in ClientSettings.__slots__}
                 changed = {name: value for name, value in given.items() if value is not None}
                 client.settings = replace(client.settings, **changed)

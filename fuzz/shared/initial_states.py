@@ -56,6 +56,11 @@ CHANGES: Final[dict[str, dict[str, tuple[str, ...] | int]]] = {
     "all-grants": {"grants": (CODE, REFRESH, MACHINE)},
     "short": {"access_seconds": 300, "refresh_seconds": 3_600},
     "long": {"access_seconds": 86_400, "refresh_seconds": 2_592_000},
+    "local-uris": {
+        "redirect_uris": ("http://localhost:8080/callback", "http://127.0.0.1/", "https://[::1]/")
+    },
+    "many-uris": {"redirect_uris": tuple(f"https://{each}.example/{'long/' * 40}" for each in range(50))},
+    "most-uris": {"redirect_uris": tuple(f"https://{each}.example/{'long/' * 40}" for each in range(2, 52))},
     "own-uris": {},
 }
 """What administrators do to clients; `own-uris` gives a client its first addresses back."""
@@ -65,7 +70,7 @@ PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
     "nothing": (),
     "helpdesk": ("iam.user.update",),
     "people": ("iam.user.create", "iam.user.update", "iam.user.delete"),
-    "clients": ("oauth.client.create", "oauth.client.update", "oauth.client.delete"),
+    "clients": ("oauth.client.list", "oauth.client.create", "oauth.client.update", "oauth.client.delete"),
     "roles": ("iam.role.create", "iam.role.update", "iam.role.delete", "iam.user.update"),
     "sessions": ("monitor.online.kill",),
 }
@@ -73,6 +78,7 @@ PERMISSIONS: Final[dict[str, tuple[str, ...]]] = {
 
 USER_CHANGES: Final = (
     *("nothing", "renamed", "taken-name", "new-phone", "taken-phone", "no-phone", "must-change"),
+    "awaited-phone",
     *("role", "role", "another-role", "another-role", "no-role", "no-such-role", "promoted"),
 )
 """What administrators do to accounts; a role is the one that the step names, in place of
@@ -86,6 +92,29 @@ GIVEN_SECRETS: Final = ("same",)
 
 IMPORTS: Final = ("as-it-is", "another-password")
 """What a sheet brings of an account that may be there, which it may change; else the account is to be new."""
+
+CHOICES: Final[dict[str, tuple[str, str, bool]]] = {
+    "chinese": ("locale", "zh-CN", True),
+    "klingon": ("locale", "tlh", False),
+    "shanghai": ("timezone", "Asia/Shanghai", True),
+    "upwards": ("timezone", "../etc/passwd", False),
+    "nowhere": ("timezone", "Nowhere/Land", False),
+    "picture": ("avatarUrl", "/files/picture", True),
+    "long-picture": ("avatarUrl", "/files/" + "p" * 5_000, True),
+    "no-picture": ("avatarUrl", "", True),
+}
+"""What people choose for themselves: the field, its value, and whether it may be. That there is no such zone
+as `nowhere` the runtime says."""
+
+WRONG_AT_ONCE: Final = 3
+"""How many wrong secrets a runtime reports at once."""
+
+NUMBERS: Final[dict[str, str]] = {"new": "+30000001", "newer": "+30000002", "malformed": "12"}
+"""The telephone numbers that codes are sent to, beside `theirs`, which somebody has."""
+
+SEEN: Final = ("as-sent", "otherwise")
+"""What a caller says they saw of each field that they send: what they send, so that they ask for nothing; or
+what nobody ever chose, so that somebody else changed it meanwhile."""
 
 BATCHES: Final = (
     *("delete-people", "delete-clients", "delete-roles"),

@@ -1,6 +1,6 @@
 """What must never happen, each with its name and its sentence: the one list that every campaign checks.
 
-The first seventeen are of the rules. Over the core `fuzz.rules.invariant_checker` checks them, after every
+The first eighteen are of the rules. Over the core `fuzz.rules.invariant_checker` checks them, after every
 turn for what the turn touched and now and then for everything. Number 13 is the model's: its verdict on every
 answer is the explanation. The others are of the server around the rules; `fuzz.simulation` checks both, and
 `fuzz.parsers` the last but one, `fuzz.processes.timing` the last.
@@ -103,39 +103,46 @@ TOLD: Final = Invariant(
     "and after, with nothing else and no whole telephone number.",
 )
 
-DOCUMENTED: Final = Invariant(
+RETOLD: Final = Invariant(
     18,
+    "retold",
+    "What is told afterwards is what happened: why each session ended, every list, the summaries, the trail "
+    "run again by its own rules, and each record that was written as text.",
+)
+
+DOCUMENTED: Final = Invariant(
+    19,
     "documented",
     "Every answer is one that is documented; a failure of the store, and nothing else, is answered with 500.",
 )
 PROGRESS: Final = Invariant(
-    19,
+    20,
     "progress",
     "Every request is answered or its connection ends, and once nothing fails any more all is.",
 )
 TIMELY: Final = Invariant(
-    20,
+    21,
     "timely",
     "What is answered took effect between question and answer, by the clock of the instance that answered; "
     "what never arrived whole took none.",
 )
 GUARDED: Final = Invariant(
-    21, "guarded", "No write is lost, none is made twice, and none over another that was not seen."
+    22, "guarded", "No write is lost, none is made twice, and none over another that was not seen."
 )
-SOURCED: Final = Invariant(22, "sourced", "A session's source is the address that its request came from.")
+SOURCED: Final = Invariant(23, "sourced", "A session's source is the address that its request came from.")
 READ_ALIKE: Final = Invariant(
-    23,
+    24,
     "read-alike",
     "What a stranger sends is read as another reader of the same standard reads it, in whatever pieces it "
     "comes and within its bounds, or refused.",
 )
 UNTIMED: Final = Invariant(
-    24,
+    25,
     "untimed",
     "How long a refusal takes tells nobody what there is: a client, an account, the beginning of a secret.",
 )
 
 INVARIANTS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Invariant))
 """In the order of their numbers."""
-OF_THE_RULES: Final = INVARIANTS[: TOLD.number]
-OF_THE_SERVER: Final = INVARIANTS[TOLD.number :]
+OF_THE_RULES: Final = INVARIANTS[: RETOLD.number]
+OF_THE_SERVER: Final = INVARIANTS[RETOLD.number :]

@@ -2,15 +2,17 @@
 
 import hashlib
 from base64 import urlsafe_b64encode
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
-from fuzz.shared.calls import AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
-from fuzz.shared.history import BEGINS_AN_ACCOUNT, History, verifier_of
+from fuzz.shared.calls import ABOUT_TEXT_CODES, AT_THE_CONSENT_PAGE, AT_THE_TOKEN_SERVICE, Call, Verb
+from fuzz.shared.history import BEGINS_A_CLIENT, BEGINS_AN_ACCOUNT, History, verifier_of
 from fuzz.shared.initial_states import (
     CHANGES,
     KEEP_SECONDS,
+    NUMBERS,
     PERMISSIONS,
     SUPER_ADMINISTRATOR,
     ClientSettings,
@@ -18,6 +20,11 @@ from fuzz.shared.initial_states import (
 )
 from fuzz.shared.seeds import nonsense
 from fuzz.shared.steps import Kind, Ref, Step, Twist
+
+_GARBLED: Final[Mapping[Twist, Literal["undecodable", "repeated"]]] = {
+    Twist.UNDECODABLE: "undecodable",
+    Twist.REPEATED: "repeated",
+}
 
 
 def challenge_of(verifier: str) -> str:
@@ -34,6 +41,9 @@ def call_of(history: History, step: Step) -> Call:
         login=None if step.by is None else _text(history, step.by),
         waited_ms=step.waited,
         unseen_ms=step.unseen,
+        odd=step.odd,
+        seen=step.seen,
+        overtaken=step.twist is Twist.OVERTAKEN,
     )
     if verb in (Verb.USER_INFO, Verb.REFRESH_LOGIN):
         return base._replace(token=_token(history, step))
@@ -41,14 +51,25 @@ def call_of(history: History, step: Step) -> Call:
         return _client_call(history, step, base)
     if verb in AT_THE_CONSENT_PAGE:
         return _consent_call(history, step, base)
-    if verb in (Verb.END_SESSION, Verb.SWEEP):
+    if verb in (Verb.END_SESSION, Verb.SWEEP, Verb.END_OWN_SESSION):
         return base._replace(session_id=_session_id(history, step.token))
-    if verb in (Verb.REGISTER_CLIENT, Verb.CHANGE_CLIENT):
+    if verb in (*BEGINS_A_CLIENT, Verb.CHANGE_CLIENT):
         return _settings_call(history, step, base)
+    if verb in ABOUT_TEXT_CODES:
+        return _text_code_call(history, step, base)
+    if verb is Verb.CHOOSE:
+        return base._replace(choice=step.change)
+    if verb is Verb.SHOW_ACCOUNT:
+        allowed = PERMISSIONS.get(step.change or "nothing", ())
+        return base._replace(choice=allowed[0] if allowed else None)
+    if verb in (Verb.NOTE_SECRET_USE, Verb.COUNT_WRONG_SECRETS):
+        return _client_call(history, step, base)
     if verb is Verb.CHANGE_USER:
         return _user_change(history, step, base)
-    if verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE):
-        return base._replace(role_id=step.role, permissions=PERMISSIONS.get(step.change or "nothing"))
+    if verb in (Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE, Verb.IMPORT_ROLE):
+        permissions = PERMISSIONS.get(step.change or "nothing")
+        replaces = verb is Verb.IMPORT_ROLE and step.change is not None
+        return base._replace(role_id=step.role, permissions=permissions, replaces=replaces)
     if verb is Verb.BATCH:
         return base._replace(parts=tuple(call_of(history, part) for part in parts_of(step)))
     return _account_call(history, step, base)
@@ -90,6 +111,8 @@ def _user_change(history: History, step: Step, base: Call) -> Call:
         case "taken-phone":
             phones = [one.phone for one in others if one.phone is not None]
             return call._replace(phone=phones[-1] if phones else f"+{20_000_000 + step.number}")
+        case "awaited-phone":
+            return call._replace(phone=NUMBERS["new"])
         case "no-phone":
             return call._replace(phone="")
         case "must-change":
@@ -131,6 +154,27 @@ def _account_call(history: History, step: Step, base: Call) -> Call:
         new_password=f"password {step.number}",
         phone=f"+{10_000_000 + step.number}" if step.verb is Verb.CHANGE_PHONE else phone,
         keep_seconds=KEEP_SECONDS.get(step.change or ""),
+    )
+
+
+def _text_code_call(history: History, step: Step, base: Call) -> Call:
+    """What is asked of the code in a text message; a wrong one is the right one with other digits."""
+    login = None if base.login is None else history.tokens.get(base.login)
+    own = None if login is None else history.users.get(login.session.user_id or "")
+    theirs = history.names.get(step.user or "")
+    phone = NUMBERS.get(step.change or "new")
+    if step.change == "theirs":
+        phone = "+39999999" if theirs is None or theirs.phone is None else theirs.phone
+    code = history.text_codes.get((step.verb is Verb.ENTER_PHONE_CODE, phone or ""), "123456")
+    if step.twist is Twist.WRONG_CODE:
+        code = code[::-1] if code != code[::-1] else "654321"
+    holder = history.holder_of(phone)
+    return base._replace(
+        user_id=holder.user_id if step.verb is Verb.ENTER_RECOVERY_CODE and holder is not None else None,
+        phone=phone,
+        text_code=None if step.verb is Verb.REQUEST_TEXT_CODE else code,
+        password="wrong" if step.twist is Twist.WRONG_PASSWORD or own is None else own.password,
+        new_password=f"password {step.number}",
     )
 
 
@@ -178,11 +222,13 @@ def _consent_call(history: History, step: Step, base: Call) -> Call:
         challenge = None
     elif twist is Twist.PADDED_CHALLENGE:
         challenge = f"{challenge}="
+    method: str | None = "plain" if twist is Twist.PLAIN_CHALLENGE else "S256"
     return base._replace(
         client_id=step.client,
         redirect_uri=redirect_uri,
         challenge=challenge,
-        method="plain" if twist is Twist.PLAIN_CHALLENGE else "S256",
+        method=None if twist is Twist.WITHOUT_METHOD else method,
+        garbled=_GARBLED.get(twist) if twist is not None else None,
         response_type="token" if twist is Twist.RESPONSE_TYPE_TOKEN else "code",
         scope=None if step.scope is None else tuple(one for one in step.scope.split(",") if one),
         state=f"state{step.number}" if step.number % 2 else None,
@@ -190,15 +236,21 @@ def _consent_call(history: History, step: Step, base: Call) -> Call:
 
 
 def _settings_call(history: History, step: Step, base: Call) -> Call:
-    change: dict[str, Any] = dict(CHANGES[step.change]) if step.change is not None else {}
-    if step.verb is Verb.REGISTER_CLIENT or step.change == "own-uris":
+    change: dict[str, Any] = dict(CHANGES.get(step.change or "", {}))
+    client = history.clients.get(step.client or "")
+    if step.verb is Verb.IMPORT_CLIENT and client is not None and step.change is not None:
+        base = base._replace(**{name: getattr(client.settings, name) for name in ClientSettings.__slots__})
+    elif step.verb in BEGINS_A_CLIENT:
+        change = {"redirect_uris": uris(step.client or ""), **change}
+    if step.change == "own-uris":
         change["redirect_uris"] = uris(step.client or "")
-    if step.verb is Verb.REGISTER_CLIENT:
+    if step.verb in BEGINS_A_CLIENT and base.grants is None:
         change = {"grants": CHANGES["all-grants"]["grants"], "scopes": ("user.read",), **change}
         known = history.initial_state.clients.get(step.client or "")
         if known is not None and step.client not in history.clients:
             change = {name: getattr(known, name) for name in ClientSettings.__slots__}
-    return base._replace(client_id=step.client, **change)
+    replaces = step.verb is Verb.IMPORT_CLIENT and step.change is not None
+    return base._replace(client_id=step.client, replaces=replaces, **change)
 
 
 def _uri(history: History, step: Step) -> str:

@@ -15,13 +15,17 @@ from fuzz.shared.calls import Verb
 from fuzz.shared.initial_states import (
     BATCHES,
     CHANGES,
+    CHOICES,
     GIVEN_SECRETS,
     IMPORTS,
     KEEP_SECONDS,
+    NUMBERS,
     PERMISSIONS,
+    SEEN,
     USER_CHANGES,
     InitialState,
 )
+from fuzz.shared.odd_fields import ODD_FIELDS
 
 _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.CHANGE_CLIENT: CHANGES,
@@ -29,11 +33,19 @@ _WAYS: Final[Mapping[Verb, Iterable[str]]] = {
     Verb.RESET_SECRET: KEEP_SECONDS,
     Verb.GIVE_SECRET: GIVEN_SECRETS,
     Verb.IMPORT_USER: IMPORTS,
+    Verb.IMPORT_ROLE: PERMISSIONS,
+    Verb.IMPORT_CLIENT: (*CHANGES, *IMPORTS),
     Verb.REGISTER_ROLE: PERMISSIONS,
     Verb.CHANGE_ROLE: PERMISSIONS,
     Verb.BATCH: BATCHES,
+    Verb.SHOW_ACCOUNT: PERMISSIONS,
+    Verb.CHOOSE: CHOICES,
+    **dict.fromkeys(
+        (Verb.REQUEST_TEXT_CODE, Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE), (*NUMBERS, "theirs")
+    ),
 }
 """What `change` may say of a verb."""
+CHANGES_A_RECORD: Final = (Verb.CHANGE_CLIENT, Verb.CHANGE_USER, Verb.CHANGE_ROLE)
 
 Natural = Annotated[int, Meta(ge=0)]
 
@@ -74,6 +86,12 @@ class Twist(StrEnum):
     PADDED_CHALLENGE = "padded-challenge"
     RESPONSE_TYPE_TOKEN = "response-type-token"
     WRONG_PASSWORD = "wrong-password"
+    OVERTAKEN = "overtaken"
+    """Somebody changes the password while the one that is presented is verified."""
+    WRONG_CODE = "wrong-code"
+    WITHOUT_METHOD = "without-method"
+    UNDECODABLE = "undecodable"
+    REPEATED = "repeated"
 
 
 class Step(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -98,6 +116,10 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     """Which of the client's addresses."""
     change: str | None = None
     """What an administrator does: the name of one of the tables of `initial_states`."""
+    odd: str | None = None
+    """What is odd in the record that is sent."""
+    seen: str | None = None
+    """What the caller says they saw of it."""
     twist: Twist | None = None
     waited: Natural = 0
     """Milliseconds that it waited inside the server, which end at `at`."""
@@ -138,7 +160,12 @@ def check_step(before: Step | None, step: Step) -> None:
         raise ValueError(f"expected {before.at} ms or later, got {step.at}")
     if before is not None and step.number <= before.number:
         raise ValueError(f"expected a number above {before.number}, got {step.number}")
-    ways = _WAYS.get(step.verb, ())
-    if step.change is not None and step.change not in ways:
-        expected = f"one of {', '.join(dict.fromkeys(ways))}" if ways else "nothing"
-        raise ValueError(f"expected {expected} as the change of {step.verb}, got {step.change!r}")
+    _check_word(step, "change", step.change, _WAYS.get(step.verb, ()))
+    _check_word(step, "odd", step.odd, ODD_FIELDS.get(step.verb, ()))
+    _check_word(step, "seen", step.seen, SEEN if step.verb in CHANGES_A_RECORD else ())
+
+
+def _check_word(step: Step, field: str, word: str | None, known: Iterable[str]) -> None:
+    if word is not None and word not in known:
+        expected = f"one of {', '.join(dict.fromkeys(known))}" if known else "nothing"
+        raise ValueError(f"expected {expected} as the {field} of {step.verb}, got {word!r}")

@@ -8,6 +8,9 @@ from ostiary_core.model.decision import Decision, Delete, Insert
 from ostiary_core.model.fact import Fact
 from ostiary_core.model.records import Client, Record, Role, User
 
+LONGEST_TOLD: Final = 4_000
+"""Characters of one value."""
+
 _Told = dict[str, tuple[object, object]]
 
 _CHOSEN: Final[Mapping[type[Record], Mapping[str, str]]] = {
@@ -64,8 +67,30 @@ def faults_of_telling(decision: Decision) -> Iterator[Violation]:
             said: _Told = {each.field: (each.before, each.after) for each in fact.changes}
             told.setdefault(_subject(fact), []).append(said)
     for key in written.keys() | told.keys():
-        if written.get(key) != told.get(key):
+        if not _say_the_same(written.get(key, []), told.get(key, [])):
             yield Violation(TOLD, f"of a {key[0].__name__} that is written the facts say something else")
+
+
+def _say_the_same(written: list[_Told], told: list[_Told]) -> bool:
+    return len(written) == len(told) and all(
+        did.keys() == said.keys()
+        and all(
+            _is_told(did[name][end], did[name][1 - end], said[name][end]) for name in did for end in (0, 1)
+        )
+        for did, said in zip(written, told, strict=True)
+    )
+
+
+def _is_told(value: Any, other: Any, said: Any) -> bool:
+    """Whether a value is told whole; of a long one at least a part that the other side has not."""
+    if not isinstance(value, str | tuple) or sum(map(len, value)) <= LONGEST_TOLD:
+        return bool(said == value)
+    kept = said[:-1]
+    is_part = (
+        value.startswith(kept) if isinstance(value, str) else [one for one in value if one in kept] == [*kept]
+    )
+    shared = isinstance(value, tuple) and set(kept) & set(other or ())
+    return bool(said[-1] == "…" and kept and is_part and not shared and sum(map(len, kept)) < LONGEST_TOLD)
 
 
 def _subject(fact: Fact) -> tuple[type[Record], str]:

@@ -117,6 +117,9 @@ class Callers:
             instance = self.instances[mishap.instance % len(self.instances)]
             self.story.faults["picture"] += 1
             await self.exchanges.upload_picture(call, picture_of(random), instance)
+        if mishap.malformed and call.face is not Face.PAGE:
+            instance = self.instances[mishap.instance % len(self.instances)]
+            await self.exchanges.send_mistaken(call, instance, random)
         calls = [call] * mishap.race
         if mishap.two_desks and at_the_desk:
             self.story.faults["two administrators"] += 1

@@ -57,6 +57,8 @@ SHOWS_A_SECRET: Final = (Verb.REGISTER_CLIENT, Verb.RESET_SECRET)
 """What a form is answered with a page for: it shows a secret this once."""
 AT_SSO: Final = frozenset({"A0401", "B4001", "B4002", "A0500"})
 """Why a browser stays at `/sso`; who is not signed in, or must change the password, is sent on."""
+_CLIENTS_OWN: Final = ("https://", "http://localhost", "http://127.0.0.1")
+"""Where a redirect URI leads."""
 _REASON: Final = re.compile(rb'role="alert">\s*<p>[^<\s]')
 _QUESTION: Final = (b'name="decision" value="approve"', b'name="decision" value="deny"')
 
@@ -104,9 +106,13 @@ def _wrong_after_form(call: Call, response: Response, code: str) -> str | None:
     status = response.status
     if status == 303:
         location = response.field("location")
-        is_sent_away = call.verb in (Verb.APPROVE, Verb.DENY) and location.startswith("https://")
+        is_sent_away = call.verb in (Verb.APPROVE, Verb.DENY) and location.startswith(_CLIENTS_OWN)
         is_here = location.startswith("/") and not location.startswith("//")
-        return None if is_here or is_sent_away else f"the form for {call.verb} leads to {location}"
+        return (
+            None
+            if is_here or is_sent_away
+            else f"the form for {call.verb} leads to {location.partition('?')[0]}"
+        )
     if "frame-ancestors 'none'" not in response.field("content-security-policy"):
         return f"status {status} after the form for {call.verb} may be framed"
     if status == 200:

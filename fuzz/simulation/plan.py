@@ -78,6 +78,8 @@ class Mishap(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     """What is to be registered stands in a sheet that is imported."""
     picture: bool = False
     """Whoever asks uploads a picture at the same time."""
+    malformed: bool = False
+    """A stranger sends the same, with a mistake in it, at the same time."""
     two_desks: bool = False
     """Every other one of a race comes from another administrator."""
     hurry: bool = False
@@ -173,6 +175,7 @@ class Swarm:
             page=happens("page"),
             sheet=happens("sheet"),
             picture=happens("picture"),
+            malformed=happens("malformed"),
             two_desks=race > 1 and random.random() < 0.3,
         )
 
@@ -194,6 +197,7 @@ KINDS: Final[dict[str, tuple[float, ...]]] = {
     "page": (0.2, 0.6),
     "sheet": (0.3, 0.8),
     "picture": (0.02, 0.1),
+    "malformed": (0.3, 0.9),
 }
 """How often each kind of trouble comes where a seed has it at all."""
 

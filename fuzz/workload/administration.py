@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fuzz.shared.calls import Verb
-from fuzz.shared.history import BEGINS_AN_ACCOUNT
+from fuzz.shared.calls import BY_THE_RUNTIME, Verb
+from fuzz.shared.history import BEGINS_A_CLIENT, BEGINS_AN_ACCOUNT
 from fuzz.shared.initial_states import (
     ADMINISTRATOR,
     BATCHES,
@@ -16,11 +16,13 @@ from fuzz.shared.initial_states import (
     PEOPLE,
     PERMISSIONS,
     ROLES,
+    SEEN,
     USER_CHANGES,
 )
-from fuzz.shared.steps import Kind, Ref, Step
+from fuzz.shared.odd_fields import ODD_FIELDS
+from fuzz.shared.steps import CHANGES_A_RECORD, Kind, Ref, Step, Twist
 from fuzz.workload.picks import Picks
-from fuzz.workload.weights import ABOUT_ROLES, ABOUT_USERS
+from fuzz.workload.weights import ABOUT_ROLES, ABOUT_USERS, ODD_FIELDS_SHARE, SEEN_SHARE
 
 MEETING_TWO_SECRETS: Final = (Verb.DISABLE_CLIENT, Verb.FORCE_OUT_CLIENT, Verb.GIVE_SECRET)
 """What is best tried on a client whose old secret still works."""
@@ -29,13 +31,28 @@ MEETING_TWO_SECRETS: Final = (Verb.DISABLE_CLIENT, Verb.FORCE_OUT_CLIENT, Verb.G
 class Administration:
     """The administrators of one world."""
 
-    def __init__(self, random: Random, picks: Picks) -> None:
+    def __init__(self, random: Random, picks: Picks, *, is_of_the_rules: bool) -> None:
         self.random = random
+        self.is_of_the_rules = is_of_the_rules
         self.picks = picks
         self.history = picks.history
 
     def step(self, step: Step) -> Step:
         """What there is to do with its verb."""
+        step = self._in_order(step)
+        return self.with_odd_fields(step) if self.is_of_the_rules else step
+
+    def with_odd_fields(self, step: Step) -> Step:
+        """Now and then the step with something odd in what is sent, or with what its caller saw of it."""
+        random, rows = self.random, ODD_FIELDS.get(step.verb)
+        if rows is not None and random.random() < ODD_FIELDS_SHARE:
+            step = replace(step, odd=random.choice(tuple(rows)))
+        if step.verb in CHANGES_A_RECORD and random.random() < SEEN_SHARE:
+            seen = "as-sent" if step.odd is not None else random.choice(SEEN)
+            step = replace(step, seen=seen)
+        return step
+
+    def _in_order(self, step: Step) -> Step:
         if step.verb in (Verb.SWEEP, Verb.END_SESSION):
             return self._about_a_session(step)
         if step.verb in ABOUT_USERS:
@@ -46,6 +63,8 @@ class Administration:
             return replace(step, by=self.picks.administrator())
         if step.verb in ABOUT_ROLES:
             change = None if step.verb is Verb.DELETE_ROLE else self.random.choice(tuple(PERMISSIONS))
+            if step.verb is Verb.IMPORT_ROLE and self.random.random() < 0.2:
+                change = None
             return replace(step, role=self.picks.role(), change=change, by=self.picks.administrator())
         return self._about_a_client(step)
 
@@ -56,12 +75,15 @@ class Administration:
         if step.verb is Verb.SWEEP and random.random() < 0.7:
             rotated = [one for one in pool[-8:] if one.spent_at]
             session = random.choice(rotated) if rotated else session
+        machines = [one for one in pool[-8:] if one.user_id is None]
+        if step.verb is Verb.END_SESSION and machines and random.random() < 0.2:
+            session = random.choice(machines)
         step = replace(step, token=None if session is None else Ref(Kind.ACCESS, session.number))
         return step if step.verb is Verb.SWEEP else replace(step, by=self.picks.administrator())
 
     def _about_a_user(self, step: Step) -> Step:
         random, names = self.random, self.history.names
-        user = ADMINISTRATOR if random.random() < 0.04 else self.picks.person()
+        user = ADMINISTRATOR if random.random() < 0.06 else self.picks.person()
         deputies = self.picks.deputies()
         if deputies and random.random() < 0.6:
             user = random.choice(deputies)
@@ -80,6 +102,8 @@ class Administration:
             return replace(step, role=self.picks.role())
         if step.verb is not Verb.CHANGE_USER:
             return step
+        if user == ADMINISTRATOR and random.random() < 0.5:
+            return replace(step, change="no-role")
         return replace(step, change=random.choice(USER_CHANGES), role=self.picks.role())
 
     def _about_a_client(self, step: Step) -> Step:
@@ -87,11 +111,15 @@ class Administration:
         change = None
         if verb is Verb.CHANGE_CLIENT:
             change = random.choice(tuple(CHANGES))
+        elif verb is Verb.IMPORT_CLIENT:
+            change = random.choice((None, "as-it-is", *CHANGES))
         elif verb is Verb.RESET_SECRET:
             change = random.choice((None, *KEEP_SECONDS))
         elif verb is Verb.GIVE_SECRET:
             change = random.choice((None, None, *GIVEN_SECRETS))
-        client = self.picks.client(spare=verb is Verb.REGISTER_CLIENT)
+        elif verb is Verb.NOTE_SECRET_USE:
+            step = replace(step, twist=random.choice((None, None, Twist.OLD_SECRET, Twist.WRONG_SECRET)))
+        client = self.picks.client(spare=verb in BEGINS_A_CLIENT)
         issued = self.history.issued
         disabled = [name for name, one in self.history.clients.items() if not one.enabled and not one.deleted]
         with_two = [name for name, one in self.history.clients.items() if one.old_until and one.enabled]
@@ -99,10 +127,12 @@ class Administration:
             client = random.choice(with_two)
         elif verb is Verb.ENABLE_CLIENT and disabled and random.random() < 0.8:
             client = random.choice(disabled)
-        elif verb is not Verb.REGISTER_CLIENT and issued and not issued[-1].tried and random.random() < 0.6:
+        elif verb not in BEGINS_A_CLIENT and issued and not issued[-1].tried and random.random() < 0.6:
             client = issued[-1].client_id
             if verb is Verb.CHANGE_CLIENT:
                 change = random.choice(("one-uri", "read-only", "no-scope", change))
+        if verb in BY_THE_RUNTIME:
+            return replace(step, client=client, waited=random.choice((0, 0, 1_000, 60_000)))
         return replace(step, client=client, change=change, by=self.picks.administrator())
 
     def _batch(self, step: Step) -> Step:
@@ -161,5 +191,10 @@ class Administration:
             replace(step, change="no-role", user=name),
             replace(step, verb=Verb.FORCE_OUT_USER, user=ADMINISTRATOR),
             Step(number=0, at=0, verb=Verb.FORCE_OUT_ALL, by=by),
+        ]
+        machines = [one for one in self.history.grants[-8:] if one.user_id is None]
+        actions += [
+            Step(number=0, at=0, verb=Verb.END_SESSION, by=by, token=Ref(Kind.ACCESS, one.number))
+            for one in machines[-1:]
         ]
         return random.sample(actions, 5)

@@ -17,14 +17,19 @@ from fuzz.shared.initial_states import (
     KEEP_SECONDS,
 )
 from fuzz.shared.knowledge import KnownCode, KnownSession
+from fuzz.shared.odd_fields import ODD_FIELDS
 from fuzz.shared.steps import Kind, Ref, Step, Twist
 from fuzz.workload.administration import Administration
 from fuzz.workload.clock import advance
+from fuzz.workload.own_accounts import OwnAccounts
 from fuzz.workload.picks import Picks
 from fuzz.workload.weights import (
+    ABOUT_AN_OWN_ACCOUNT,
     AGENTS,
     ALONE,
+    BEYOND_THE_INTERFACE,
     CONSENT_TWISTS,
+    CONSENT_TWISTS_BEYOND,
     ENDINGS,
     EXCHANGE_TWISTS,
     LOGIN_MS,
@@ -40,15 +45,18 @@ from fuzz.workload.weights import (
 class Workload:
     """The generator of one world's steps."""
 
-    def __init__(self, random: Random, history: History) -> None:
+    def __init__(self, random: Random, history: History, *, is_of_the_rules: bool = False) -> None:
         self.random = random
+        self.is_of_the_rules = is_of_the_rules
+        """Whether what the interface does not ask is thrown as well."""
         self.history = history
         self.at = 0
         self.number = 0
         self.clients = tuple(history.initial_state.clients)
         self.people = history.initial_state.people
         endings = random.choice((0.0, 0.3, 1.0, 1.0, 3.0))
-        self.verbs = tuple(WEIGHTS)
+        verbs = WEIGHTS | BEYOND_THE_INTERFACE if is_of_the_rules else WEIGHTS
+        self.verbs = tuple(verbs)
         self.deputed = random.random() < 0.2
         """Whether people administer one another."""
         weights = (
@@ -56,13 +64,14 @@ class Workload:
             * (endings if verb in ENDINGS else 1.0)
             * (3.0 if self.deputed and verb is Verb.SIGN_IN else 1.0)
             * random.choice((0.5, 1.0, 1.0, 2.0))
-            for verb, weight in WEIGHTS.items()
+            for verb, weight in verbs.items()
         )
         self.summed_weights = list(accumulate(weights))
         self.trouble = random.choice((0.02, 0.08, 0.2))
         """How often a step has something wrong with it."""
         self.picks = Picks(random, history, self.trouble)
-        self.administration = Administration(random, self.picks)
+        self.administration = Administration(random, self.picks, is_of_the_rules=is_of_the_rules)
+        self.own_accounts = OwnAccounts(random, self.picks)
         self.crowding = random.choice((0.0, 0.03, 0.15))
         """How often a turn has several steps."""
         opening = self.administration.appointments() if self.deputed else []
@@ -105,7 +114,19 @@ class Workload:
             actions = self._actions_of_role_holder(step)
             if actions:
                 return [(0, action) for action in actions]
+        if step.odd is not None:
+            return self._more_of(step)
+        if step.verb is Verb.REDEEM and random.random() < 0.1:
+            return [(0, step)]
+        if step.verb is Verb.REQUEST_TEXT_CODE:
+            return self.own_accounts.entries(step)
         with_old = replace(step, verb=Verb.CLIENT_CREDENTIALS, by=None, change=None, twist=Twist.OLD_SECRET)
+        if step.change in KEEP_SECONDS and self.is_of_the_rules and random.random() < 0.4:
+            noted = replace(with_old, verb=Verb.NOTE_SECRET_USE)
+            shown = replace(step, verb=Verb.SHOW_CLIENT, change=None)
+            return [(0, shown), *((wait, noted) for wait in (60_000, 59_999, 0))]
+        if step.change == "many-uris" and self.is_of_the_rules:
+            return [(0, replace(step, change="most-uris"))]
         if step.change in ("keep-shortly", "keep") and random.random() < 0.3:
             return [(1, with_old), (KEEP_SECONDS[step.change] * 1_000 - 1, with_old)]
         if step.verb in (Verb.GIVE_SECRET, Verb.FORCE_OUT_CLIENT) and random.random() < 0.5:
@@ -113,10 +134,14 @@ class Workload:
         if step.verb is Verb.RESET_SECRET and random.random() < 0.5:
             asked = replace(step, verb=Verb.INTROSPECT, by=None, change=None)
             tokens = [Ref(Kind.REFRESH, one.number) for one in self._going(step.client)]
-            return [(0, replace(asked, token=token)) for token in tokens]
+            shown = replace(step, verb=Verb.SHOW_CLIENT, by=None, change=None)
+            return [
+                *([(0, shown)] if self.is_of_the_rules else []),
+                *((0, replace(asked, token=token)) for token in tokens),
+            ]
         if step.twist is Twist.WRONG_PASSWORD and random.random() < 0.3:
             return [(0, step)] * random.randrange(2, 6)
-        if step.verb is Verb.CHANGE_PHONE and random.random() < 0.3:
+        if step.verb is Verb.CHANGE_PHONE and random.random() < (0.7 if self.is_of_the_rules else 0.3):
             return [(random.choice((0, 1_000)), step)] * random.randrange(18, 24)
         session = self.history.sessions.get(step.token.number) if step.token is not None else None
         if step.verb is Verb.INTROSPECT and session is not None and random.random() < 0.04:
@@ -145,6 +170,14 @@ class Workload:
         if random.random() < 0.3:
             again.append((random.choice((0, 1_000)), Step(number=0, at=0, verb=Verb.SWEEP, token=step.token)))
         return again
+
+    def _more_of(self, step: Step) -> list[tuple[int, Step]]:
+        """Other odd fields in the same record, and then the record as it should have been sent."""
+        others = self.random.sample(tuple(ODD_FIELDS[step.verb]), 3)
+        return [
+            (0, replace(step, odd=None, seen=None)),
+            *((0, replace(step, odd=other)) for other in others),
+        ]
 
     def _actions_of_role_holder(self, step: Step) -> list[Step]:
         """What somebody does who is given a role while they are signed in, or who signs in and has one."""
@@ -198,8 +231,10 @@ class Workload:
             return self._refreshed(step, self.picks.session(self.history.logins))
         if verb is Verb.SIGN_IN:
             return self._sign_in(step)
-        if verb in BY_LOGIN:
+        if verb in BY_LOGIN or (verb is Verb.REQUEST_TEXT_CODE and random.random() < 0.7):
             return self._by_person(step)
+        if verb in ABOUT_AN_OWN_ACCOUNT:
+            return self.own_accounts.step(step)
         return self.administration.step(step)
 
     # --- at the token service
@@ -219,7 +254,9 @@ class Workload:
             session = self.picks.session(history.logins)
         client = None if session is None or random.random() < 0.07 else session.client_id
         client = client or self.picks.client()
-        return self._credentials(replace(step, client=client, token=self.picks.held(session, kind)))
+        step = self._credentials(replace(step, client=client, token=self.picks.held(session, kind)))
+        is_empty = step.twist is None and random.random() < self.trouble * 0.1
+        return replace(step, twist=Twist.WITHOUT_TOKEN) if is_empty else step
 
     def _redemption(self, step: Step, code: KnownCode | None) -> Step:
         client = self.picks.client() if code is None else code.client_id
@@ -297,9 +334,14 @@ class Workload:
         twist = None
         if random.random() < WRONG_PASSWORDS.get(step.verb, 0):
             twist = Twist.WRONG_PASSWORD
+        elif step.verb in WRONG_PASSWORDS and self._is_overtaken(1.0):
+            twist = Twist.OVERTAKEN
         elif step.verb in AT_THE_CONSENT_PAGE and random.random() < self.trouble:
-            twist = random.choice(CONSENT_TWISTS)
+            beyond = CONSENT_TWISTS_BEYOND if self.is_of_the_rules else ()
+            twist = random.choice((*CONSENT_TWISTS, *beyond))
         step = replace(step, by=by, user=login.username, twist=twist)
+        if step.verb in ABOUT_AN_OWN_ACCOUNT:
+            return self.own_accounts.step(step)
         if step.verb in AT_THE_CONSENT_PAGE:
             scope = None if random.random() < 0.6 else self.picks.scope()
             return replace(step, client=self.picks.client(), scope=scope, uri=random.randrange(2))
@@ -311,7 +353,12 @@ class Workload:
         if deputies and self.random.random() < 0.4:
             user = self.random.choice(deputies)
         wrong = Twist.WRONG_PASSWORD if self.random.random() < self.trouble else None
+        if wrong is None and self._is_overtaken(0.3):
+            wrong = Twist.OVERTAKEN
         return replace(step, user=user, agent=self.random.choice(AGENTS), twist=wrong)
+
+    def _is_overtaken(self, often: float) -> bool:
+        return self.is_of_the_rules and self.random.random() < self.trouble * often
 
     def _is_stale(self, login: KnownSession) -> bool:
         return BEGINNING_OF_TIME_MS + self.at >= login.pairs[-1].at + LOGIN_MS

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from fuzz.shared.calls import ADMINISTRATION, Verb
+from fuzz.shared.calls import ABOUT_TEXT_CODES, ADMINISTRATION, Verb
 from fuzz.shared.steps import Twist
 
 WEIGHTS: Final[dict[Verb, float]] = {
@@ -50,6 +50,25 @@ WEIGHTS: Final[dict[Verb, float]] = {
     Verb.SWEEP: 2.5,
 }
 
+BEYOND_THE_INTERFACE: Final[dict[Verb, float]] = {
+    Verb.IMPORT_ROLE: 0.4,
+    Verb.IMPORT_CLIENT: 0.6,
+    Verb.SHOW_CLIENT: 1.0,
+    Verb.NOTE_SECRET_USE: 0.8,
+    Verb.COUNT_WRONG_SECRETS: 0.8,
+    Verb.SHOW_ACCOUNT: 0.5,
+    Verb.END_OWN_SESSION: 0.4,
+    Verb.CHOOSE: 0.6,
+    Verb.REQUEST_TEXT_CODE: 2.0,
+    Verb.ENTER_PHONE_CODE: 0.2,
+    Verb.ENTER_RECOVERY_CODE: 0.2,
+    Verb.CREATE_ADMINISTRATOR: 0.1,
+}
+"""What only the rules are asked."""
+ODD_FIELDS_SHARE: Final = 0.3
+SEEN_SHARE: Final = 0.2
+"""How often what is sent of a record has something odd in it, or is said to have been seen before."""
+
 ENDINGS: Final = ADMINISTRATION | {
     Verb.REVOKE,
     Verb.WITHDRAW,
@@ -58,7 +77,12 @@ ENDINGS: Final = ADMINISTRATION | {
     Verb.CHANGE_PHONE,
     Verb.RECOVER_PASSWORD,
 }
-ALONE: Final = frozenset({Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD})
+ALONE: Final = frozenset(
+    {
+        *(Verb.SIGN_IN, Verb.CHANGE_PASSWORD, Verb.CHANGE_PHONE, Verb.RECOVER_PASSWORD),
+        *(Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE),
+    }
+)
 """A runtime asks something ahead of these, so they are not part of a turn of several."""
 
 ABOUT_USERS: Final = frozenset(
@@ -75,7 +99,10 @@ ABOUT_USERS: Final = frozenset(
         Verb.CHANGE_USER,
     }
 )
-ABOUT_ROLES: Final = frozenset({Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE})
+ABOUT_AN_OWN_ACCOUNT: Final = ABOUT_TEXT_CODES | {
+    *(Verb.CHOOSE, Verb.SHOW_ACCOUNT, Verb.END_OWN_SESSION, Verb.CREATE_ADMINISTRATOR),
+}
+ABOUT_ROLES: Final = frozenset({Verb.REGISTER_ROLE, Verb.CHANGE_ROLE, Verb.DELETE_ROLE, Verb.IMPORT_ROLE})
 AGENTS: Final = ("phone", "desk", None)
 EXCHANGE_TWISTS: Final = (
     Twist.WRONG_VERIFIER,
@@ -93,7 +120,12 @@ CONSENT_TWISTS: Final = (
     Twist.PADDED_CHALLENGE,
     Twist.RESPONSE_TYPE_TOKEN,
 )
-WRONG_PASSWORDS: Final = {Verb.CHANGE_PASSWORD: 0.7, Verb.CHANGE_PHONE: 0.3}
+CONSENT_TWISTS_BEYOND: Final = (Twist.WITHOUT_METHOD, Twist.UNDECODABLE, Twist.REPEATED)
+WRONG_PASSWORDS: Final = {
+    Verb.CHANGE_PASSWORD: 0.7,
+    Verb.CHANGE_PHONE: 0.3,
+    Verb.ENTER_PHONE_CODE: 0.2,
+}
 """How often somebody who is signed in does not know the current password."""
 UNDONE_BY: Final = {
     Verb.DISABLE_USER: Verb.ENABLE_USER,

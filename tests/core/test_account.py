@@ -321,3 +321,6 @@ def test_a_machine_session_is_forced_out_only_by_a_super_administrator() -> None
     assert force_out(own.session_id, clerk) == ended(world, own, why, world.user_ids["clerk"])
     assert force_out(own.session_id, clerk) == not_found
     assert force_out(machine.session_id, root) == ended(world, machine, why, world.user_ids["root"])
+    world.machine_token()
+    second = world.sessions()[-1]
+    assert force_out(second.session_id, e.Operator()) == ended(world, second, why)

@@ -208,7 +208,9 @@ def test_there_is_always_an_enabled_super_administrator(world: World) -> None:
             assert counted(world, super_admin=moved) == ask(name, make).changes[1:]
         for on_last in (e.UserDisabled, e.UserDeleted, strip):
             assert ask("root", on_last) == refused(Why.LAST_ADMINISTRATOR)
-    world.given(user("fourth", roles=("super_admin",)))
+    assert ask("root", partial(e.UserChanged, fields={"name": "Root"})).changes
+    world.given(*(user(name, roles=("super_admin",)) for name in ("fourth", "fifth")))
+    assert decide(world, strip, "fifth", user_id=world.user_ids["fourth"]).changes
     assert ask("root", e.UserDeleted).reply == Done()
 
 

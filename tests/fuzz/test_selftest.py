@@ -31,6 +31,7 @@ HARMLESS = Fault("nothing", "nothing is planted", nullcontext)
         ),
         ("crash", "endings-undone"),
         ("races", "turns-beside"),
+        ("machine", "error-swallowed"),
         ("parsers", "form-lenient"),
         ("parsers", "pieces-differ"),
     ],

@@ -69,7 +69,8 @@ def backtest(entries: Iterable[AuditEntry], otherwise: Rules, recorded: Rules = 
     """Run `entries`, in any order, under `recorded` and under `otherwise`. One that comes twice, as where two
     exports overlap, counts once."""
     in_order = sorted(dict.fromkeys(entries), key=lambda entry: (entry.at, entry.number))
-    first, second = BacktestRun(recorded), BacktestRun(otherwise)
+    retry_seconds = recorded.policy.grace_seconds
+    first, second = BacktestRun(recorded, retry_seconds), BacktestRun(otherwise, retry_seconds)
     differences: dict[str, Difference] = {}
     unlike: dict[str, None] = {}
     refreshes = 0

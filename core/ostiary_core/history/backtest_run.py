@@ -15,7 +15,7 @@ from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.decision import Decision, Insert, Update
 from ostiary_core.model.fact import FactKind
-from ostiary_core.model.instant import Instant
+from ostiary_core.model.instant import SECOND_MS, Instant, arrival_at, later
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import (
     Client,
@@ -50,6 +50,8 @@ _REPLAYS: Final = MappingProxyType(
 )
 """How many generations back the token was that ended a session; of an older one, at least so many."""
 
+_LONGEST_WAIT_MS: Final = 10 * SECOND_MS
+"""How long a request waits for its turn at most (READINGS 47)."""
 
 _MADE_IN_A_SESSION: Final = frozenset({Why.PASSWORD_CHANGED, Why.PHONE_CHANGED})
 """Endings of everything a user has open but for the session in which they were made
@@ -95,6 +97,8 @@ class BacktestRun:
     """One run over a trail: its rules, its store, and the sessions so far."""
 
     rules: Rules
+    retry_seconds: int
+    """How long after its first use a spent token came at most, if the trail says that it was answered."""
     sessions: dict[str, _TrailSession] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     early_refreshes: int = 0
@@ -110,7 +114,6 @@ class BacktestRun:
                 self._start(entry)
             case FactKind.PAIR_ROTATED:
                 self._start(entry)  # where the trail begins in the middle of it
-                self._move_to_new_epoch(entry)
                 return self._present(entry, 0)
             case FactKind.PAIR_REPEATED:
                 return self._present(entry, 1)
@@ -157,14 +160,23 @@ class BacktestRun:
 
     def _present(self, entry: AuditEntry, generations_back: int) -> Outcome:
         """Present a refresh token: the present one, or one so many generations back."""
+        self._move_to_new_epoch(entry)
         known, session = self._find(entry)
         if known is None or session is None or len(known.tokens) <= generations_back:
             return Outcome(None, None)
         token = known.tokens[-1 - generations_back]
         entropy = _entropy(f"refresh {entry.number} {entry.session_id}")
+        arrived_at = entry.at
+        if entry.kind is FactKind.PAIR_REPEATED and entry.earlier_at is not None:
+            # The entry has the time of its turn. It was answered, so it came in time, and has waited since.
+            in_time = later(entry.earlier_at, self.retry_seconds)
+            arrived_at = in_time if in_time < entry.at <= in_time + _LONGEST_WAIT_MS else entry.at
+        arrival = arrival_at(arrived_at)
         event: e.LoginRefreshed | e.RefreshRequested
         if session.kind is SessionKind.LOGIN:
-            event = e.LoginRefreshed(refresh_token=token, user_agent=entry.user_agent, entropy=entropy)
+            event = e.LoginRefreshed(
+                refresh_token=token, user_agent=entry.user_agent, entropy=entropy, arrival=arrival
+            )
         else:
             event = e.RefreshRequested(
                 credentials=e.ClientCredentials(
@@ -174,6 +186,7 @@ class BacktestRun:
                 scopes=None,
                 user_agent=entry.user_agent,
                 entropy=entropy,
+                arrival=arrival,
             )
         [decision] = self._store.turn([event], entry.at)
         return self._note(decision, entry, known, session)
@@ -206,7 +219,7 @@ class BacktestRun:
     def _move_to_new_epoch(self, entry: AuditEntry) -> None:
         """Move to the new epoch a login session that survived the ending of its user's other sessions.
 
-        The change was made in it. The trail names it only by a rotation afterwards.
+        The change was made in it. The trail names it only by what was done with one of its tokens afterwards.
         """
         _, session = self._find(entry)
         if session is None or session.kind is not SessionKind.LOGIN or session.user_id is None:

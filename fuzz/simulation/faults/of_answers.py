@@ -90,4 +90,20 @@ FAULTS: Final = (
         "ostiary_web.api.resources.imports._fields",
         ("sheet-negated", "a sheet's yes is taken for no", "= _boolean(", "= not _boolean("),
     ),
+    *mistakes_in(
+        "ostiary_core.http.form.read_form",
+        (
+            "field-twice-accepted",
+            "of a field that comes twice one is taken",
+            "if name in fields:",
+            "if False:",
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.http.credentials.read_credentials",
+        (
+            *("two-ways-accepted", "a client may authenticate in two ways at once"),
+            *('if "client_secret" in form:', "if False:"),
+        ),
+    ),
 )

@@ -142,8 +142,10 @@ class BoundedConnection(Connection[Any]):
         timelines: _Timelines = named.pop("timelines")
         hosts: Sequence[dict[str, str]] = named.pop("hosts")
         prepares: bool | None = named.pop("prepares")
+        # Of several hosts it is usual that some let nobody in, as they are standbys.
+        reasons_of_one = reasons if len(hosts) == 1 else None
         connect_to_one: Callable[[dict[str, str]], Self] = lambda host: cls._connect_to_one(  # noqa: E731
-            conninfo, {**named, **host}, timelines, prepares
+            conninfo, {**named, **host}, timelines, prepares, reasons_of_one
         )
         try:
             return connect_to_any(connect_to_one, hosts, _CONNECT_SECONDS)
@@ -153,10 +155,20 @@ class BoundedConnection(Connection[Any]):
 
     @classmethod
     def _connect_to_one(
-        cls, conninfo: str, named: dict[str, Any], timelines: _Timelines, prepares: bool | None
+        cls,
+        conninfo: str,
+        named: dict[str, Any],
+        timelines: _Timelines,
+        prepares: bool | None,
+        reasons: _ReasonLog | None,
     ) -> Self:
         began = time.monotonic()
-        made = super().connect(conninfo, **named)
+        try:
+            made = super().connect(conninfo, **named)
+        except psycopg.Error as error:
+            if reasons is not None:
+                reasons.log(first_line(error))
+            raise
         try:
             made.made_at = began
             made.add_notice_handler(made._note_warning)

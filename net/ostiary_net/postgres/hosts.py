@@ -1,7 +1,8 @@
-"""Connects to whichever of several hosts is the primary, asking all of them at once.
+"""Connects to whichever of several hosts is the primary, asking all of them at once; or to the only one.
 
-Asked one after the other, a machine that is gone without a word would be waited for before the next one is
-tried, at each connection; and one that is about to become the primary would be asked too early.
+Whoever does not let one in is asked again and again, with pauses. Asked one after the other, a machine that
+is gone without a word would be waited for before the next one is tried, at each connection; and one that is
+about to become the primary would be asked too early.
 """
 
 import time
@@ -16,6 +17,11 @@ from psycopg import Connection
 C = TypeVar("C", bound=Connection[Any])
 
 _ASKS_AGAIN_SECONDS: Final = 0.2
+_FIRST_PAUSE_SECONDS: Final = 0.02
+"""Before the first of these: a connection may be cut by chance. Each pause is twice as long as the last."""
+_ASKS_BESIDE_SECONDS: Final = 2.0
+"""When a host that has said nothing is asked a second time, beside the first: a network that comes back is
+noticed at the next attempt of the system's own, and by then those of one connection are seconds apart."""
 
 
 def split_hosts(parameters: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -39,23 +45,30 @@ def connect_to_any(
 
     Raises what one of them raised last.
     """
-    if len(hosts) == 1:
-        return connect(hosts[0])
     until = time.monotonic() + seconds
     is_over = Event()
     answers: SimpleQueue[C] = SimpleQueue()
     errors: list[psycopg.Error] = []
+    heard_of: list[dict[str, str]] = []
 
     def ask(host: dict[str, str]) -> None:
+        pause = _FIRST_PAUSE_SECONDS
         while not is_over.is_set() and time.monotonic() < until:
             try:
                 made = connect(host)
             except psycopg.Error as error:
                 errors.append(error)
-                is_over.wait(_ASKS_AGAIN_SECONDS)
+                heard_of.append(host)
+                is_over.wait(pause)
+                pause = min(2 * pause, _ASKS_AGAIN_SECONDS)
                 continue
             answers.put(made)
             break
+
+    def ask_beside(host: dict[str, str]) -> None:
+        is_over.wait(_ASKS_BESIDE_SECONDS)
+        if host not in heard_of:
+            ask(host)
 
     def close_late_ones(threads: Sequence[Thread]) -> None:
         for thread in threads:
@@ -63,7 +76,7 @@ def connect_to_any(
         while not answers.empty():
             answers.get().close()
 
-    threads = [Thread(target=ask, args=(host,), daemon=True) for host in hosts]
+    threads = [Thread(target=each, args=(host,), daemon=True) for host in hosts for each in (ask, ask_beside)]
     for thread in threads:
         thread.start()
     try:

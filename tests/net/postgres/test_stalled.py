@@ -1,7 +1,9 @@
 """A database that stands still, or has become a standby: turns have a limit of their own (READINGS 46,
 47)."""
 
+import itertools
 import math
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -18,7 +20,7 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Arrival, arrival_at
 from ostiary_core.model.records import RECORD_TABLES, Table
 from ostiary_core.model.reply import Refused, TokensIssued, UserKnown
-from ostiary_net.postgres import PostgreSQLStore
+from ostiary_net.postgres import PostgreSQLStore, hosts
 from ostiary_net.postgres.connections import DatabaseStalled
 from ostiary_net.postgres.transaction import StandbyAwaited
 from ostiary_net.turns.ports import CommitUnknown
@@ -116,8 +118,8 @@ def test_of_two_primaries_the_one_that_was_replaced_is_left(cluster: Cluster) ->
     cluster.stop("fast")
     with TemporaryDirectory() as folder:
         successor = Cluster(Path(folder), cluster.binaries, replaced=cluster)
-        hosts = f"127.0.0.1:{cluster.port},127.0.0.1:{successor.port}"
-        with PostgreSQLStore(f"postgresql://ostiary@{hosts}/postgres") as store:
+        addresses = f"127.0.0.1:{cluster.port},127.0.0.1:{successor.port}"
+        with PostgreSQLStore(f"postgresql://ostiary@{addresses}/postgres") as store:
             cluster.start()
             for number in range(8):
                 for each in (cluster, successor):
@@ -129,6 +131,32 @@ def test_of_two_primaries_the_one_that_was_replaced_is_left(cluster: Cluster) ->
         with PostgreSQLStore(successor.address) as store:
             assert {f"kept-{number}" for number in range(8)} <= names_of(store)
         successor.stop()
+
+
+def test_a_host_that_says_nothing_is_asked_a_second_time_beside_the_first(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "_ASKS_BESIDE_SECONDS", 0.0)
+    attempts, is_over = itertools.count(), threading.Event()
+
+    def connect(host: dict[str, str]) -> psycopg.Connection[Any]:
+        if host["host"] == "standby" or (next(attempts) == 0 and is_over.wait(10)):
+            raise psycopg.OperationalError("not the primary")
+        return psycopg.connect(cluster.address)
+
+    hosts.connect_to_any(connect, [{"host": "silent"}, {"host": "standby"}], 10).close()
+    is_over.set()
+
+
+def test_an_only_host_that_refuses_is_asked_again_by_the_same_attempt(cluster: Cluster) -> None:
+    attempts = itertools.count()
+
+    def connect(host: dict[str, str]) -> psycopg.Connection[Any]:
+        if next(attempts) == 0:
+            raise psycopg.OperationalError("the database is away")
+        return psycopg.connect(cluster.address)
+
+    hosts.connect_to_any(connect, [{}], 10).close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any, Final
 import structlog
 from quart import Response, has_request_context, request
 from quart_trio import QuartTrio
-from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from ostiary_core.http import token_service
 from ostiary_core.http.envelope import service_failure
@@ -160,8 +160,9 @@ async def _http_failure(error: Exception) -> Response:
     client_fault = code is not None and code < 500
     why = _OF_STATUS.get(code or 500, Why.REQUEST_MALFORMED if client_fault else Why.INTERNAL_ERROR)
     response = await _refused(why)
-    if isinstance(error, HTTPException) and code == 405:
-        response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
+    if isinstance(error, MethodNotAllowed):
+        # Werkzeug has them in a set, whose order is another one in each process.
+        response.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
     return response
 
 

@@ -1,0 +1,114 @@
+"""What must be answered about telephones: codes, a new number, a password that is recovered."""
+
+from fuzz.model.accounts import wrong_password
+from fuzz.model.realm import Realm
+from fuzz.model.records import (
+    DAY_MS,
+    DONE,
+    OVERTAKEN,
+    TEXT_CODE_MS,
+    TEXT_CODE_PAUSE_MS,
+    TEXT_CODE_TRIES,
+    TEXT_CODES_A_DAY,
+    TEXT_CODES_A_NUMBER,
+    TextCode,
+    User,
+    Verdict,
+    refused,
+)
+from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
+
+ENTERED = (Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE)
+"""Where the code that was sent is known; else it is sent on the way, or by a server that is only heard."""
+NOT_SENT = Verdict(Answer(kind=AnswerKind.NOT_SENT), "whether a text message goes out is not told")
+WRONG_CODE = refused("A1006", "a code that was sent is used, replaced or too old by now")
+
+
+def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    digits = (call.phone or "").removeprefix("+")
+    if not 5 <= len(digits) <= 20 or not digits.isdecimal():
+        return refused("A0401", "no telephone number", "phone")
+    user = None if call.login is None else realm.require_login(call, now)
+    if user is not None and not may_ask(user, now):
+        return refused("A0429", "a text message is asked for at most 20 times a day by one account")
+    text = given.code or ""
+    shown = text if len(text) == 6 and text.isdecimal() else "(six digits)"
+    sent = send(realm, call, user is not None, now, shown)
+    answer = Answer(kind=AnswerKind.DONE, code=shown if sent else None)
+    return Verdict(answer, "a code is sent to whom it may concern, once a minute and ten times a day")
+
+
+def may_ask(user: User, now: int) -> bool:
+    user.asked_at = [at for at in user.asked_at if now - at < DAY_MS]
+    if len(user.asked_at) >= TEXT_CODES_A_DAY:
+        return False
+    user.asked_at.append(now)
+    return True
+
+
+def send(realm: Realm, call: Call, is_new_number: bool, now: int, text: str | None) -> bool:
+    """Whether a code goes out: to a number that nobody has, or to somebody's to recover their password."""
+    phone = call.phone or ""
+    if (realm.holder_of(phone) is None) is not is_new_number:
+        return False
+    before = realm.text_codes.get((is_new_number, phone))
+    is_counted = before is not None and now - before.sent_at[0] < DAY_MS
+    sent_at = before.sent_at if before is not None and is_counted else []
+    is_pausing = before is not None and now - before.issued_at < TEXT_CODE_PAUSE_MS
+    if is_pausing or len(sent_at) >= TEXT_CODES_A_NUMBER:
+        return False
+    realm.text_codes[is_new_number, phone] = TextCode(text, now, [*sent_at, now])
+    return True
+
+
+def enter(realm: Realm, call: Call, is_new_number: bool, now: int, given: Answer) -> bool:
+    """Whether the code that a call brings opens anything; a wrong one counts."""
+    if call.verb not in ENTERED:
+        return realm.text_code_stands(call, given)
+    stored = realm.text_codes.get((is_new_number, call.phone or ""))
+    if stored is None or stored.wrong >= TEXT_CODE_TRIES or now - stored.issued_at >= TEXT_CODE_MS:
+        return False
+    stored.wrong += stored.text != call.text_code
+    return stored.text == call.text_code
+
+
+def spend(realm: Realm, call: Call, is_new_number: bool) -> None:
+    realm.text_codes.pop((is_new_number, call.phone or ""), None)
+    realm.spent_text_codes.add((call.phone, call.text_code or ""))
+
+
+def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    user = realm.require_login(call, now)
+    if call.text_code is None:
+        if not may_ask(user, now):
+            return refused("A0429", "a text message is asked for at most 20 times a day by one account")
+        if not send(realm, call, True, now, None):
+            return NOT_SENT
+    if call.overtaken:
+        return OVERTAKEN
+    if call.password != user.password:
+        return wrong_password(realm, user, now)
+    if not enter(realm, call, True, now, given):
+        return WRONG_CODE
+    if realm.holder_of(call.phone) is not None:
+        return refused("A0409", "the number is somebody's")
+    spend(realm, call, True)
+    user.phone = call.phone
+    realm.end_all_of(user, but=realm.tokens[call.login or ""].session)
+    return Verdict(DONE, "user changes telephone number: all OAuth sessions end")
+
+
+def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
+    if call.text_code is None and (call.phone is None or not send(realm, call, False, now, None)):
+        return NOT_SENT
+    if not enter(realm, call, False, now, given):
+        return WRONG_CODE
+    spend(realm, call, False)
+    user = realm.holder_of(call.phone)
+    if user is None or not user.enabled:
+        return refused("A1006", "no such account, or disabled")
+    user.password = call.new_password or ""
+    user.must_change_password = False
+    user.failures = 0
+    realm.end_all_of(user)
+    return Verdict(DONE, "password reset by text-message recovery: all OAuth sessions end")

@@ -1,0 +1,177 @@
+"""A node of the cluster: a machine with PostgreSQL under Patroni, and a member of etcd."""
+
+import json
+import os
+import signal
+import time
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import Request, urlopen
+
+import psycopg
+
+from fuzz.processes.keeper import descendants
+from fuzz.processes.programs import NotWell, Programs, find_postgresql, free_port
+from fuzz.processes.server import runs
+
+PASSWORD: Final = "a-password-of-the-cluster"
+"""Everybody's."""
+_STOP_SECONDS: Final = 30.0
+_LOOK_SECONDS: Final = 0.1
+
+
+class Node:
+    """One machine with PostgreSQL, Patroni and a member of etcd."""
+
+    def __init__(
+        self, number: int, programs: Programs, words: Mapping[str, str], nodes: Sequence["Node"]
+    ) -> None:
+        """`words` are those of its Patroni's file; `nodes` are all of the cluster, once it starts."""
+        self.number = number
+        self.name = f"db{number + 1}"
+        self.host = programs.network.address(number)
+        self.port, self.rest_port, etcd_port, etcd_peer_port = (
+            (5432, 8008, 2379, 2380) if programs.network.has_cables else (free_port() for _ in range(4))
+        )
+        self.etcd_address = f"{self.host}:{etcd_port}"
+        self.etcd_peer = f"etcd{number + 1}=http://{self.host}:{etcd_peer_port}"
+        """As the members know each other."""
+        self.folder = programs.folder / self.name
+        self.data = self.folder / "data"
+        self._programs, self._nodes = programs, nodes
+        self._words = {**words, "/var/run/postgresql": str(self.folder)}
+        self._patroni_pid = 0
+        self._etcd_pid = 0
+
+    def start_etcd(self) -> None:
+        """Start etcd on the data it has, unless it runs."""
+        if self._etcd_pid:
+            return
+        name, _, peer_address = self.etcd_peer.partition("=")
+        address = f"http://{self.etcd_address}"
+        self._etcd_pid = self._programs.start(
+            "etcd",
+            f"--name={name}",
+            f"--data-dir={self._programs.folder / name}",
+            f"--listen-client-urls={address}",
+            f"--advertise-client-urls={address}",
+            f"--listen-peer-urls={peer_address}",
+            f"--initial-advertise-peer-urls={peer_address}",
+            f"--initial-cluster={','.join(node.etcd_peer for node in self._nodes)}",
+            f"--enable-v2={str(self._programs.patroni.etcd_interface == 'v2').lower()}",
+            log=f"{name}.log",
+            machine=self.number,
+        )
+
+    def kill_etcd(self) -> None:
+        """The member is gone, and its data is not."""
+        os.kill(self._etcd_pid, signal.SIGKILL)
+        self._etcd_pid = 0
+
+    def start(self) -> None:
+        """Start etcd, and Patroni, which starts PostgreSQL."""
+        self.start_etcd()
+        file = self._programs.write("patroni.yml", self._words, self.name)
+        command, settings = (self._programs.patroni.command, str(file)), self._environment()
+        log = f"{self.name}.log"
+        self._patroni_pid = self._programs.start(*command, log=log, machine=self.number, settings=settings)
+
+    def _environment(self) -> dict[str, str]:
+        """Its own side of Patroni's settings, which `patronictl` reads too."""
+        rest, postgres = f"{self.host}:{self.rest_port}", f"{self.host}:{self.port}"
+        etcd = "ETCD3" if self._programs.patroni.etcd_interface == "v3" else "ETCD"
+        return {
+            "PATRONI_NAME": self.name,
+            "PATRONI_RESTAPI_LISTEN": rest,
+            "PATRONI_RESTAPI_CONNECT_ADDRESS": rest,
+            "PATRONI_RESTAPI_USERNAME": "patroni",
+            "PATRONI_RESTAPI_PASSWORD": PASSWORD,
+            "PATRONI_POSTGRESQL_LISTEN": postgres,
+            "PATRONI_POSTGRESQL_CONNECT_ADDRESS": postgres,
+            "PATRONI_POSTGRESQL_DATA_DIR": str(self.data),
+            "PATRONI_POSTGRESQL_BIN_DIR": str(find_postgresql()),
+            "PATRONI_POSTGRESQL_PGPASS": str(self.folder / "pgpass"),
+            "PATRONI_SUPERUSER_USERNAME": "postgres",
+            "PATRONI_SUPERUSER_PASSWORD": PASSWORD,
+            "PATRONI_REPLICATION_USERNAME": "replicator",
+            "PATRONI_REPLICATION_PASSWORD": PASSWORD,
+            f"PATRONI_{etcd}_HOSTS": ",".join(each.etcd_address for each in self._nodes),
+        }
+
+    def stop(self) -> None:
+        """Stop Patroni, and so PostgreSQL, in an orderly way; etcd goes on."""
+        os.kill(self._patroni_pid, signal.SIGTERM)
+        until = time.monotonic() + _STOP_SECONDS
+        while runs(self._patroni_pid) or self.processes(patroni=False):
+            if time.monotonic() > until:
+                raise NotWell(f"{self.name} does not stop: {self._programs.folder}")
+            time.sleep(_LOOK_SECONDS)
+        self._patroni_pid = 0
+
+    def processes(self, *, patroni: bool = True, etcd: bool = True) -> list[int]:
+        """Those of PostgreSQL, and unless that alone is meant, of Patroni and etcd; or of all but etcd."""
+        pids = []
+        if patroni and self._patroni_pid:
+            pids += [self._patroni_pid, *descendants(self._patroni_pid)]
+        if patroni and etcd and self._etcd_pid:
+            pids.append(self._etcd_pid)
+        with suppress(FileNotFoundError, IndexError, ValueError):
+            postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
+            if b"postgres" in Path(f"/proc/{postmaster}/cmdline").read_bytes():
+                pids += [postmaster, *descendants(postmaster)]
+        return pids
+
+    def signal(self, number: int, *, patroni: bool = True, etcd: bool = True) -> None:
+        """Send a signal to all of them at once."""
+        for pid in self.processes(patroni=patroni, etcd=etcd):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self) -> None:
+        """As if the machine lost its power."""
+        self.signal(signal.SIGSTOP)  # so that nobody starts another meanwhile
+        self.signal(signal.SIGKILL)
+        self._patroni_pid = self._etcd_pid = 0
+
+    def run_pg_ctl(self, *command: str) -> None:
+        """Run pg_ctl for its PostgreSQL."""
+        options = (f"--pgdata={self.data}", f"--log={self.folder / 'log'}", "--wait")
+        self._programs.run(f"{find_postgresql()}/pg_ctl", *options, *command, machine=self.number)
+
+    def run_patronictl(self, *command: str, answers: str = "") -> None:
+        """Run patronictl there, and answer what it asks."""
+        whole = (f"{self._programs.patroni.command}ctl", "-c", str(self.folder / "patroni.yml"), *command)
+        settings = self._environment()
+        self._programs.run(*whole, machine=self.number, answers=answers, settings=settings)
+
+    def ask(self, method: str, path: str, **content: object) -> dict[str, Any]:
+        """What its Patroni answers within 60 s. Raises `URLError`, `OSError` or `ValueError`."""
+        credentials = b64encode(f"patroni:{PASSWORD}".encode()).decode()
+        request = Request(
+            f"http://{self.host}:{self.rest_port}{path}",
+            method=method,
+            data=json.dumps(content).encode() if content else None,
+            headers={"Authorization": f"Basic {credentials}", "Content-Type": "application/json"},
+        )
+        with urlopen(request, timeout=2 if method == "GET" else 60) as answer:
+            body = answer.read()
+        return dict(json.loads(body)) if body.startswith(b"{") else {}
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
+        """A connection of the superuser to this node, in autocommit, that gives up on a cut network."""
+        return psycopg.connect(
+            host=self.host,
+            port=self.port,
+            user="postgres",
+            password=PASSWORD,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=2,
+            keepalives_idle=1,
+            keepalives_interval=1,
+            keepalives_count=2,
+            tcp_user_timeout=2_000,
+        )

@@ -1,0 +1,119 @@
+"""The programs of a cluster: which it needs, and how each runs, on one of its machines or on none."""
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from fuzz.processes.keeper import Keeper
+from fuzz.processes.network import Network
+from fuzz.processes.patroni import choose_patroni
+from fuzz.processes.server import ROOT
+
+_FILES: Final = ROOT / "docs" / "deploy" / "cluster"
+_PROGRAMS: Final = {
+    "patroni": "patroni",
+    "etcd": "etcd-server",
+    "haproxy": "haproxy",
+    "pgbouncer": "pgbouncer",
+    "pgbackrest": "pgbackrest",
+    "setpriv": "util-linux",
+    "ip": "iproute2",
+}
+"""What is needed, and the Debian package that has it."""
+_PATH: Final = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_RUN_SECONDS: Final = 120.0
+
+
+class NotWell(RuntimeError):
+    """The cluster did not come to what it should; the text says where its logs are."""
+
+
+def missing() -> str:
+    """What this machine lacks, and how to get it, in one line; empty where nothing is missing."""
+    packages = {
+        package for program, package in _PROGRAMS.items() if shutil.which(program, path=_PATH) is None
+    }
+    if find_postgresql() is None:
+        packages.add("postgresql")
+    if not packages:
+        return ""
+    names = " ".join(sorted(packages))
+    return f"missing: {names} (Debian: apt-get install --no-install-recommends {names} python3-etcd)"
+
+
+def find_postgresql() -> Path | None:
+    """Where the newest has its programs."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
+    return found[-1].parent if found else None
+
+
+def free_port() -> int:
+    """One that nobody has at present."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+class Programs:
+    """Those of one cluster, which PostgreSQL's owner runs; their files lie in one folder."""
+
+    def __init__(self, keeper: Keeper, folder: Path, machines: int, *, debian: bool) -> None:
+        self.folder = folder
+        self._keeper = keeper
+        self._as_owner: list[str] = []
+        if os.geteuid() == 0:
+            self._as_owner = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+        self.give(folder)
+        folder.chmod(0o711)
+        self.patroni = choose_patroni(self._as_owner, debian=debian)
+        self.network = Network(keeper, machines)
+
+    def give(self, path: Path) -> None:
+        """Make it the owner's."""
+        if self._as_owner:
+            shutil.chown(path, "postgres", "postgres")
+
+    def start(
+        self, *command: str, log: str, machine: int | None = None, settings: Mapping[str, str] | None = None
+    ) -> int:
+        """Start one that goes on; its process id."""
+        return self._keeper.start(self._placed(machine, command), self.folder / log, settings)
+
+    def run(
+        self,
+        *command: str,
+        machine: int | None = None,
+        answers: str = "",
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run one to its end, and answer what it asks. Raises `NotWell` with what it said."""
+        done = subprocess.run(
+            self._placed(machine, command),
+            input=answers,
+            capture_output=True,
+            check=False,
+            cwd="/",
+            env={**os.environ, **(settings or {})},
+            text=True,
+            timeout=_RUN_SECONDS,
+        )
+        if done.returncode:
+            raise NotWell(f"{command[0]} ends with {done.returncode}: {done.stdout} {done.stderr}")
+
+    def _placed(self, machine: int | None, command: Sequence[str]) -> list[str]:
+        whole = [*self._as_owner, *command]
+        return whole if machine is None else self.network.on(machine, whole)
+
+    def write(self, name: str, words: Mapping[str, str], folder: str = "") -> Path:
+        """The file that operators are given, with other words, each of which must be there."""
+        text = (_FILES / name).read_text(encoding="utf-8")
+        for word, other in words.items():
+            assert word in text, word
+            text = text.replace(word, other)
+        path = self.folder / folder / name
+        path.write_text(text, encoding="utf-8")
+        return path

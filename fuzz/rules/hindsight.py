@@ -1,0 +1,217 @@
+"""Judges what is told of a world that is over: explanations, lists, summaries, a backtest, records as text.
+
+The model says what there is, and the trail what there was. Nothing here asks the rules.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from fuzz.model.realm import Realm
+from fuzz.model.records import BUILT_IN, SUPER_ADMINISTRATOR
+from fuzz.shared.history import History
+from fuzz.shared.invariants import NO_SECRETS, RETOLD, Violation
+from ostiary_core.history.backtest import Verdict, backtest
+from ostiary_core.history.backtest_run import Rules
+from ostiary_core.history.explain import Explanation, explain
+from ostiary_core.history.history_texts import ENDINGS, near_misses_text, step_text, time_text
+from ostiary_core.model.fact import FactKind
+from ostiary_core.model.instant import Instant
+from ostiary_core.model.records import RECORD_TABLES
+from ostiary_core.model.why import Why
+from ostiary_core.oauth.session import SessionState
+from ostiary_core.storage import listing as lists
+from ostiary_core.storage.json_codec import entry_from_text, record_from_text, to_text
+from ostiary_core.storage.listing import Listing, Range, Resource, Sort
+from ostiary_core.storage.store import MemoryStore
+from ostiary_core.storage.summaries import Counted
+from ostiary_core.texts import CHINESE, ENGLISH
+
+T = TypeVar("T")
+
+_END_OF_TIME: Final = Instant(1 << 60)
+_PAGE: Final = 7
+_ALL: Final = 1_000_000
+_REPLAYS: Final = frozenset(
+    {Why.REPLAYED_AFTER_GRACE, Why.REPLAYED_BY_ANOTHER_USER_AGENT, Why.REPLAYED_TWO_GENERATIONS_LATE}
+)
+_COUNTED: Final = {
+    Counted.STARTED: {FactKind.SESSION_STARTED},
+    Counted.SIGN_IN_FAILED: {FactKind.SIGN_IN_FAILED},
+    Counted.REFRESHED: {FactKind.PAIR_ROTATED},
+    Counted.RETRIED: {FactKind.PAIR_REPEATED},
+    Counted.ENDED: {FactKind.SESSION_ENDED},
+    Counted.ENDED_TOGETHER: {
+        FactKind.USER_SESSIONS_ENDED,
+        FactKind.CLIENT_DISABLED,
+        FactKind.CLIENT_DELETED,
+        FactKind.CLIENT_SESSIONS_ENDED,
+        FactKind.CONSENT_WITHDRAWN,
+    },
+}
+
+
+def faults_in_hindsight(store: MemoryStore, realm: Realm, history: History, now: int) -> Iterator[Violation]:
+    """Everything that is told otherwise than it was."""
+    at = Instant(now)
+    yield from _faults_of_explanations(store, realm, history, at)
+    yield from _faults_of_lists(store, realm, at)
+    yield from _faults_of_backtest(store)
+    yield from _faults_of_summaries(store, at)
+    yield from _faults_of_texts(store)
+    while store.forget_entries(_END_OF_TIME, 0, _PAGE):
+        pass
+    yield from _faults_of_explanations(store, realm, history, at)
+
+
+# --- explanations
+
+
+def _faults_of_explanations(
+    store: MemoryStore, realm: Realm, history: History, now: Instant
+) -> Iterator[Violation]:
+    told = []
+    names = {each.user_id: each.name for each in realm.users.values()}
+    for session in realm.sessions:
+        if session.session_id is None:
+            continue
+        known = store.session_history(session.session_id)
+        if known is None:  # purged, or of a turn that failed
+            continue
+        explanation = explain(known, now)
+        is_past = now >= session.until
+        states = {SessionState.ENDED} if session.ended else set[SessionState]()
+        if is_past or not states:
+            states.add(SessionState.EXPIRED if is_past else SessionState.ACTIVE)
+        if explanation.state not in states:
+            yield Violation(RETOLD, f"a session is explained as {explanation.state}, not {min(states)}")
+        if (explanation.why in ENDINGS) is not (explanation.state is SessionState.ENDED):
+            yield Violation(RETOLD, f"{explanation.why} is why a session is {explanation.state}")
+        ended_at = explanation.last.at if explanation.state is SessionState.ENDED else None
+        if ended_at is not None and ended_at >= session.until:
+            yield Violation(RETOLD, "a session is explained by what came after its maximum")
+        if not explanation.actor_ids <= names.keys():
+            yield Violation(RETOLD, "somebody ended a session who is nobody")
+        told += list(_sentences(explanation, names))
+    if not all(told):
+        yield Violation(RETOLD, "a step of a session's history has no words")
+    text = "\n".join(told)
+    secrets = [*history.tokens, *history.code_texts, *(each.secret for each in history.clients.values())]
+    if any(secret in text for secret in secrets):
+        yield Violation(NO_SECRETS, "the history of a session tells one")
+
+
+def _sentences(explanation: Explanation, names: Mapping[str, str]) -> Iterator[str]:
+    for language in (ENGLISH, CHINESE):
+        yield near_misses_text(explanation, language)
+        for step in explanation.steps:
+            yield time_text(step.at, language)
+            yield step_text(step, explanation, language, names)
+
+
+# --- lists
+
+
+def _faults_of_lists(store: MemoryStore, realm: Realm, now: Instant) -> Iterator[Violation]:
+    clients = {each.client_id for each in realm.clients.values() if not each.deleted}
+    users = {each.user_id for each in realm.users.values() if not each.deleted}
+    yield from _faults_of_list(store, lists.CLIENTS, clients | {*BUILT_IN}, now)
+    yield from _faults_of_list(store, lists.USERS, users, now)
+    yield from _faults_of_list(store, lists.ROLES, {*realm.roles, SUPER_ADMINISTRATOR}, now)
+    running = [each for each in realm.sessions if not each.ended and now < each.until]
+    of_users = {each.session_id for each in running if each.user is not None}
+    yield from _faults_of_list(store, lists.ONLINE_USERS, of_users, now)
+    yield from _faults_of_list(store, lists.ONLINE_SESSIONS, {each.session_id for each in running}, now)
+    yield from _faults_of_list(store, lists.AUDIT, {entry.number for entry in store.audit()}, now)
+    for user_id in users:
+        consents = {
+            client_id for client_id, scopes in realm.users[user_id].consents.items() if scopes
+        } & clients
+        yield from _faults_of_list(store, lists.CONSENTS, consents, now, user_id=user_id)
+
+
+def _faults_of_list(
+    store: MemoryStore, resource: Resource[T], expected: Iterable[object], now: Instant, **filters: str
+) -> Iterator[Violation]:
+    """A list has what there is, in one order however it is read, and each of its items is found by name."""
+    expected = {*expected} - {None}
+    sort = (Sort(resource.sorts[-1], descending=True),)
+    ever = tuple(Range(field=each, start=Instant(0), end=_END_OF_TIME) for each in resource.ranges)
+    everything = Listing(resource=resource, filters=filters, sort=sort, ranges=ever, page_size=_ALL)
+    whole = store.page(everything, now)
+    names = [getattr(item, resource.key) for item in whole.items]
+    listing = Listing(resource=resource, filters=filters, sort=sort, page_size=_PAGE)
+    pages = -(-whole.total // _PAGE)
+    paged = [
+        item for page in range(1, pages + 1) for item in store.page(replace(listing, page=page), now).items
+    ]
+    walked: list[T] = []
+    while behind := store.items_after(listing, walked[-1] if walked else None, now):
+        walked += behind
+    if {*names} != expected or len(names) != len(expected):
+        yield Violation(RETOLD, f"the list of {resource.name} has others than there are")
+    if not list(whole.items) == paged == walked:
+        yield Violation(RETOLD, f"the list of {resource.name} is another when read in pages")
+    if resource.searched:
+        for name in names:
+            sought = Listing(resource=resource, search=name.upper(), page_size=_ALL)
+            if name not in [getattr(item, resource.key) for item in store.page(sought, now).items]:
+                yield Violation(RETOLD, f"one of {resource.name} is not found by its identifier")
+
+
+# --- the trail once more
+
+
+def _faults_of_backtest(store: MemoryStore) -> Iterator[Violation]:
+    trail = store.audit()
+    recorded = Rules(policy=store.policy)
+    same = backtest(trail, recorded, recorded)
+    if same.unlike_the_trail or same.differences:
+        yield Violation(RETOLD, "the trail run again by its own rules goes otherwise")
+    if backtest(trail[len(trail) // 2 :], recorded, recorded).differences:
+        yield Violation(RETOLD, "a trail that begins in the middle goes otherwise by the same rules")
+    replayed = {entry.session_id for entry in trail if entry.why in _REPLAYS}
+    if same.ended != len(replayed):
+        yield Violation(RETOLD, "the trail run again ends others")
+    otherwise = replace(store.policy, grace_seconds=10, compare_user_agent=False)
+    other, mistaken = (
+        backtest(trail, Rules(policy=otherwise), recorded),
+        backtest(trail, recorded, Rules(policy=otherwise)),
+    )
+    retried = {entry.session_id for entry in trail if entry.kind is FactKind.PAIR_REPEATED}
+    unlike = {each.session_id for verdict in Verdict for each in other.of(verdict)}
+    if not unlike | {*mistaken.unlike_the_trail} <= replayed | retried:
+        yield Violation(RETOLD, "a session goes otherwise by other rules about what never happened to it")
+
+
+def _faults_of_summaries(store: MemoryStore, now: Instant) -> Iterator[Violation]:
+    while store.count_entries(now, _PAGE):
+        pass
+    kinds = Counter(entry.kind for entry in store.audit())
+    summaries = store.summaries(Instant(0), _END_OF_TIME, of_clients=False)
+    counts = Counter[Counted]()
+    for key, tally in summaries.items():
+        counts[key.what] += tally.number
+    for what, of_kinds in _COUNTED.items():
+        if counts[what] != sum(kinds[each] for each in of_kinds):
+            yield Violation(RETOLD, f"the summaries count {what} otherwise than the trail has it")
+    of_clients = store.summaries(Instant(0), _END_OF_TIME, of_clients=True)
+    if sum(tally.number for tally in of_clients.values()) != counts[Counted.RETRIED]:
+        yield Violation(RETOLD, "the summaries of clients count other safe retries than those of all")
+    while store.forget_summaries(_END_OF_TIME, 0, _PAGE):
+        pass
+    if store.state().uncounted or store.summaries(Instant(0), _END_OF_TIME, of_clients=False):
+        yield Violation(RETOLD, "the summaries are not at their end")
+
+
+# --- records as text
+
+
+def _faults_of_texts(store: MemoryStore) -> Iterator[Violation]:
+    for table in RECORD_TABLES:
+        for record in store.records(table):
+            if record_from_text(table, to_text(record)) != record:
+                yield Violation(RETOLD, f"a {type(record).__name__} is another one once it was text")
+    if any(entry_from_text(to_text(entry)) != entry for entry in store.audit()):
+        yield Violation(RETOLD, "an entry of the trail is another one once it was text")
