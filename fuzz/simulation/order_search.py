@@ -20,9 +20,10 @@ class Tries:
     """How long a search may go on, and what it has tried."""
 
     left: int = MOST_TRIES
-    in_vain: set[tuple[frozenset[int], float, bytes]] = field(default_factory=set)
-    """What was still to come, how far from the witness's order it might go, and how things stood, where no
-    order was found (G. Lowe, Testing for linearizability, 2017): others that lead there are left out."""
+    in_vain: set[tuple[frozenset[int], frozenset[int], float, bytes]] = field(default_factory=set)
+    """What was still to come, what was held back, how far from the witness's order it might go, and how
+    things stood, where no order was found (G. Lowe, Testing for linearizability, 2017): others that lead
+    there are left out."""
 
 
 def search_orders(start: Model, events: Sequence[Event], failed: int, tries: Tries) -> bool:
@@ -68,9 +69,17 @@ def _ends(event: Event) -> float:
     return math.inf
 
 
-def _explore(model: Model, events: list[Event], reach: int, swerves: float, tries: Tries) -> bool:
-    """Depth first: any event may come next that began before every event still to come was answered; so many
-    times another than the witness has next. It is seldom far from right, and a crowd has too many orders.
+def _explore(
+    model: Model,
+    events: list[Event],
+    reach: int,
+    swerves: float,
+    tries: Tries,
+    held: frozenset[int] = frozenset(),
+) -> bool:
+    """Depth first: any event may come next that began before every event still to come was answered. So many
+    times it may be another than the witness has next, or the witness's next is held back for as long as time
+    allows: the witness is seldom far from right, and a crowd has too many orders.
 
     Behind `reach` the witness's order is tried again: what follows is mostly explained by it.
     """
@@ -81,13 +90,16 @@ def _explore(model: Model, events: list[Event], reach: int, swerves: float, trie
             return True
         reach = place + 1
     to_come = frozenset(event.operation.number for event in events)
-    here = to_come, swerves, sha256(pickle.dumps(model)).digest()
+    here = to_come, held, swerves, sha256(pickle.dumps(model)).digest()
     if here in tries.in_vain:
         return False
     limit = min(map(_ends, events), default=math.inf)
     ready = [event for event in events if event.operation.invoked < limit]
-    for place, event in enumerate(sorted(ready, key=lambda one: not one.happened)):
-        swerves_left = swerves - min(place, 1)
+    held_back = [event for event in ready if event.operation.number in held]
+    witnessed = [event for event in ready if event.happened and event not in held_back]
+    free = [*witnessed[:1], *held_back]
+    for event in free + sorted((one for one in ready if one not in free), key=lambda one: not one.happened):
+        swerves_left = swerves if event in free else swerves - 1
         if swerves_left < 0:
             break
         tries.left -= 1
@@ -98,7 +110,11 @@ def _explore(model: Model, events: list[Event], reach: int, swerves: float, trie
         if event.is_certain and not explains(event.operation, verdict.answer):
             continue
         others = [one for one in events if one is not event]
-        if _explore(branch, others, reach - 1, swerves_left, tries):
+        if _explore(branch, others, reach - 1, swerves_left, tries, held - {event.operation.number}):
+            return True
+    if witnessed and 1 <= swerves < math.inf:
+        held_now = held | {witnessed[0].operation.number}
+        if _explore(model, events, reach, swerves - 1, tries, held_now):
             return True
     if all(not event.is_certain for event in events):
         return True
