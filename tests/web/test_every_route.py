@@ -1,13 +1,15 @@
 """What holds for every route there is: who it is open to, how it fails, what it lets others keep."""
 
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import httpx
 import pytest
+import trio
 from structlog.testing import capture_logs
 
 from ostiary_core.http.token_service import PATHS
+from ostiary_net.turns.turns import Turns
 from tests.rows import row
 from tests.web.callers import Api, Browser
 from tests.web.envelopes import refused
@@ -174,3 +176,15 @@ async def test_a_page_whose_list_fails_says_so_under_a_trace_id(
     traces = [entry["trace_id"] for entry in log if entry["log_level"] == "error"]
     assert any(trace_id in response.text for trace_id in traces)
     assert "secret detail" not in response.text
+
+
+async def test_turns_that_take_too_long_together_are_told_on_a_page(
+    served: Served, monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
+) -> None:
+    def decide_late(*asked: Any, decide: Any = Turns.decide, **more: Any) -> Any:
+        mock_clock.jump(4.7)
+        return decide(*asked, **more)
+
+    monkeypatch.setattr(Turns, "decide", decide_late)
+    response = await served.browser().sign_in()
+    assert (response.status_code, response.headers["content-type"][:9]) == (500, "text/html")

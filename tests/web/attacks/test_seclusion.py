@@ -43,3 +43,4 @@ async def test_every_answer_is_secluded(served: Served, browser: Browser) -> Non
                 secluded(response)
                 assert response.headers["cross-origin-resource-policy"] == "same-origin"
     assert statuses >= {200, 303, 401, 403, 404, 405, 415}
+    secluded(await browser.post("/login", content=bytes(1024 * 1024)))

@@ -23,6 +23,7 @@ from ostiary_web.api.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
 from ostiary_web.api.health import HEALTH_PATHS
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
 from ostiary_web.app.factory import Application
+from ostiary_web.http.security_headers import security_fields
 from ostiary_web.server.backing import Backing
 from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.logs import configure_logs
@@ -141,4 +142,7 @@ def _refusal(
         answer = service_failure(why, language, trace_id)
     else:
         answer = token_service.refusal(operation, why)
-    return list(answer.headers), answer.body
+    fields = dict(answer.headers)
+    for name, value in security_fields(path).items():
+        fields.setdefault(name.lower().encode(), value.encode())
+    return list(fields.items()), answer.body

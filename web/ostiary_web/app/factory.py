@@ -7,7 +7,10 @@ from functools import partial
 from typing import Any, Final
 
 import structlog
+import trio
 from quart import Response, has_request_context, request
+from quart.ctx import RequestContext
+from quart.typing import ResponseReturnValue
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
@@ -84,6 +87,9 @@ class Application:
 
 _LONGEST_STATIC_NAME: Final = 255
 
+_SECONDS_TO_SAY_SO: Final = 0.2
+"""Before the front door gives a request up: to a person that is told on a page, which the door has not."""
+
 
 class _App(QuartTrio):
     def log_exception(self, exception_info: Any) -> None:
@@ -93,6 +99,11 @@ class _App(QuartTrio):
             _tell_unexpected(error)
         else:
             super().log_exception(exception_info)
+
+    async def dispatch_request(self, request_context: RequestContext | None = None) -> ResponseReturnValue:
+        """What a route answers, if it does so in time (READINGS 47)."""
+        with trio.fail_at(trio.current_effective_deadline() - _SECONDS_TO_SAY_SO):
+            return await super().dispatch_request(request_context)
 
     async def send_static_file(self, filename: str) -> Response:
         """A name that no file can have is not found; Quart would let the file system raise."""
@@ -124,6 +135,7 @@ def create_app(settings: Settings) -> QuartTrio:
     app.register_error_handler(RequestRefused, _refusal)
     app.register_error_handler(HTTPException, _http_failure)
     app.register_error_handler(TurnFailed, _turn_failure)
+    app.register_error_handler(trio.TooSlowError, _late_failure)
     app.register_error_handler(Exception, _unexpected_failure)
     return app
 
@@ -168,6 +180,12 @@ async def _http_failure(error: Exception) -> Response:
 
 async def _turn_failure(error: Exception) -> Response:
     """A turn that was not taken; the service has told the log."""
+    return await _refused(Why.INTERNAL_ERROR)
+
+
+async def _late_failure(error: Exception) -> Response:
+    """A route that did not answer in time, whatever it waited for."""
+    _log.error("not answered in time", trace_id=request_context().trace_id)
     return await _refused(Why.INTERNAL_ERROR)
 
 

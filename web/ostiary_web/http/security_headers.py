@@ -5,6 +5,7 @@ of third-party backends are left as the core means them, which says of every ans
 guessed: no browser calls them, and every front door answers them byte for byte alike.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from quart import Response, request
@@ -21,9 +22,13 @@ _FIELDS: Final = {
 _SERVER_TO_SERVER: Final = frozenset({*token_service.PATHS, userinfo.PATH})
 
 
+def security_fields(path: str) -> Mapping[str, str]:
+    """What every answer to a request for `path` tells a browser."""
+    return {} if path in _SERVER_TO_SERVER else _FIELDS
+
+
 async def add_security_headers(response: Response) -> Response:
     """The answer with the fields that it does not have yet."""
-    if request.path not in _SERVER_TO_SERVER:
-        for name, value in _FIELDS.items():
-            response.headers.setdefault(name, value)
+    for name, value in security_fields(request.path).items():
+        response.headers.setdefault(name, value)
     return response
