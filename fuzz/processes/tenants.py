@@ -89,13 +89,15 @@ class Tenants:
             await may_ask(tenant)
             mishaps = self._mishaps
             try:
-                await resolve(tenant)
-                if self._checked[place] < mishaps:
-                    await tenant.check()
-                    self._checked[place] = mishaps
-                    if min(self._checked) == self._mishaps:
-                        self._all_checked.set()
-                await act(tenant)
+                # A request that is given up is still on its way, and may come behind those that follow it.
+                with trio.CancelScope(shield=True):
+                    await resolve(tenant)
+                    if self._checked[place] < mishaps:
+                        await tenant.check()
+                        self._checked[place] = mishaps
+                        if min(self._checked) == self._mishaps:
+                            self._all_checked.set()
+                    await act(tenant)
             except Lost:
                 await trio.sleep(_PAUSE_SECONDS)
 
