@@ -40,7 +40,7 @@ def instead(where: str, *texts: str) -> Plant:
     def planted() -> Iterator[None]:
         module, name = _find(where)
         source = inspect.getsource(module)
-        [node] = [each for qualified, each in _functions(ast.parse(source), "") if qualified == name]
+        [node] = [each for qualified, each in functions_of(ast.parse(source)) if qualified == name]
         lines = source.splitlines(keepends=True)
         text = "".join(lines[node.lineno - 1 : node.end_lineno])
         for old, new in pairs:
@@ -86,12 +86,17 @@ def _find(where: str) -> tuple[ModuleType, str]:
         return module, f"{more}.{rest}"
 
 
-def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def functions_of(
+    node: ast.AST, within: str = ""
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """The functions of a source, those in classes and in other functions too, each with its dotted name."""
     for each in ast.iter_child_nodes(node):
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield within + each.name, each
-        elif isinstance(each, ast.ClassDef):
-            yield from _functions(each, f"{within}{each.name}.")
+        name = within
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{within}{each.name}."
+            if not isinstance(each, ast.ClassDef):
+                yield name[:-1], each
+        yield from functions_of(each, name)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import ostiary_core
+from fuzz.faults.planting import functions_of
 
 UNREACHED: Final = Path(__file__).with_name("unreached.toml")
 CORE: Final = Path(ostiary_core.__path__[0])
@@ -117,16 +118,5 @@ def _branches_of(path: Path, numbers: set[int]) -> Iterator[Branch]:
     functions = list(functions_of(ast.parse(source)))
     module = path.resolve().relative_to(CORE.resolve()).as_posix()
     for number in sorted(numbers):
-        inside = [name for name, first, last in functions if first <= number <= last]
+        inside = [name for name, node in functions if node.lineno <= number <= (node.end_lineno or number)]
         yield Branch(module, inside[-1] if inside else "", number, texts[number - 1].strip())
-
-
-def functions_of(node: ast.AST, within: str = "") -> Iterator[tuple[str, int, int]]:
-    for each in ast.iter_child_nodes(node):
-        if isinstance(each, ast.FunctionDef | ast.ClassDef):
-            name = f"{within}{each.name}"
-            if isinstance(each, ast.FunctionDef):
-                yield name, each.lineno, each.end_lineno or each.lineno
-            yield from functions_of(each, f"{name}.")
-        else:
-            yield from functions_of(each, within)
