@@ -86,7 +86,7 @@ class Tenants:
     async def _keep_one_acting(self, place: int, may_ask: Callable[[Tenant], Awaitable[None]]) -> None:
         tenant = self.all[place]
         while True:
-            await trio.lowlevel.checkpoint()  # the one place that is sure to end here
+            await trio.lowlevel.checkpoint()  # or this could not be cancelled: what follows is shielded
             await may_ask(tenant)
             mishaps = self._mishaps
             try:

@@ -114,9 +114,9 @@ class World:
             reply = outcome.decision.reply
             named = sorted(fault.path for fault in reply.faults) if isinstance(reply, Refused) else []
             if verdict.faults and named != list(verdict.faults):
-                told_of = f"{', '.join(verdict.faults)}, and names {', '.join(named)}"
+                expected = f"{', '.join(verdict.faults)}, and names {', '.join(named)}"
                 violations.append(
-                    Violation(EXPLAINED, f"the refusal of {outcome.call.verb} must name {told_of}")
+                    Violation(EXPLAINED, f"the refusal of {outcome.call.verb} must name {expected}")
                 )
         return violations, told
 

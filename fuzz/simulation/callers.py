@@ -119,7 +119,7 @@ class Callers:
             await self.exchanges.upload_picture(call, picture_of(random), instance)
         if mishap.malformed and call.face is not Face.PAGE:
             instance = self.instances[mishap.instance % len(self.instances)]
-            await self.exchanges.send_mistaken(call, instance, random)
+            await self.exchanges.send_with_mistake(call, instance, random)
         calls = [call] * mishap.race
         if mishap.two_desks and at_the_desk:
             self.story.faults["two administrators"] += 1

@@ -27,7 +27,7 @@ from fuzz.simulation.forms import (
 )
 from fuzz.simulation.instance import PROXY, Instance
 from fuzz.simulation.judge import RightSource
-from fuzz.simulation.malformed import STRANGERS, mistaken
+from fuzz.simulation.malformed import STRANGERS, draw_mistake
 from fuzz.simulation.operations import Operation, Outcome
 from fuzz.simulation.plan import AT_THE_STORE, Fate, Mishap
 from fuzz.simulation.requests import numbered, request_of, text_code_request
@@ -162,17 +162,17 @@ class Exchanges:
         if shown is not None and shown.status != 404 and shown.status < 500 and shown.body != picture:
             self.story.fault(DOCUMENTED, f"a picture is served with {shown.status}, and not as it was sent")
 
-    async def send_mistaken(self, call: Call, instance: Instance, random: Random) -> None:
+    async def send_with_mistake(self, call: Call, instance: Instance, random: Random) -> None:
         """What a call would send, with a mistake in it, from a stranger's address: it is refused."""
-        spoiled = mistaken(call, random)
+        spoiled = draw_mistake(call, random)
         if spoiled is None:
             return
         mistake, request, answers = spoiled
         self.story.faults["malformed"] += 1
         response = await self._ask_aside(request, random.choice(STRANGERS), instance)
         if response is not None and (response.status, response.error) not in answers:
-            told = f"{response.status} {response.error}"
-            self.story.fault(DOCUMENTED, f"{call.verb} with {mistake} is answered {told}")
+            answer = f"{response.status} {response.error}"
+            self.story.fault(DOCUMENTED, f"{call.verb} with {mistake} is answered {answer}")
 
     async def request_text_code(self, call: Call, instance: Instance) -> bool:
         """Whether a request for a code was answered with a yes, which tells nothing of whether one comes."""

@@ -28,18 +28,18 @@ class Mistake(NamedTuple):
     spoil: Spoil
     answers: Refusals
 
-    def made_in(self, request: Request) -> tuple[Request, Refusals]:
+    def make_in(self, request: Request) -> tuple[Request, Refusals]:
         """The request with the mistake, and how it may be answered."""
         return self.spoil(request), self.answers | _ANYWHERE
 
 
-def mistaken(call: Call, random: Random) -> tuple[str, Request, Refusals] | None:
+def draw_mistake(call: Call, random: Random) -> tuple[str, Request, Refusals] | None:
     """The request of a call with a mistake in it; None where there is none to be made."""
     kinds = _mistakes_of(call.verb)
     if not kinds:
         return None
     mistake = random.choice(random.choice(kinds))
-    return mistake.name, *mistake.made_in(request_of(call, by_form=False))
+    return mistake.name, *mistake.make_in(request_of(call, by_form=False))
 
 
 def _mistakes_of(verb: Verb) -> tuple[tuple[Mistake, ...], ...]:
@@ -61,11 +61,11 @@ def _mistakes_of(verb: Verb) -> tuple[tuple[Mistake, ...], ...]:
 # --- ways to spoil a request
 
 
-def _more(text: bytes) -> Spoil:
+def _append(text: bytes) -> Spoil:
     return lambda request: replace(request, body=request.body + text)
 
 
-def _typed(*types: str) -> Spoil:
+def _set_types(*types: str) -> Spoil:
     def spoil(request: Request) -> Request:
         others = [field for field in request.fields if field[0] != "Content-Type"]
         return replace(request, fields=[*others, *(("Content-Type", each) for each in types)])
@@ -73,7 +73,7 @@ def _typed(*types: str) -> Spoil:
     return spoil
 
 
-def _authorized(*values: str) -> Spoil:
+def _set_authorization(*values: str) -> Spoil:
     def spoil(request: Request) -> Request:
         others = [field for field in request.fields if field[0] != "Authorization"]
         return replace(request, fields=[*others, *(("Authorization", each) for each in values)])
@@ -81,33 +81,33 @@ def _authorized(*values: str) -> Spoil:
     return spoil
 
 
-def _without(*names: str) -> Spoil:
+def _leave_out(*names: str) -> Spoil:
     def spoil(request: Request) -> Request:
         pairs = request.body.decode().split("&")
-        kept = [pair for pair in pairs if pair.partition("=")[0] not in names]
-        return replace(request, body="&".join(kept).encode())
+        others = [pair for pair in pairs if pair.partition("=")[0] not in names]
+        return replace(request, body="&".join(others).encode())
 
     return spoil
 
 
-def _said(name: str, value: str) -> Spoil:
-    spoil = _without(name)
-    return lambda request: _more(f"&{name}={value}".encode())(spoil(request))
+def _set_field(name: str, value: str) -> Spoil:
+    spoil = _leave_out(name)
+    return lambda request: _append(f"&{name}={value}".encode())(spoil(request))
 
 
-def _asked_by(method: str) -> Spoil:
+def _set_method(method: str) -> Spoil:
     return lambda request: replace(request, method=method, body=b"")
 
 
-def _target(change: Callable[[str], str]) -> Spoil:
+def _change_target(change: Callable[[str], str]) -> Spoil:
     return lambda request: replace(request, target=change(request.target))
 
 
-def _content(text: bytes) -> Spoil:
+def _set_body(text: bytes) -> Spoil:
     return lambda request: replace(request, body=text)
 
 
-def _rows(answers: Collection[tuple[int, str]], **spoils: Spoil) -> tuple[Mistake, ...]:
+def _list_mistakes(answers: Collection[tuple[int, str]], **spoils: Spoil) -> tuple[Mistake, ...]:
     return tuple(Mistake(name.replace("_", " "), spoil, frozenset(answers)) for name, spoil in spoils.items())
 
 
@@ -121,81 +121,85 @@ _OTHERS_LOGIN: Final = {(401, "A1001"), (403, "A1004")}
 """Of a login that has ended meanwhile, or whose password is to be changed first."""
 
 _IN_ANY_FORM: Final = (
-    *_rows(
+    *_list_mistakes(
         _MALFORMED,
-        a_field_twice=_more(b"&more=1&more=1"),
-        an_array=_more(b"&code[]=1"),
-        an_escape_that_is_none=_more(b"&more=%zz"),
-        an_escape_of_no_character=_more(b"&more=%ff"),
-        bytes_of_no_character=_more(b"&more=\xff"),
-        a_null_character=_more(b"&more=%00"),
-        no_type=_typed(),
-        two_types=_typed(FORM, FORM),
-        JSON_for_a_form=_typed(JSON),
-        another_charset=_typed(f'{FORM}; charset="latin\\-1"'),
+        a_field_twice=_append(b"&more=1&more=1"),
+        an_array=_append(b"&code[]=1"),
+        an_escape_that_is_none=_append(b"&more=%zz"),
+        an_escape_of_no_character=_append(b"&more=%ff"),
+        bytes_of_no_character=_append(b"&more=\xff"),
+        a_null_character=_append(b"&more=%00"),
+        no_type=_set_types(),
+        two_types=_set_types(FORM, FORM),
+        JSON_for_a_form=_set_types(JSON),
+        another_charset=_set_types(f'{FORM}; charset="latin\\-1"'),
     ),
-    *_rows({(413, "invalid_request")}, too_much=_more(b"&more=" + b"x" * 2**16)),
-    *_rows({(405, "invalid_request")}, another_method=_asked_by("GET")),
-    *_rows({(404, "A0404")}, another_path=_target(lambda target: f"{target}/more")),
+    *_list_mistakes({(413, "invalid_request")}, too_much=_append(b"&more=" + b"x" * 2**16)),
+    *_list_mistakes({(405, "invalid_request")}, another_method=_set_method("GET")),
+    *_list_mistakes({(404, "A0404")}, another_path=_change_target(lambda target: f"{target}/more")),
 )
 _OF_CREDENTIALS: Final = (
-    *_rows(
+    *_list_mistakes(
         _MALFORMED,
-        credentials_in_two_ways=_more(b"&client_secret=x"),
-        credentials_for_another=_more(b"&client_id=another"),
-        Basic_twice=_authorized(basic("a", "b")[1], basic("a", "b")[1]),
+        credentials_in_two_ways=_append(b"&client_secret=x"),
+        credentials_for_another=_append(b"&client_id=another"),
+        Basic_twice=_set_authorization(basic("a", "b")[1], basic("a", "b")[1]),
     ),
-    *_rows(
+    *_list_mistakes(
         {(401, "invalid_client")},
-        Basic_without_a_secret=_authorized(basic("nobody", "")[1]),
-        Basic_that_is_none=_authorized("Basic *nobody=="),
-        Bearer_for_Basic=_authorized("Bearer nobody"),
-        Basic_in_bytes=_authorized("Basic //79"),
+        Basic_without_a_secret=_set_authorization(basic("nobody", "")[1]),
+        Basic_that_is_none=_set_authorization("Basic *nobody=="),
+        Bearer_for_Basic=_set_authorization("Bearer nobody"),
+        Basic_in_bytes=_set_authorization("Basic //79"),
     ),
-    *_rows(_NOT_THEM, no_credentials=_authorized()),
+    *_list_mistakes(_NOT_THEM, no_credentials=_set_authorization()),
 )
 _OF_GRANTS: Final = (
-    *_rows(_MALFORMED | _NOT_THEM, no_grant=_without("grant_type")),
-    *_rows({(400, "unsupported_grant_type")} | _NOT_THEM, another_grant=_said("grant_type", "password")),
-    *_rows(
+    *_list_mistakes(_MALFORMED | _NOT_THEM, no_grant=_leave_out("grant_type")),
+    *_list_mistakes(
+        {(400, "unsupported_grant_type")} | _NOT_THEM, another_grant=_set_field("grant_type", "password")
+    ),
+    *_list_mistakes(
         _MALFORMED | _NOT_THEM | _NOT_FOR_THEM,
-        nothing_to_refresh=lambda request: _said("grant_type", "refresh_token")(
-            _without("refresh_token")(request)
+        nothing_to_refresh=lambda request: _set_field("grant_type", "refresh_token")(
+            _leave_out("refresh_token")(request)
         ),
     ),
 )
-_OF_TOKENS: Final = _rows(_MALFORMED | _NOT_THEM, no_token=_without("token"))
+_OF_TOKENS: Final = _list_mistakes(_MALFORMED | _NOT_THEM, no_token=_leave_out("token"))
 _AT_USERINFO: Final = (
-    *_rows(
+    *_list_mistakes(
         {(401, "A1001")},
-        no_token=_authorized(),
-        Basic_for_Bearer=_authorized(basic("a", "b")[1]),
-        a_token_twice=_authorized("Bearer a", "Bearer a"),
-        no_token_behind_Bearer=_authorized("Bearer"),
+        no_token=_set_authorization(),
+        Basic_for_Bearer=_set_authorization(basic("a", "b")[1]),
+        a_token_twice=_set_authorization("Bearer a", "Bearer a"),
+        no_token_behind_Bearer=_set_authorization("Bearer"),
     ),
-    *_rows({(405, "A0405")}, another_method=_asked_by("POST")),
-    *_rows({(404, "A0404")}, another_path=_target(lambda target: f"{target}/more")),
+    *_list_mistakes({(405, "A0405")}, another_method=_set_method("POST")),
+    *_list_mistakes({(404, "A0404")}, another_path=_change_target(lambda target: f"{target}/more")),
 )
-_IN_A_QUERY: Final = _rows(
+_IN_A_QUERY: Final = _list_mistakes(
     {(400, "A0401")} | _OTHERS_LOGIN,
-    a_parameter_twice=_target(lambda target: f"{target}&state=1&state=1"),
-    an_escape_of_no_character=_target(lambda target: f"{target}&state=%ff"),
-    a_challenge_without_method=_target(lambda target: target.replace("code_challenge_method", "method")),
+    a_parameter_twice=_change_target(lambda target: f"{target}&state=1&state=1"),
+    an_escape_of_no_character=_change_target(lambda target: f"{target}&state=%ff"),
+    a_challenge_without_method=_change_target(
+        lambda target: target.replace("code_challenge_method", "method")
+    ),
 )
 _IN_A_DECISION: Final = (
-    *_rows(
+    *_list_mistakes(
         {(400, "A0401")} | _OTHERS_LOGIN,
-        no_decision=_content(b'{"client_id": "app"}'),
-        a_number_for_a_text=_content(b'{"client_id": 7, "approve": true}'),
-        no_JSON=_content(b"{"),
-        a_list=_content(b"[]"),
+        no_decision=_set_body(b'{"client_id": "app"}'),
+        a_number_for_a_text=_set_body(b'{"client_id": 7, "approve": true}'),
+        no_JSON=_set_body(b"{"),
+        a_list=_set_body(b"[]"),
     ),
-    *_rows({(415, "A0415")} | _OTHERS_LOGIN, a_form_for_JSON=_typed(FORM)),
+    *_list_mistakes({(415, "A0415")} | _OTHERS_LOGIN, a_form_for_JSON=_set_types(FORM)),
 )
 _AT_SIGN_IN: Final = (
-    *_rows(
+    *_list_mistakes(
         {(401, "A1002"), (429, "A1003")},
-        a_name_that_nobody_has=_content(b'{"username": "nobody", "password": "a password"}'),
+        a_name_that_nobody_has=_set_body(b'{"username": "nobody", "password": "a password"}'),
     ),
-    *_rows({(400, "A0401")}, no_password=_content(b'{"username": "nobody"}')),
+    *_list_mistakes({(400, "A0401")}, no_password=_set_body(b'{"username": "nobody"}')),
 )

@@ -118,8 +118,8 @@ def live(months: int) -> Iterator[Report]:
             sizes = life.live_a_month()
             full = sizes if month == _FULL_AFTER else full
             grown = [what for what in sizes if full and sizes[what] > _MOST_GROWTH * full[what]]
-            told = ", ".join(f"{what.lower()} {number:,}" for what, number in sorted(sizes.items()))
-            report = Report(counts=Counter(months=1), line=f"{month:>3} {told}")
+            figures = ", ".join(f"{what.lower()} {number:,}" for what, number in sorted(sizes.items()))
+            report = Report(counts=Counter(months=1), line=f"{month:>3} {figures}")
             if grown:
                 report.violations = (Violation(ACKNOWLEDGED_STAYS, f"{', '.join(grown)} grow"),)
             if not life.is_whole():

@@ -75,7 +75,7 @@ def _explore(
     reach: int,
     swerves: float,
     tries: Tries,
-    held: frozenset[int] = frozenset(),
+    held_back: frozenset[int] = frozenset(),
 ) -> bool:
     """Depth first: any event may come next that began before every event still to come was answered. So many
     times it may be another than the witness has next, or the witness's next is held back for as long as time
@@ -90,14 +90,14 @@ def _explore(
             return True
         reach = place + 1
     to_come = frozenset(event.operation.number for event in events)
-    here = to_come, held, swerves, sha256(pickle.dumps(model)).digest()
+    here = to_come, held_back, swerves, sha256(pickle.dumps(model)).digest()
     if here in tries.in_vain:
         return False
     limit = min(map(_ends, events), default=math.inf)
     ready = [event for event in events if event.operation.invoked < limit]
-    held_back = [event for event in ready if event.operation.number in held]
-    witnessed = [event for event in ready if event.happened and event not in held_back]
-    free = [*witnessed[:1], *held_back]
+    late = [event for event in ready if event.operation.number in held_back]
+    next_of_witness = [event for event in ready if event.happened and event not in late][:1]
+    free = [*next_of_witness, *late]
     for event in free + sorted((one for one in ready if one not in free), key=lambda one: not one.happened):
         swerves_left = swerves if event in free else swerves - 1
         if swerves_left < 0:
@@ -110,12 +110,12 @@ def _explore(
         if event.is_certain and not explains(event.operation, verdict.answer):
             continue
         others = [one for one in events if one is not event]
-        if _explore(branch, others, reach - 1, swerves_left, tries, held - {event.operation.number}):
+        if _explore(branch, others, reach - 1, swerves_left, tries, held_back - {event.operation.number}):
             return True
-    if witnessed and 1 <= swerves < math.inf:
-        held_now = held | {witnessed[0].operation.number}
-        if _explore(model, events, reach, swerves - 1, tries, held_now):
-            return True
+    if 1 <= swerves < math.inf:
+        for event in next_of_witness:
+            if _explore(model, events, reach, swerves - 1, tries, held_back | {event.operation.number}):
+                return True
     if all(not event.is_certain for event in events):
         return True
     tries.in_vain.add(here)
