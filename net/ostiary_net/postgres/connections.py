@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Final, Self
@@ -16,7 +16,7 @@ from psycopg.errors import Diagnostic
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ostiary_net.observability.log import first_line
-from ostiary_net.postgres.hosts import connect_to_any, split_hosts
+from ostiary_net.postgres.hosts import Hosts
 
 _log = structlog.get_logger("ostiary")
 
@@ -140,7 +140,7 @@ class BoundedConnection(Connection[Any]):
     def connect(cls, conninfo: str = "", **named: Any) -> Self:
         reasons: _ReasonLog = named.pop("reasons")
         timelines: _Timelines = named.pop("timelines")
-        hosts: Sequence[dict[str, str]] = named.pop("hosts")
+        hosts: Hosts = named.pop("hosts")
         prepares: bool | None = named.pop("prepares")
         # Of several hosts it is usual that some let nobody in, as they are standbys.
         reasons_of_one = reasons if len(hosts) == 1 else None
@@ -148,7 +148,7 @@ class BoundedConnection(Connection[Any]):
             conninfo, {**named, **host}, timelines, prepares, reasons_of_one
         )
         try:
-            return connect_to_any(connect_to_one, hosts, _CONNECT_SECONDS)
+            return hosts.connect(connect_to_one, _CONNECT_SECONDS)
         except psycopg.Error as error:
             reasons.log(first_line(error))
             raise
@@ -196,21 +196,29 @@ class BoundedConnection(Connection[Any]):
             self._warnings = (*self._warnings, notice.message_primary or "a warning")
 
 
-IN_EACH_TRANSACTION: Final = (
-    f"SELECT set_config('statement_timeout', '{_STATEMENT_TIMEOUT_MS}', true),"
-    f" set_config('idle_in_transaction_session_timeout', '{_IDLE_TIMEOUT_MS}', true),"
-    " set_config('synchronous_commit',"
-    " replace(current_setting('synchronous_commit'), 'off', 'on'), true)"
+def _set_bounds(is_for_transaction: bool) -> str:
+    return (
+        f"SELECT set_config('statement_timeout', '{_STATEMENT_TIMEOUT_MS}', {is_for_transaction}),"
+        f" set_config('idle_in_transaction_session_timeout', '{_IDLE_TIMEOUT_MS}', {is_for_transaction}),"
+        f" (SELECT set_config('synchronous_commit', 'on', {is_for_transaction})"
+        " WHERE current_setting('synchronous_commit') = 'off')"
+    )
+
+
+_ONE_PLAN: Final = (
+    "(SELECT set_config(name, 'force_generic_plan', false) FROM pg_settings WHERE name = 'plan_cache_mode')"
 )
+"""By itself PostgreSQL plans a look-up anew for every few keys that it is given. Measured, that was a sixth
+of what a turn costs it."""
+_IN_EACH_SESSION: Final = ", ".join((_set_bounds(False), _ONE_PLAN))
+"""All in one: where many connections are made at a time, each answer is waited for longer."""
+IN_EACH_TRANSACTION: Final = _set_bounds(True)
 """What a transaction over a connection that others use in turn is set to: a setting that outlived it would
 be theirs."""
 
 
 def _settle(connection: BoundedConnection, prepares: bool | None) -> None:
     """Set what every connection needs: bounds on waiting, and commits that are on disk when confirmed.
-
-    And one plan for what is prepared: by itself PostgreSQL plans a look-up anew for every few keys that it is
-    given. Measured, that was a sixth of what a turn costs it.
 
     Behind a pooler the process that answers is not the one that the connection was told of. There nothing is
     set that outlives a transaction, and nothing prepared unless `prepares` says so: the name of a statement
@@ -220,17 +228,8 @@ def _settle(connection: BoundedConnection, prepares: bool | None) -> None:
     connection.is_pooled = process != connection.info.backend_pid
     if prepares is False or (prepares is None and connection.is_pooled):
         connection.prepare_threshold = None
-    if connection.is_pooled:
-        return
-    connection.execute(f"SET statement_timeout = {_STATEMENT_TIMEOUT_MS}")
-    connection.execute(f"SET idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")
-    connection.execute(
-        "SELECT set_config('synchronous_commit', 'on', false) "
-        "WHERE current_setting('synchronous_commit') = 'off'"
-    )
-    connection.execute(
-        "SELECT set_config(name, 'force_generic_plan', false) FROM pg_settings WHERE name = 'plan_cache_mode'"
-    )
+    if not connection.is_pooled:
+        connection.execute(_IN_EACH_SESSION, prepare=False)
 
 
 class Connections:
@@ -259,7 +258,7 @@ class Connections:
                 "client_encoding": "UTF8",
                 "reasons": _ReasonLog(),
                 "timelines": self._timelines,
-                "hosts": split_hosts(named),
+                "hosts": Hosts(named),
                 "prepares": prepares,
                 **self._noticing,
             },

@@ -144,7 +144,7 @@ def test_a_host_that_says_nothing_is_asked_a_second_time_beside_the_first(
             raise psycopg.OperationalError("not the primary")
         return psycopg.connect(cluster.address)
 
-    hosts.connect_to_any(connect, [{"host": "silent"}, {"host": "standby"}], 10).close()
+    hosts.Hosts({"host": "silent,standby"}).connect(connect, 10).close()
     is_over.set()
 
 
@@ -156,7 +156,7 @@ def test_an_only_host_that_refuses_is_asked_again_by_the_same_attempt(cluster: C
             raise psycopg.OperationalError("the database is away")
         return psycopg.connect(cluster.address)
 
-    hosts.connect_to_any(connect, [{}], 10).close()
+    hosts.Hosts({}).connect(connect, 10).close()
 
 
 @pytest.fixture
