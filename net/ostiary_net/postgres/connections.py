@@ -68,6 +68,43 @@ class _ReasonLog:
             _log.warning("no connection to the database", reason=reason)
 
 
+class _Demand:
+    """How many threads wait for a connection: no more are made at a time.
+
+    A pool replaces whatever breaks, wanted or not. Where many are ended at once, those few that are waited
+    for would come later for it; measured, by seconds.
+    """
+
+    def __init__(self) -> None:
+        self._waiting = 0
+        self._under_way = 0
+        self._lock = Lock()
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """Be one of those that wait."""
+        with self._lock:
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    @contextmanager
+    def meet(self) -> Iterator[None]:
+        """Make a connection meanwhile. Raises `psycopg.OperationalError` where nobody waits for it."""
+        with self._lock:
+            if self._under_way >= self._waiting:
+                raise psycopg.OperationalError("nobody waits for another connection")
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+
 class _Timelines:
     """The newest timeline of each database that was reached: PostgreSQL begins one with each primary that
     takes over, so that a smaller one is of a primary that was replaced and does not know it yet."""
@@ -142,16 +179,18 @@ class BoundedConnection(Connection[Any]):
         timelines: _Timelines = named.pop("timelines")
         hosts: Hosts = named.pop("hosts")
         prepares: bool | None = named.pop("prepares")
+        demand: _Demand = named.pop("demand")
         # Of several hosts it is usual that some let nobody in, as they are standbys.
         reasons_of_one = reasons if len(hosts) == 1 else None
         connect_to_one: Callable[[dict[str, str]], Self] = lambda host: cls._connect_to_one(  # noqa: E731
             conninfo, {**named, **host}, timelines, prepares, reasons_of_one
         )
-        try:
-            return hosts.connect(connect_to_one, _CONNECT_SECONDS)
-        except psycopg.Error as error:
-            reasons.log(first_line(error))
-            raise
+        with demand.meet():
+            try:
+                return hosts.connect(connect_to_one, _CONNECT_SECONDS)
+            except psycopg.Error as error:
+                reasons.log(first_line(error))
+                raise
 
     @classmethod
     def _connect_to_one(
@@ -248,6 +287,7 @@ class Connections:
         self._wait_seconds = wait_seconds
         self._trusted_since = -math.inf
         self._timelines = _Timelines()
+        self._demand = _Demand()
         self._pool = ConnectionPool(
             conninfo,
             connection_class=BoundedConnection,
@@ -260,6 +300,7 @@ class Connections:
                 "timelines": self._timelines,
                 "hosts": Hosts(named),
                 "prepares": prepares,
+                "demand": self._demand,
                 **self._noticing,
             },
             min_size=1,
@@ -291,7 +332,8 @@ class Connections:
                 tell_waiting(reason)
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-        self._pool.open(wait=True, timeout=within_seconds)
+        with self._demand.wait():
+            self._pool.open(wait=True, timeout=within_seconds)
 
     def give_up_at(self, deadline: float) -> float:
         """Until when a caller looks for a connection, by `time.monotonic`, where `deadline` is its own."""
@@ -305,7 +347,8 @@ class Connections:
         has: then it is given up whatever the database is about to do, and raises `DatabaseStalled`.
         """
         until = self.give_up_at(math.inf) if until is None else until
-        connection = self._find_trusted(until)
+        with self._demand.wait():
+            connection = self._find_trusted(until)
         connection.deadline = until
         try:
             yield connection
