@@ -21,7 +21,7 @@ from ostiary_core.loading.snapshot import load
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.store import LostRace, net_changes
 from ostiary_net.postgres.access import fetch
-from ostiary_net.postgres.connections import BoundedConnection
+from ostiary_net.postgres.connection import BoundedConnection
 from ostiary_net.postgres.store import PostgreSQLStore
 from ostiary_net.sql.store import SQLStore
 from ostiary_net.sqlite import SQLiteStore

@@ -31,6 +31,21 @@ from ostiary_net.turns.ports import CommitUnknown
 T = TypeVar("T")
 
 
+class ForgettingStore(MemoryStore):
+    """The reference store, which also knows whose retries are past their time."""
+
+    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
+        due = [
+            (session.rotated_at, session.session_id)
+            for session in self.records(Table.SESSION)
+            if isinstance(session, Session)
+            and session.salt is not None
+            and session.rotated_at is not None
+            and session.rotated_at < now - grace_seconds * SECOND_MS
+        ]
+        return [session_id for _, session_id in sorted(due)[:limit]]
+
+
 class StoreFault(OSError):
     """What a disk or a database says when it fails; like theirs, its text quotes what it was about."""
 
@@ -87,7 +102,7 @@ class OnFile:
 Tables = dict[Table, dict[Any, Record]]
 
 
-class SharedMemory(MemoryStore):
+class SharedMemory(ForgettingStore):
     """The reference store, one for all instances, whose turns can begin before other turns end."""
 
     def __init__(self, policy: Policy) -> None:
@@ -131,17 +146,6 @@ class SharedMemory(MemoryStore):
 
     def read(self, events: Sequence[Event], now: Instant) -> list[Decision]:
         return self.turn(events, now)
-
-    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
-        due = [
-            (session.rotated_at, session.session_id)
-            for session in self.records(Table.SESSION)
-            if isinstance(session, Session)
-            and session.salt is not None
-            and session.rotated_at is not None
-            and session.rotated_at < now - grace_seconds * SECOND_MS
-        ]
-        return [session_id for _, session_id in sorted(due)[:limit]]
 
     def texts(self) -> bytes:
         stored = [*(self.records(table) for table in RECORD_TABLES), self.audit()]

@@ -7,14 +7,15 @@ from typing import Any, Final, TypeVar
 import trio
 from argon2 import PasswordHasher, Type
 
-from ostiary_core import Decision, Entropy, Instant, MemoryStore
+from fuzz.simulation.storage import ForgettingStore
+from ostiary_core import Decision, Entropy, Instant
 from ostiary_core.decide import READ_ONLY
 from ostiary_core.events import Event, Operator, UserRegistered
 from ostiary_core.model.audit import Origin
 from ostiary_core.model.instant import SECOND_MS
-from ostiary_core.model.records import Session, Table, User
+from ostiary_core.model.records import Table, User
 from ostiary_net.runtime.system import SystemClock
-from ostiary_net.sqlite import SQLiteStore
+from ostiary_net.sql.store import SQLStore
 
 T = TypeVar("T")
 
@@ -61,7 +62,7 @@ class SeededEntropy:
         return Entropy(sha256(f"{self._seed} {self._drawn}".encode()).digest())
 
 
-class PlainStore(MemoryStore):
+class PlainStore(ForgettingStore):
     """The reference store with what a server asks of one, telling what its turns were made of."""
 
     def __init__(self) -> None:
@@ -76,17 +77,6 @@ class PlainStore(MemoryStore):
         assert all(type(event) in READ_ONLY for event in events)
         return super().turn(events, now)
 
-    def sessions_past_grace(self, now: Instant, grace_seconds: int, limit: int) -> list[str]:
-        due = [
-            (session.rotated_at, session.session_id)
-            for session in self.records(Table.SESSION)
-            if isinstance(session, Session)
-            and session.salt is not None
-            and session.rotated_at is not None
-            and session.rotated_at < now - grace_seconds * SECOND_MS
-        ]
-        return [session_id for _, session_id in sorted(due)[:limit]]
-
     def check_ready(self) -> None:
         """It is always ready."""
 
@@ -99,7 +89,7 @@ class PlainStore(MemoryStore):
         return True
 
 
-def usernames(store: PlainStore | SQLiteStore) -> set[str]:
+def usernames(store: PlainStore | SQLStore) -> set[str]:
     """Of everybody that a store has kept."""
     return {record.username for record in store.records(Table.USER) if isinstance(record, User)}
 

@@ -4,42 +4,27 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import psycopg
-import structlog
 from psycopg import Connection, errors
-from psycopg.abc import RV, PQGen
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.errors import Diagnostic
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from ostiary_net.observability.log import first_line
+from ostiary_net.postgres.connection import (
+    CONNECT_SECONDS,
+    BoundedConnection,
+    DatabaseStalled,
+    Demand,
+    ReasonLog,
+    Timelines,
+)
 from ostiary_net.postgres.hosts import Hosts
 
-_log = structlog.get_logger("ostiary")
-
-_STATEMENT_TIMEOUT_MS: Final = 15_000
-_IDLE_TIMEOUT_MS: Final = 8_000
-"""An instance that stands still in a turn, or is not reached any more, must not hold up the others: by then
-it has given up the turn itself."""
-_CONNECT_SECONDS: Final = 5
-_LOOKS_SECONDS: Final = 0.1
-"""How often a thread that waits for the database looks whether it may."""
 _ASKS_AGAIN_SECONDS: Final = 0.2
 """How often a thread that waits for a connection has the pool try to make one."""
 _LONGEST_PAUSE_SECONDS: Final = 2.0
-_LOG_AGAIN_SECONDS: Final = 10.0
-"""The log is told the same reason no sooner: while a database is away, many look for it at once."""
-
-_TIMELINE: Final = """
-    SELECT system_identifier,
-           CASE WHEN pg_is_in_recovery() THEN 0
-                ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer END
-    FROM pg_control_system()
-"""
-"""Which database it is, and the timeline that it writes; 0 for a standby."""
 
 _NOTICING: Final = {
     "keepalives": 1,
@@ -53,222 +38,6 @@ _NOTICING: Final = {
 quarter of an hour for a sign that it was reached; a turn would wait as long, and all that come after it. And
 a standby is of no use: of several hosts the one that can be written to is meant. An address that names one of
 these decides itself."""
-
-
-class _ReasonLog:
-    """Logs why there is no connection to the database, but not the same reason again at once."""
-
-    def __init__(self) -> None:
-        self._logged_at: dict[str, float] = {}
-
-    def log(self, reason: str) -> None:
-        now = time.monotonic()
-        if now - self._logged_at.get(reason, -math.inf) >= _LOG_AGAIN_SECONDS:
-            self._logged_at = {reason: now}
-            _log.warning("no connection to the database", reason=reason)
-
-
-class _Demand:
-    """How many threads wait for a connection: no more are made at a time.
-
-    A pool replaces whatever breaks, wanted or not. Where many are ended at once, those few that are waited
-    for would come later for it; measured, by seconds.
-    """
-
-    def __init__(self) -> None:
-        self._waiting = 0
-        self._under_way = 0
-        self._lock = Lock()
-
-    @contextmanager
-    def wait(self) -> Iterator[None]:
-        """Be one of those that wait."""
-        with self._lock:
-            self._waiting += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._waiting -= 1
-
-    @contextmanager
-    def meet(self) -> Iterator[None]:
-        """Make a connection meanwhile. Raises `psycopg.OperationalError` where nobody waits for it."""
-        with self._lock:
-            if self._under_way >= self._waiting:
-                raise psycopg.OperationalError("nobody waits for another connection")
-            self._under_way += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._under_way -= 1
-
-
-class _Timelines:
-    """The newest timeline of each database that was reached: PostgreSQL begins one with each primary that
-    takes over, so that a smaller one is of a primary that was replaced and does not know it yet."""
-
-    def __init__(self) -> None:
-        self._newest: dict[int, int] = {}
-        self._lock = Lock()
-
-    def is_newest(self, database: int, timeline: int) -> bool:
-        return timeline >= self._newest.get(database, 0)
-
-    def note(self, connection: "BoundedConnection") -> None:
-        """Raise `psycopg.OperationalError` for a connection to a primary that was replaced."""
-        try:
-            [[database, timeline]] = connection.execute(_TIMELINE, prepare=False).fetchall()
-        except psycopg.ProgrammingError:
-            return  # an engine without timelines, or a role that may not ask for them
-        with self._lock:  # hosts are asked side by side, and the newest must not go back
-            if not self.is_newest(database, timeline):
-                raise psycopg.OperationalError("another primary has replaced this one")
-            self._newest[database] = timeline
-        connection.database, connection.timeline = database, timeline
-
-
-class DatabaseStalled(psycopg.OperationalError):
-    """The database gave no answer within the time that it had."""
-
-
-class CommitDoubtful(psycopg.OperationalError):
-    """The database committed, and warned: what it was asked to keep may be lost with this machine."""
-
-
-class BoundedConnection(Connection[Any]):
-    """A connection that waits until a deadline at most, and logs why it cannot be made."""
-
-    made_at = -math.inf
-    """By `time.monotonic`."""
-    has_stalled = False
-    """Whether it was given up as no answer came in time."""
-    database, timeline = 0, 0
-    """Which it leads to, and the timeline that is written there; 0 where the engine has none."""
-    server = ""
-    """Where the database's server was in the last transaction; empty before the first."""
-    deadline = math.inf
-    """Until when, by `time.monotonic`; then whatever is asked of it raises `DatabaseStalled`, and it is
-    closed."""
-    is_pooled = False
-    """Whether a pooler stands in front of the database."""
-    _warnings: tuple[str, ...] = ()
-
-    def wait(self, gen: PQGen[RV], interval: float = _LOOKS_SECONDS, timeout: float | None = None) -> RV:
-        """Wait for the server as psycopg does, but no longer than until `deadline`.
-
-        psycopg calls it wherever a thread waits for the server.
-        """
-        if self.deadline == math.inf:
-            return super().wait(gen, interval, timeout)
-        left_seconds = max(0.0, self.deadline - time.monotonic())
-        seconds = left_seconds if timeout is None else min(timeout, left_seconds)
-        try:
-            return super().wait(gen, interval, seconds)
-        except psycopg.OperationalError as error:
-            if time.monotonic() < self.deadline:
-                raise
-            self.has_stalled = True
-            self.close()
-            raise DatabaseStalled("the database does not answer") from error
-
-    @classmethod
-    def connect(cls, conninfo: str = "", **named: Any) -> Self:
-        reasons: _ReasonLog = named.pop("reasons")
-        timelines: _Timelines = named.pop("timelines")
-        hosts: Hosts = named.pop("hosts")
-        prepares: bool | None = named.pop("prepares")
-        demand: _Demand = named.pop("demand")
-        # Of several hosts it is usual that some let nobody in, as they are standbys.
-        reasons_of_one = reasons if len(hosts) == 1 else None
-        connect_to_one: Callable[[dict[str, str]], Self] = lambda host: cls._connect_to_one(  # noqa: E731
-            conninfo, {**named, **host}, timelines, prepares, reasons_of_one
-        )
-        with demand.meet():
-            try:
-                return hosts.connect(connect_to_one, _CONNECT_SECONDS)
-            except psycopg.Error as error:
-                reasons.log(first_line(error))
-                raise
-
-    @classmethod
-    def _connect_to_one(
-        cls,
-        conninfo: str,
-        named: dict[str, Any],
-        timelines: _Timelines,
-        prepares: bool | None,
-        reasons: _ReasonLog | None,
-    ) -> Self:
-        began = time.monotonic()
-        try:
-            made = super().connect(conninfo, **named)
-        except psycopg.Error as error:
-            if reasons is not None:
-                reasons.log(first_line(error))
-            raise
-        try:
-            made.made_at = began
-            made.add_notice_handler(made._note_warning)
-            _settle(made, prepares)
-            if not made.is_pooled:
-                timelines.note(made)
-        except psycopg.Error:
-            made.close()
-            raise
-        return made
-
-    def commit_surely(self) -> None:
-        """Commit, and raise `CommitDoubtful` unless the database says nothing but that it is done.
-
-        Where a commit waits for standbys that are gone and somebody cancels it, PostgreSQL commits all the
-        same and warns that no standby may have it (SQLSTATE 01000).
-        """
-        self._warnings = ()
-        self.execute("COMMIT")
-        if self._warnings:
-            raise CommitDoubtful(self._warnings[0])
-
-    def _note_warning(self, notice: Diagnostic) -> None:
-        if notice.severity_nonlocalized == "WARNING":
-            self._warnings = (*self._warnings, notice.message_primary or "a warning")
-
-
-def _set_bounds(is_for_transaction: bool) -> str:
-    return (
-        f"SELECT set_config('statement_timeout', '{_STATEMENT_TIMEOUT_MS}', {is_for_transaction}),"
-        f" set_config('idle_in_transaction_session_timeout', '{_IDLE_TIMEOUT_MS}', {is_for_transaction}),"
-        f" (SELECT set_config('synchronous_commit', 'on', {is_for_transaction})"
-        " WHERE current_setting('synchronous_commit') = 'off')"
-    )
-
-
-_ONE_PLAN: Final = (
-    "(SELECT set_config(name, 'force_generic_plan', false) FROM pg_settings WHERE name = 'plan_cache_mode')"
-)
-"""By itself PostgreSQL plans a look-up anew for every few keys that it is given. Measured, that was a sixth
-of what a turn costs it."""
-_IN_EACH_SESSION: Final = ", ".join((_set_bounds(False), _ONE_PLAN))
-"""All in one: where many connections are made at a time, each answer is waited for longer."""
-IN_EACH_TRANSACTION: Final = _set_bounds(True)
-"""What a transaction over a connection that others use in turn is set to: a setting that outlived it would
-be theirs."""
-
-
-def _settle(connection: BoundedConnection, prepares: bool | None) -> None:
-    """Set what every connection needs: bounds on waiting, and commits that are on disk when confirmed.
-
-    Behind a pooler the process that answers is not the one that the connection was told of. There nothing is
-    set that outlives a transaction, and nothing prepared unless `prepares` says so: the name of a statement
-    may mean another one's on the next process.
-    """
-    [[process]] = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchall()
-    connection.is_pooled = process != connection.info.backend_pid
-    if prepares is False or (prepares is None and connection.is_pooled):
-        connection.prepare_threshold = None
-    if not connection.is_pooled:
-        connection.execute(_IN_EACH_SESSION, prepare=False)
 
 
 class Connections:
@@ -286,17 +55,17 @@ class Connections:
         }
         self._wait_seconds = wait_seconds
         self._trusted_since = -math.inf
-        self._timelines = _Timelines()
-        self._demand = _Demand()
+        self._timelines = Timelines()
+        self._demand = Demand()
         self._pool = ConnectionPool(
             conninfo,
             connection_class=BoundedConnection,
             # The encoding, as the environment, the role or the address may name one without Chinese.
             kwargs={
                 "autocommit": True,
-                "connect_timeout": _CONNECT_SECONDS,
+                "connect_timeout": CONNECT_SECONDS,
                 "client_encoding": "UTF8",
-                "reasons": _ReasonLog(),
+                "reasons": ReasonLog(),
                 "timelines": self._timelines,
                 "hosts": Hosts(named),
                 "prepares": prepares,
@@ -322,7 +91,7 @@ class Connections:
         pause = first_pause = 0.05
         while True:
             try:
-                psycopg.connect(self._conninfo, connect_timeout=_CONNECT_SECONDS, **self._noticing).close()
+                psycopg.connect(self._conninfo, connect_timeout=CONNECT_SECONDS, **self._noticing).close()
                 break
             except psycopg.OperationalError as error:
                 if time.monotonic() + pause > until:

@@ -13,7 +13,7 @@ from ostiary_core.model.decision import Change
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import Record, Table
 from ostiary_net.postgres.access import FetchBy, write
-from ostiary_net.postgres.connections import IN_EACH_TRANSACTION, BoundedConnection, DatabaseStalled
+from ostiary_net.postgres.connection import IN_EACH_TRANSACTION, BoundedConnection, DatabaseStalled
 from ostiary_net.sql.columns import Row, SQLValue
 
 WRITING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"

@@ -18,22 +18,18 @@ from ostiary_core import Instant, Policy, Why
 from ostiary_core.events import Event
 from ostiary_core.model.decision import Insert
 from ostiary_core.model.instant import Arrival, arrival_at
-from ostiary_core.model.records import RECORD_TABLES, Table
+from ostiary_core.model.records import RECORD_TABLES
 from ostiary_core.model.reply import Refused, TokensIssued, UserKnown
 from ostiary_net.postgres import PostgreSQLStore, hosts
-from ostiary_net.postgres.connections import DatabaseStalled
+from ostiary_net.postgres.connection import DatabaseStalled
 from ostiary_net.postgres.transaction import StandbyAwaited
 from ostiary_net.turns.ports import CommitUnknown
 from tests.core import asks
 from tests.core.story import START, given
 from tests.net.postgres.cluster import Cluster
-from tests.net.rooms import registered
+from tests.net.rooms import registered, usernames
 
 SHORTLY = 0.3
-
-
-def names_of(store: PostgreSQLStore) -> set[str]:
-    return {getattr(record, "username", "") for record in store.records(Table.USER)}
 
 
 def test_a_turn_is_given_up_with_its_connection_and_the_next_one_has_another(cluster: Cluster) -> None:
@@ -43,8 +39,8 @@ def test_a_turn_is_given_up_with_its_connection_and_the_next_one_has_another(clu
             store.turn([registered("meanwhile")], START)
         [decision] = store.turn([registered("afterwards")], START)
         assert isinstance(decision.reply, UserKnown)
-        assert names_of(store) >= {"before", "afterwards"}
-        assert "meanwhile" not in names_of(store)
+        assert usernames(store) >= {"before", "afterwards"}
+        assert "meanwhile" not in usernames(store)
 
 
 def test_a_connection_that_is_given_up_takes_the_others_along(cluster: Cluster) -> None:
@@ -129,7 +125,7 @@ def test_of_two_primaries_the_one_that_was_replaced_is_left(cluster: Cluster) ->
                     )
                 store.turn([registered(f"kept-{number}")], START)
         with PostgreSQLStore(successor.address) as store:
-            assert {f"kept-{number}" for number in range(8)} <= names_of(store)
+            assert {f"kept-{number}" for number in range(8)} <= usernames(store)
         successor.stop()
 
 
@@ -148,15 +144,27 @@ def test_a_host_that_says_nothing_is_asked_a_second_time_beside_the_first(
     is_over.set()
 
 
-def test_an_only_host_that_refuses_is_asked_again_by_the_same_attempt(cluster: Cluster) -> None:
-    attempts = itertools.count()
+def test_the_primary_of_the_last_connection_is_asked_ahead_of_the_others_and_again_where_it_refuses(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "_AHEAD_SECONDS", 10.0)
+    known = hosts.Hosts({"host": "standby,primary"})
+    refuses = itertools.cycle([True, False])
 
-    def connect(host: dict[str, str]) -> psycopg.Connection[Any]:
-        if next(attempts) == 0:
-            raise psycopg.OperationalError("the database is away")
-        return psycopg.connect(cluster.address)
+    def ask() -> set[str]:
+        asked = set()
 
-    hosts.Hosts({}).connect(connect, 10).close()
+        def connect(host: dict[str, str]) -> psycopg.Connection[Any]:
+            asked.add(host["host"])
+            if host["host"] == "standby" or next(refuses):
+                raise psycopg.OperationalError("not the primary")
+            return psycopg.connect(cluster.address)
+
+        known.connect(connect, 10).close()
+        return asked
+
+    ask()
+    assert ask() == {"primary"}
 
 
 @pytest.fixture
@@ -186,12 +194,12 @@ def test_a_commit_that_no_standby_has_is_not_waited_for_longer_than_a_turn(
             with pytest.raises(StandbyAwaited):
                 store.turn([registered("later")], START)
         assert operator.execute(waiting).fetchone() == (1,)
-        assert not {"lonely", "later"} & names_of(store)
+        assert not {"lonely", "later"} & usernames(store)
         lone_primary.set("synchronous_standby_names", "''")
         while operator.execute(waiting).fetchone() != (0,):
             pass
         store.turn([registered("restored")], START)
-        assert names_of(store) & {"lonely", "later", "restored"} == {"lonely", "restored"}
+        assert usernames(store) & {"lonely", "later", "restored"} == {"lonely", "restored"}
 
 
 def test_a_commit_whose_wait_for_a_standby_is_cancelled_is_not_known_to_be_kept(
@@ -216,7 +224,7 @@ def test_events_are_chosen_once_the_turn_has_begun_and_again_before_each_attempt
         waiting: list[Event] = [registered("anna"), registered("ben")]
         decisions = store.turn_of(lambda: (waiting[1:], [None]), START)
         assert len(decisions) == 1
-        assert "anna" not in names_of(store)
+        assert "anna" not in usernames(store)
 
 
 @pytest.mark.parametrize(
