@@ -55,6 +55,9 @@ _ASKED_BY_READING: Final = {
     Kind.RESET_SECRET,
 }
 
+_BY: Final = "by "
+"""Before the name of a way to reach the database: how long its instance was beyond it."""
+
 _SHOWING: Final = ("commits ended", "primary lost unheard", *(3 * ["commits ended"]))
 """The mishaps in which the selftest's mistakes must be noticed, by the first in nearly all runs, and what is
 acknowledged alone by the second."""
@@ -158,20 +161,27 @@ class Campaign:
                 watch.close()
         outages = probe.outages()
         away = max((until - since for since, until in outages), default=0.0)
-        beyond, slowest_route = max(
-            (each.beyond(outages), route)
+        beyond = {
+            route: each.beyond(outages)
             for route, each, server in zip(self._cluster.routes, probes, self._servers, strict=True)
             if server is not scene.victim
-        )
+        }
+        most_beyond, slowest_route = max((seconds, route) for route, seconds in beyond.items())
         slowest = max(each.slowest for each in (*roaming, *watches))
-        report.samples |= {f"{name}/away": [away], f"{name}/beyond": [beyond], f"{name}/slowest": [slowest]}
+        report.samples |= {
+            f"{name}/away": [away],
+            f"{name}/beyond": [most_beyond],
+            f"{name}/slowest": [slowest],
+            **{f"{_BY}{route}": [seconds] for route, seconds in beyond.items()},
+        }
         checks, acknowledged, unknown = before
         report.counts["checks"] = tenants.tally.checks - checks
         report.tables["acknowledged"] = tenants.tally.acknowledged - acknowledged
         report.tables["unknown"] = tenants.tally.unknown - unknown
         report.line = (
-            f"{number + 1:>4} {name:<32} database away {away:5.1f} s, {slowest_route} {beyond:4.1f} s more; "
-            f"slowest answer {slowest:4.1f} s; 500: {report.counts['500']}, none: {report.counts['lost']}; "
+            f"{number + 1:>4} {name:<32} database away {away:5.1f} s, "
+            f"{slowest_route} {most_beyond:4.1f} s more; slowest answer {slowest:4.1f} s; "
+            f"500: {report.counts['500']}, none: {report.counts['lost']}; "
             f"{report.tables['acknowledged'].total()} changes kept"
             + "".join(f"; {each} made anew" for each in made_anew)
         )
@@ -281,11 +291,14 @@ def _figures(total: Report, seconds: float) -> str:
         *what_stands(total),
         f"{'':<34}{'times':>6}  database away (median, longest)  instances beyond  slowest answer",
     ]
-    for name in sorted({key.partition("/")[0] for key in total.samples}):
+    for name in sorted(name for name in ALL if f"{name}/away" in total.samples):
         away, beyond, slowest = (total.samples[f"{name}/{what}"] for what in ("away", "beyond", "slowest"))
         lines.append(
             f"  {name:<32}{len(away):>6}  {median(away):>8.1f} s {max(away):>8.1f} s"
             f"{median(beyond):>16.1f} s {max(beyond):>6.1f} s{max(slowest):>10.1f} s"
         )
+    for route in sorted(each for each in total.samples if each.startswith(_BY)):
+        beyond = total.samples[route]
+        lines.append(f"  {route:<32}{len(beyond):>6}{median(beyond):>39.1f} s {max(beyond):>6.1f} s")
     lost = "" if total.stories else "; nothing was lost"
     return "\n".join([*lines, f"{total.counts['mishaps']:,} mishaps, {seconds:.0f} s{lost}"])
