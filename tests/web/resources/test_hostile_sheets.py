@@ -213,3 +213,17 @@ async def test_few_are_read_at_a_time(slow_sheet: bytes) -> None:
             assert len(readers()) <= 2
             await trio.sleep(0.01)
     assert read == [(Row(1, ["a"]),)] * 5
+
+
+async def test_who_finds_no_place_is_told_when_to_come_again(serve: Serve, slow_sheet: bytes) -> None:
+    reader = SheetReader(most_seconds_for_a_place=0.2)
+    async with serve(read_sheet=reader.read) as served, trio.open_nursery() as nursery:
+        api = await holder_of(served, Permission.ROLE_CREATE)
+        for _ in range(2):
+            nursery.start_soon(reader.read, slow_sheet)
+        while len(readers()) < 2:  # noqa: ASYNC110 (as above)
+            await trio.sleep(0.01)
+        response = await imported(api, sheet_of([["code", "name"], ["porter", "Porter"]]))
+        refused(response, 429, "A0429")
+        assert response.headers["Retry-After"] == "6"
+        nursery.cancel_scope.cancel()

@@ -80,7 +80,7 @@ def convention(
             f"`{resource.permissions.update.value}` as well.",
             body=Body({"file": FILE, "mode": Literal["insert", "upsert"]}, MULTIPART),
             data=Imported,
-            refusals=_CHANGING,
+            refusals=(*_CHANGING, Why.TOO_MANY_REQUESTS),
         ),
         f"POST {path}/batch-delete": Operation(
             f"delete{one}s",
