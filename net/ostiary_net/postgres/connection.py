@@ -226,18 +226,20 @@ def _set_bounds(is_for_transaction: bool) -> str:
     )
 
 
-_WHERE_KNOWN: Final = """
+_SET_WHERE_KNOWN: Final = """
     (SELECT count(set_config(name, value, false)) FROM pg_settings JOIN (VALUES
         ('plan_cache_mode', 'force_generic_plan'),
-        ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '2')
+        ('tcp_user_timeout', '5000'),
+        ('tcp_keepalives_idle', '2'), ('tcp_keepalives_interval', '1'), ('tcp_keepalives_count', '3')
     ) AS chosen (name, value) USING (name))
 """
 """One plan: by itself PostgreSQL plans a look-up anew for every few keys that it is given. Measured, that was
 a sixth of what a turn costs it.
 
-And signs of life: a turn that the network cuts off in the middle of a flight is in no pause, so that no
-timeout counts for it, and it would keep its rows for hours."""
-_IN_EACH_SESSION: Final = ", ".join((_set_bounds(False), _WHERE_KNOWN))
+And five seconds for a sign of life, which is how long an instance waits for a turn: one that the network cuts
+off in the middle of a flight is in no pause, so that no timeout counts for it, and it would keep its rows,
+and whoever waits for them, for hours."""
+_IN_EACH_SESSION: Final = ", ".join((_set_bounds(False), _SET_WHERE_KNOWN))
 """All in one: where many connections are made at a time, each answer is waited for longer."""
 IN_EACH_TRANSACTION: Final = _set_bounds(True)
 """What a transaction over a connection that others use in turn is set to: a setting that outlived it would

@@ -31,11 +31,11 @@ class Hosts:
     """The hosts of an address, and which of them let one in last."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
-        self._each = _split(parameters)
-        self._last: dict[str, str] | None = None
+        self._hosts = _split(parameters)
+        self._last_primary: dict[str, str] | None = None
 
     def __len__(self) -> int:
-        return len(self._each)
+        return len(self._hosts)
 
     def connect(self, connect: Callable[[dict[str, str]], C], seconds: float) -> C:
         """Connect by the first host that lets `connect` succeed, within about so many seconds.
@@ -47,23 +47,23 @@ class Hosts:
         is_over = Event()
         answers: SimpleQueue[tuple[dict[str, str], C]] = SimpleQueue()
         errors: list[psycopg.Error] = []
-        heard_of: list[dict[str, str]] = []
+        hosts_that_answered: list[dict[str, str]] = []
 
         def ask(host: dict[str, str], pause: float) -> None:
             is_over.wait(pause)
-            if host in heard_of:
+            if host in hosts_that_answered:
                 return
             pause = _FIRST_PAUSE_SECONDS
             while not is_over.is_set() and time.monotonic() < until:
                 try:
-                    made = connect(host)
+                    connection = connect(host)
                 except psycopg.Error as error:
                     errors.append(error)
-                    heard_of.append(host)
+                    hosts_that_answered.append(host)
                     is_over.wait(pause)
                     pause = min(2 * pause, _ASKS_AGAIN_SECONDS)
                     continue
-                answers.put((host, made))
+                answers.put((host, connection))
                 break
 
         def close_late_ones(threads: Sequence[Thread]) -> None:
@@ -74,14 +74,14 @@ class Hosts:
 
         threads = [
             Thread(target=ask, args=(host, pause), daemon=True)
-            for host in self._each
-            for pause in (0.0 if self._last in (None, host) else _AHEAD_SECONDS, _ASKS_BESIDE_SECONDS)
+            for host in self._hosts
+            for pause in (0.0 if self._last_primary in (None, host) else _AHEAD_SECONDS, _ASKS_BESIDE_SECONDS)
         ]
         for thread in threads:
             thread.start()
         try:
-            self._last, made = answers.get(timeout=seconds)
-            return made
+            self._last_primary, connection = answers.get(timeout=seconds)
+            return connection
         except Empty:
             raise errors[-1] if errors else psycopg.OperationalError("none of the hosts answers") from None
         finally:

@@ -85,8 +85,8 @@ class PostgreSQLStore(SQLStore):
     """Records in a PostgreSQL database. Any thread may call it, and any number of instances."""
 
     # An entry has its number before its turn is committed, and turns overlap. What a turn may take is bounded
-    # (`connections`): a statement 15 s, a pause 8 s. A minute after it began, it is over either way; a commit
-    # that waits for a standby may go on, and is waited for (`count_entries`).
+    # (`connection`): a statement 15 s, a pause 8 s, a network that is cut 5 s. A minute after it began, it is
+    # over either way; a commit that waits for a standby may go on, and is waited for (`count_entries`).
     _settles_ms = MINUTE_MS
 
     def __init__(
