@@ -249,7 +249,7 @@ def test_a_machine_that_is_gone_is_not_waited_for_longer_than_this(
     with PostgreSQLStore(address + named) as store, store._connections.lend() as connection:
         found = connection.info.get_parameters()
         assert connection.execute("SHOW tcp_keepalives_idle").fetchone() == ("2",)
-        assert connection.execute("SHOW tcp_user_timeout").fetchone() == ("5s",)
+        assert connection.execute("SHOW tcp_user_timeout").fetchone() == ("5000",)
     assert found["tcp_user_timeout"] == str(waited_ms)
     assert (found["keepalives"], found["keepalives_idle"], found["keepalives_interval"]) == ("1", "5", "5")
 
