@@ -27,7 +27,7 @@ ReadSheet = Callable[[bytes], Awaitable[Sheet]]
 
 _AT_A_TIME: Final = 2
 _MOST_SECONDS_FOR_A_PLACE: Final = 3
-MOST_SECONDS: Final = 6
+MOST_READING_SECONDS: Final = 6
 """For one sheet. Both together within the 10 s in which everything is answered (READINGS 47)."""
 
 _LONGEST_ANSWER: Final = 32 * 1024 * 1024
@@ -43,7 +43,7 @@ class SheetReader:
     def __init__(
         self,
         *,
-        most_seconds: float = MOST_SECONDS,
+        most_seconds: float = MOST_READING_SECONDS,
         most_seconds_for_a_place: float = _MOST_SECONDS_FOR_A_PLACE,
     ) -> None:
         self._most_seconds = most_seconds

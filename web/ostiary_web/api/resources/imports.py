@@ -29,7 +29,7 @@ from ostiary_web.api.resources.fields import Column, Field, Kind, ListView
 from ostiary_web.api.resources.records import batch_refusal
 from ostiary_web.api.resources.resource import Fields, ImportContext, Resource
 from ostiary_web.http.context import RequestContext
-from ostiary_web.sheets.reader import MOST_SECONDS
+from ostiary_web.sheets.reader import MOST_READING_SECONDS
 from ostiary_web.sheets.reading import Cell, Row, Sheet
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ async def take_sheet(context: RequestContext, resource: Resource[T, V]) -> Impor
     try:
         sheet = await context.backing.read_sheet(content)
     except trio.TooSlowError:
-        context.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=MOST_SECONDS)
+        context.refuse(Why.TOO_MANY_REQUESTS, wait_seconds=MOST_READING_SECONDS)
     rows = read_rows(resource.list_view, sheet, context.languages)
     if isinstance(rows, tuple):
         context.refuse(Why.FIELDS_INVALID, rows)
