@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from ostiary_core.http.token_service import PATHS
 from ostiary_net.turns.turns import Turns
 from tests.rows import row
-from tests.web.callers import Api, Browser
+from tests.web.callers import BASE, Api, Browser
 from tests.web.envelopes import refused
 from tests.web.routes import routes
 from tests.web.served import Served
@@ -178,13 +178,28 @@ async def test_a_page_whose_list_fails_says_so_under_a_trace_id(
     assert "secret detail" not in response.text
 
 
+@pytest.mark.parametrize("body_seconds", [0.0, 0.6])
 async def test_turns_that_take_too_long_together_are_told_on_a_page(
-    served: Served, monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
+    served: Served, body_seconds: float, monkeypatch: pytest.MonkeyPatch, mock_clock: trio.testing.MockClock
 ) -> None:
-    def decide_late(*asked: Any, decide: Any = Turns.decide, **more: Any) -> Any:
-        mock_clock.jump(4.7)
-        return decide(*asked, **more)
+    """Whether the form comes at once, or later than the front door waits before it calls the application."""
 
+    async def call_with_late_body(scope: Any, receive: Any, send: Any) -> None:
+        async def receive_late() -> Any:
+            mock_clock.jump(body_seconds)
+            await trio.lowlevel.checkpoint()
+            return await receive()
+
+        await served.app(scope, receive_late, send)
+
+    async def decide_late(*asked: Any, decide: Any = Turns.decide, **more: Any) -> Any:
+        for _ in range(95):
+            mock_clock.jump(0.05)
+            await trio.lowlevel.checkpoint()
+        return await decide(*asked, **more)
+
+    transport = httpx.ASGITransport(call_with_late_body)
+    browser = Browser(transport=transport, base_url=BASE, headers={"Accept": "text/html"})
     monkeypatch.setattr(Turns, "decide", decide_late)
-    response = await served.browser().sign_in()
+    response = await browser.sign_in()
     assert (response.status_code, response.headers["content-type"][:9]) == (500, "text/html")

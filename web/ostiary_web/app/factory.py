@@ -35,7 +35,7 @@ from ostiary_web.api.resources.roles import roles
 from ostiary_web.api.resources.routes import RecordId
 from ostiary_web.api.resources.users import users
 from ostiary_web.api_document.routes import docs
-from ostiary_web.http.context import RequestRefused, request_context, respond
+from ostiary_web.http.context import RequestRefused, answer_in_time, request_context, respond
 from ostiary_web.http.gate import gate_of
 from ostiary_web.http.public_path import add_public_path
 from ostiary_web.http.security_headers import add_security_headers
@@ -87,9 +87,6 @@ class Application:
 
 _LONGEST_STATIC_NAME: Final = 255
 
-_SECONDS_TO_SAY_SO: Final = 0.2
-"""Before the front door gives a request up: to a person that is told on a page, which the door has not."""
-
 
 class _App(QuartTrio):
     def log_exception(self, exception_info: Any) -> None:
@@ -101,8 +98,8 @@ class _App(QuartTrio):
             super().log_exception(exception_info)
 
     async def dispatch_request(self, request_context: RequestContext | None = None) -> ResponseReturnValue:
-        """What a route answers, if it does so in time (READINGS 47)."""
-        with trio.fail_at(trio.current_effective_deadline() - _SECONDS_TO_SAY_SO):
+        """What a route answers, if it does so in time."""
+        with answer_in_time():
             return await super().dispatch_request(request_context)
 
     async def send_static_file(self, filename: str) -> Response:
