@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock
 from typing import Any, Final, Self
 
@@ -164,9 +165,7 @@ class BoundedConnection(Connection[Any]):
         demand: Demand = named.pop("demand")
         # Of several hosts it is usual that some let nobody in, as they are standbys.
         reasons_of_one = reasons if len(hosts) == 1 else None
-        connect_to_one: Callable[[dict[str, str]], Self] = lambda host: cls._connect_to_one(  # noqa: E731
-            conninfo, {**named, **host}, timelines, prepares, reasons_of_one
-        )
+        connect_to_one = partial(cls._connect_to_one, conninfo, named, timelines, prepares, reasons_of_one)
         with demand.meet():
             try:
                 return hosts.connect(connect_to_one, CONNECT_SECONDS)
@@ -182,10 +181,11 @@ class BoundedConnection(Connection[Any]):
         timelines: Timelines,
         prepares: bool | None,
         reasons: ReasonLog | None,
+        host: dict[str, str],
     ) -> Self:
         began = time.monotonic()
         try:
-            made = super().connect(conninfo, **named)
+            made = super().connect(conninfo, **{**named, **host})
         except psycopg.Error as error:
             if reasons is not None:
                 reasons.log(first_line(error))
