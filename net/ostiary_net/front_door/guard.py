@@ -26,6 +26,9 @@ _log = structlog.get_logger("ostiary")
 
 _DISCONNECT: Final = "http.disconnect"
 
+_SECONDS_TO_SAY_SO: Final = 0.2
+"""Before the door gives a request up: a person is told that on a page, and the door has none."""
+
 
 class Guard:
     """An ASGI application that lets `app` see only requests that keep the rules."""
@@ -164,6 +167,8 @@ class _RequestContext:
         self._is_over = False
         self.limit = trio.CancelScope()
         """Of the time in which the application must begin to answer."""
+        scope["ostiary.limit"] = self._limit_of_routes = trio.CancelScope()
+        """A little shorter, for the application to enter: so it can still say itself that it was too slow."""
         if not head.has_body:
             self._note_whole()
 
@@ -265,6 +270,7 @@ class _RequestContext:
         self._whole.set()
         if not self._is_answering:
             self.limit.deadline = trio.current_time() + self._rules.answer_seconds(self._scope["path"])
+            self._limit_of_routes.deadline = self.limit.deadline - _SECONDS_TO_SAY_SO
 
     def _mark_last(self, start: Message) -> Message:
         """An answer's start that says it is the last on its connection. HTTP/2 has no such field."""

@@ -35,7 +35,7 @@ from ostiary_web.api.resources.roles import roles
 from ostiary_web.api.resources.routes import RecordId
 from ostiary_web.api.resources.users import users
 from ostiary_web.api_document.routes import docs
-from ostiary_web.http.context import RequestRefused, answer_in_time, request_context, respond
+from ostiary_web.http.context import RequestRefused, request_context, respond
 from ostiary_web.http.gate import gate_of
 from ostiary_web.http.public_path import add_public_path
 from ostiary_web.http.security_headers import add_security_headers
@@ -98,9 +98,11 @@ class _App(QuartTrio):
             super().log_exception(exception_info)
 
     async def dispatch_request(self, request_context: RequestContext | None = None) -> ResponseReturnValue:
-        """What a route answers, if it does so in time."""
-        with answer_in_time():
+        """What a route answers, if it does so in the time that the front door leaves it."""
+        limit: Any = request.scope.get("ostiary.limit") or trio.CancelScope()
+        with limit:
             return await super().dispatch_request(request_context)
+        raise trio.TooSlowError
 
     async def send_static_file(self, filename: str) -> Response:
         """A name that no file can have is not found; Quart would let the file system raise."""

@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import msgspec
 import trio
@@ -35,17 +34,6 @@ from ostiary_web.server.backing import Backing, backing
 T = TypeVar("T")
 
 JSON_MEDIA_TYPE = "application/json"
-
-_SECONDS_TO_SAY_SO: Final = 0.2
-"""Before the front door gives a request up: to a person that is told on a page, which the door has not."""
-
-
-def answer_in_time() -> AbstractContextManager[object]:
-    """Raise `trio.TooSlowError` from what is not done shortly before the front door gives the request up.
-
-    The door sets that time once the body is whole (READINGS 47): what is begun sooner has no limit by this.
-    """
-    return trio.fail_at(trio.current_effective_deadline() - _SECONDS_TO_SAY_SO)
 
 
 class RequestRefused(Exception):

@@ -6,7 +6,7 @@ from quart import Response, request
 
 from ostiary_core.model.reply import Refused
 from ostiary_core.model.why import Why
-from ostiary_web.http.context import RequestRefused, answer_in_time
+from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import Gate, GatedRoutes, Handler
 from ostiary_web.pages.addresses import password_page, sign_in_page, this_address
 from ostiary_web.pages.context import PageContext, open_page, render
@@ -39,8 +39,7 @@ class PageRoutes(GatedRoutes):
                 page.form = await request.form
                 if not gate.is_open and not page.is_form_ours:
                     return await render(page, "expired.html", refused=Why.ORIGIN_UNPROVEN)
-            with answer_in_time():  # which began as the form was whole, not with the request
-                return await handler(page, **parts)
+            return await handler(page, **parts)
 
         return view
 
