@@ -31,6 +31,8 @@ _ARGUMENTS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # No name is looked up, and nobody else's machine is asked.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 )
 
 
@@ -114,6 +116,17 @@ class Visitor:
     def hosts(self) -> set[str]:
         """Every host that was asked for anything."""
         return {urlsplit(address).netloc for address in self.asked}
+
+
+def register_client(administrator: Visitor, client_id: str, *redirect_uris: str) -> str:
+    """A client of all grants for the addresses, as an administrator registers one; its secret."""
+    administrator.open("/admin/clients/new")
+    administrator.fill(clientId=client_id, name=client_id, redirectUris="\n".join(redirect_uris))
+    for grant in ("authorization_code", "refresh_token", "client_credentials"):
+        administrator.page.check(f"input[value={grant}]")
+    administrator.page.check("input[name=scopes]")
+    administrator.press("Register")
+    return administrator.page.inner_text("#secret-text")
 
 
 def chromium() -> str:

@@ -1,11 +1,16 @@
 """Signing in to a third party in a real browser: with JavaScript off, in two tabs, backwards, and not."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from urllib.parse import urlencode, urlsplit
 
-from tests.web.browser.household import Household, Visitor
+import pytest
+
+from tests.web.browser.household import Household, Visitor, register_client
 
 Visit = Callable[..., Visitor]
 
@@ -23,6 +28,31 @@ def request_for(household: Household, **changed: str | None) -> str:
         **changed,
     }
     return "/sso?" + urlencode({name: value for name, value in query.items() if value is not None})
+
+
+@contextmanager
+def a_site(leads_to: str | None = None) -> Iterator[str]:
+    """A site of somebody else on a port of its own, which sends every visitor on or greets them."""
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if leads_to is None else 302)
+            if leads_to is not None:
+                self.send_header("Location", leads_to)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://localhost:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_the_whole_protocol_with_javascript_off(visit: Visit, household: Household) -> None:
@@ -95,3 +125,55 @@ def test_the_first_password_is_replaced_on_the_way(visit: Visit, household: Hous
     newcomer.press("Change password")
     assert newcomer.path == "/sso"
     assert "Demo Shop wants to sign you in" in newcomer.text
+
+
+def test_a_callback_may_lead_on_to_another_origin(visit: Visit, household: Household) -> None:
+    """From every page whose form ends there: browsers hold each redirect of a form to its `form-action`."""
+    administrator = visit()
+    administrator.sign_in("admin")
+    administrator.open("/admin/people/new")
+    administrator.fill(username="traveller", name="Traveller", password="chosen for you")
+    administrator.press("Save")
+    person = administrator.path
+    with a_site() as home, a_site(f"{home}/welcome") as callback:
+        address = f"{callback}/cb"
+        register_client(administrator, "two-origins", address)
+        asked = request_for(household, client_id="two-origins", redirect_uri=address)
+        visitor = visit()
+        visitor.open(asked)
+        visitor.sign_in("traveller", "chosen for you")
+        new = "chosen by myself"
+        visitor.fill(old_password="chosen for you", new_password=new, new_password_again=new)
+        visitor.press("Change password")
+        visitor.agree()
+        visitor.page.wait_for_url(f"{home}/welcome")
+
+        # The consent is remembered by now: a sign-in, and a first password, lead straight on.
+        visitor.context.clear_cookies()
+        visitor.open(asked)
+        visitor.sign_in("traveller", new)
+        visitor.page.wait_for_url(f"{home}/welcome")
+
+        administrator.open(f"{person}/reset-password")
+        administrator.fill(password="chosen again")
+        administrator.page.locator("main button[type=submit]").click()
+        visitor.open(asked)
+        visitor.sign_in("traveller", "chosen again")
+        visitor.fill(old_password="chosen again", new_password=new, new_password_again=new)
+        visitor.press("Change password")
+        visitor.page.wait_for_url(f"{home}/welcome")
+
+
+@pytest.mark.parametrize("host", ["[::1]", "my_shop", "sh%6fp"])
+def test_a_callback_may_have_a_host_that_no_policy_can_name(
+    visit: Visit, household: Household, host: str
+) -> None:
+    administrator = visit()
+    administrator.sign_in("admin")
+    client_id = "".join(filter(str.isalnum, host))
+    register_client(administrator, client_id, f"https://{host}/cb")
+    visitor = visit()
+    visitor.open(request_for(household, client_id=client_id, redirect_uri=f"https://{host}/cb"))
+    visitor.sign_in("alice")
+    with visitor.page.expect_request(lambda request: "/cb?code=" in request.url):
+        visitor.agree()

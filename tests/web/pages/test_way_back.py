@@ -41,7 +41,7 @@ async def test_another_language_on_the_way_through_the_first_password(served: Se
     change = {"old_password": "anna's password", "new_password": "a better one"}
     differ = await browser.submit(page, {**change, "new_password_again": "x"}, to="/password")
     # Or a browser goes no further than /sso, where that leads straight on to the client.
-    assert differ.headers["content-security-policy"].endswith("form-action 'self' https://app.example")
+    assert "form-action" not in differ.headers["content-security-policy"]
     page = await in_another_language(browser, differ)
     changed = await browser.submit(page, {**change, "new_password_again": "a better one"}, to="/password")
     assert changed.headers["location"] == sso()

@@ -1,12 +1,10 @@
-"""Where a page may lead: local paths, and the one origin that a consent may end at."""
+"""Where a page may lead: to local paths, whatever it was asked for."""
 
 import re
 from typing import Final
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from quart import Response, request
-
-from ostiary_core.clients.client_fields import is_redirect_uri
 
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[\x21-\x7e]*", re.ASCII)
 
@@ -51,17 +49,9 @@ def password_page(return_to: str) -> str:
     return f"/password?next={quote(return_to, safe='')}"
 
 
-def origin_of(redirect_uri: str) -> str:
-    """The origin a form may be led on to; browsers hold redirects of a form to its `form-action` too."""
-    if not is_redirect_uri(redirect_uri):
-        return ""
-    parts = urlsplit(redirect_uri)
-    return f"{parts.scheme}://{parts.netloc}" if re.fullmatch(r"[A-Za-z0-9.:\[\]-]+", parts.netloc) else ""
-
-
-def final_origin(return_to: str) -> str:
-    """Where a sign-in may end up: at the redirect address of the consent request it is for."""
-    return origin_of(parse_qs(urlsplit(return_to).query).get("redirect_uri", [""])[0])
+def may_lead_away(return_to: str) -> bool:
+    """Whether `return_to` is an authorization request, which may lead on to a client without a question."""
+    return urlsplit(return_to).path == "/sso"
 
 
 def see_other(address: str) -> Response:

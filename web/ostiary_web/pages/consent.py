@@ -10,13 +10,12 @@ from ostiary_core.model.reply import AuthorizationOffered, CodeIssued, ConsentRe
 from ostiary_core.model.why import Why
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE
 from ostiary_web.pages.addresses import (
-    origin_of,
     other_sign_in_page,
     password_page,
     sign_in_page,
     this_address,
 )
-from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.context import FORMS_LEAD_AWAY, PageContext, render
 from ostiary_web.pages.routes import PageRoutes
 
 consent = PageRoutes("consent", __name__)
@@ -56,7 +55,7 @@ async def _answer(page: PageContext, event: Event, redirect_uri: str | None) -> 
             return await render(
                 page,
                 "consent.html",
-                form_origin=origin_of(redirect_uri or ""),
+                policy=FORMS_LEAD_AWAY,
                 offered=offered,
                 scopes=[scope_text(scope.scope, page.language) for scope in offered.scopes],
                 destination=urlsplit(redirect_uri or "").netloc,

@@ -42,10 +42,14 @@ from ostiary_web.texts import TextFamily
 
 LANGUAGE_COOKIE: Final = "ostiary_language"
 
-_POLICY: Final = (
+FORMS_LEAD_AWAY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
+"""The policy of a page whose form may end at a client. Chromium holds every redirect after a submission to
+`form-action`, those of the client's own callback too, and nobody knows where these lead."""
+FORMS_STAY: Final = f"{FORMS_LEAD_AWAY}; form-action 'self'"
+"""The policy of every other page."""
 
 _PLACES: Final = (
     ("/account", "page.nav_account", None),
@@ -202,11 +206,11 @@ async def render(
     *,
     refused: Refused | Why | None = None,
     faults: Iterable[str] | None = None,
-    form_origin: str = "",
+    policy: str = FORMS_STAY,
     place: str = "",
     **values: object,
 ) -> Response:
-    """A page as HTML; `form_origin` is where its forms may lead besides here, `place` where in the menu.
+    """A page as HTML; `policy` is its Content-Security-Policy, `place` where it is in the menu.
 
     A page that tells of a refusal has its status and says why, with its faults if not with those given.
     """
@@ -238,5 +242,5 @@ async def render(
         response.headers["Retry-After"] = str(reply.wait_seconds)
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Language"] = page.language.tag
-    response.headers["Content-Security-Policy"] = f"{_POLICY}; form-action 'self' {form_origin}".rstrip()
+    response.headers["Content-Security-Policy"] = policy
     return page.keep(response)

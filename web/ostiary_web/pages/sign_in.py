@@ -18,14 +18,14 @@ from ostiary_web.http.browser import (
 from ostiary_web.http.context import RequestRefused
 from ostiary_web.http.gate import BEFORE_PASSWORD_CHANGE, OPEN_TO_ALL
 from ostiary_web.pages.addresses import (
-    final_origin,
     local_path,
+    may_lead_away,
     password_page,
     recovery_page,
     see_other,
     sign_in_page,
 )
-from ostiary_web.pages.context import PageContext, render
+from ostiary_web.pages.context import FORMS_LEAD_AWAY, FORMS_STAY, PageContext, render
 from ostiary_web.pages.routes import PageRoutes, redirect_before_use
 
 sign_in_pages = PageRoutes("sign_in", __name__)
@@ -126,7 +126,7 @@ async def _sign_in_form(
         page,
         "sign_in.html",
         refused=reply,
-        form_origin=final_origin(return_to),
+        policy=FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY,
         return_to=return_to,
         forgotten=recovery_page(return_to),
         username=username,
@@ -143,6 +143,6 @@ async def _password_form(
         "password.html",
         refused=reply,
         faults=faults,
-        form_origin=final_origin(return_to),
+        policy=FORMS_LEAD_AWAY if may_lead_away(return_to) else FORMS_STAY,
         return_to=return_to,
     )
