@@ -125,10 +125,10 @@ def _faults_of_lists(store: MemoryStore, realm: Realm, now: Instant) -> Iterator
     yield from _faults_of_list(store, lists.ONLINE_SESSIONS, {each.session_id for each in running}, now)
     yield from _faults_of_list(store, lists.AUDIT, {entry.number for entry in store.audit()}, now)
     for user_id in users:
-        consents = {
-            client_id for client_id, scopes in realm.users[user_id].consents.items() if scopes
-        } & clients
-        yield from _faults_of_list(store, lists.CONSENTS, consents, now, user_id=user_id)
+        owner = realm.users[user_id]
+        remembered = {client_id for client_id, scopes in owner.consents.items() if scopes}
+        used = {each.client.client_id for each in running if each.client and each.user is owner}
+        yield from _faults_of_list(store, lists.GRANTS, (remembered | used) & clients, now, user_id=user_id)
 
 
 def _faults_of_list(

@@ -1,6 +1,6 @@
 """Checks of lists: a store with lists gives the same pages as the reference store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ostiary_core.conformance.bench import Bench, require
@@ -10,9 +10,11 @@ from ostiary_core.model.records import Table
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
+    GRANTS,
     ONLINE_SESSIONS,
     ROLES,
     USERS,
+    FilterValue,
     Listing,
     Resource,
     Sort,
@@ -26,10 +28,10 @@ _RESOURCES: tuple[Resource[Any], ...] = (CLIENTS, USERS, ROLES, ONLINE_SESSIONS,
 def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
     """Check that every resource has the reference's pages, sorted by each of its fields, both ways."""
     store, reference, now = _make_stores(bench)
-    for resource in _RESOURCES:
+    for resource, filters in _lists(reference):
         page, total = 1, 1
         while (page - 1) * _PAGE_SIZE < total:
-            listing = Listing(resource=resource, page=page, page_size=_PAGE_SIZE)
+            listing = Listing(resource=resource, filters=filters, page=page, page_size=_PAGE_SIZE)
             found, expected = store.page(listing, now), reference.page(listing, now)
             require(
                 found.total == expected.total, f"{resource.name}: more or fewer are counted than there are"
@@ -41,10 +43,10 @@ def lists_are_paged_as_the_reference_pages_them(bench: Bench) -> None:
 def whole_lists_are_read_piece_by_piece(bench: Bench) -> None:
     """Check that `items_after` continues after any item to the end of a list, both ways."""
     store, reference, now = _make_stores(bench)
-    for resource in _RESOURCES:
+    for resource, filters in _lists(reference):
         for descending in (False, True):
             sort = (Sort(resource.default_sort.field, descending),)
-            listing = Listing(resource=resource, sort=sort, page_size=_PAGE_SIZE)
+            listing = Listing(resource=resource, filters=filters, sort=sort, page_size=_PAGE_SIZE)
             last, items = None, (None,)
             while items:
                 items = store.items_after(listing, last, now)
@@ -71,6 +73,13 @@ def a_session_has_its_own_life(bench: Bench) -> None:
     require(store.session_history("nobody") is None, "a session that is not there has a life")
     used = dict(store.last_used(["app", "other", "nobody"]))
     require(used == reference.last_used(["app", "other", "nobody"]), "when clients were last used is wrong")
+
+
+def _lists(reference: MemoryStore) -> Iterator[tuple[Resource[Any], dict[str, FilterValue]]]:
+    """Find what is listed: each resource whole, and the grants of each user."""
+    yield from ((resource, {}) for resource in _RESOURCES)
+    for user in reference.records(Table.USER):
+        yield GRANTS, {"user_id": str(user.key.id)}
 
 
 def _make_stores(bench: Bench) -> tuple[Any, MemoryStore, Instant]:

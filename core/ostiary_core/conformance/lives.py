@@ -16,6 +16,7 @@ from ostiary_core.model.audit import Origin
 from ostiary_core.model.instant import Instant, later
 from ostiary_core.model.records import Key, TextCodePurpose
 from ostiary_core.model.reply import (
+    ClientKnown,
     CodeIssued,
     Done,
     LoginIssued,
@@ -231,6 +232,14 @@ def a_life() -> Sequence[Wave]:
     here.wait(1)
     here.code(alice, "other")
     here.code(bob)
+    changed = e.ClientChanged(
+        caller=e.Operator(), client_id="other", fields={"autoApproveScopes": ["user.read"]}
+    )
+    here.ask(changed, ClientKnown)
+    here.wait(1)
+    unasked = here.code(bob, "other")
+    here.wait(1)
+    here.ask(here.redemption(unasked, "other"), TokensIssued)
     here.wait(1)
     return tuple(here.waves)
 

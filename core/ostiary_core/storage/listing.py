@@ -51,14 +51,16 @@ class OnlineSession:
 
 
 @immutable(kw_only=True)
-class RememberedConsent:
-    """A consent that a user gave a client, with the client's display name (READINGS 26)."""
+class GrantedAccess:
+    """What a user lets one client do: a remembered consent, running sessions, or both (READINGS 26)."""
 
     user_id: str
     client_id: str
     client_name: str
     scopes: tuple[str, ...]
-    granted_at: Instant
+    """Scopes of the remembered consent; empty where none is remembered."""
+    granted_at: Instant | None
+    """When the consent was given; None where none is remembered."""
 
 
 USES: Final = (FactKind.SESSION_STARTED, FactKind.CODE_USED, FactKind.PAIR_ROTATED, FactKind.PAIR_REPEATED)
@@ -202,15 +204,15 @@ AUDIT: Final = Resource(
     ),
 )
 
-CONSENTS: Final = Resource(
-    name="consents",
-    item=RememberedConsent,
+GRANTS: Final = Resource(
+    name="grants",
+    item=GrantedAccess,
     key="client_id",
-    sorts=("granted_at", "client_id"),
+    sorts=("client_id",),
     default_sort=Sort("client_id"),
     filters=_filters(user_id=Match.EQUALS, client_id=Match.EQUALS),
 )
-"""Remembered consents of one user: always filtered by `user_id`."""
+"""The clients that one user lets do something, each once: always filtered by `user_id`."""
 
 
 # --- the question and the answer
@@ -273,7 +275,7 @@ class Listing(Generic[T]):
                 raise ValueError(f"{resource} has no sort {name!r}; it has {', '.join(resource.sorts)}")
         if self.search is not None and not resource.searched:
             raise ValueError(f"{resource} cannot be searched")
-        if resource is CONSENTS and "user_id" not in self.filters:
+        if resource is GRANTS and "user_id" not in self.filters:
             raise ValueError(f"{resource} are those of one user: filter by 'user_id'")
         if self.page < 1 or self.page_size < 1:
             raise ValueError("pages and their sizes count from 1")

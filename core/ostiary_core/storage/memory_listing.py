@@ -10,22 +10,22 @@ from typing import Protocol, TypeVar
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.instant import Instant
-from ostiary_core.model.records import Client, Consent, RawKey, Record, Session, Table, User
+from ostiary_core.model.records import Client, Consent, RawKey, Record, Session, SessionKind, Table, User
 from ostiary_core.oauth.session import SessionState, state_of
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
-    CONSENTS,
+    GRANTS,
     ONLINE_SESSIONS,
     ONLINE_USERS,
     ROLES,
     USERS,
     FilterValue,
+    GrantedAccess,
     Listing,
     Match,
     OnlineSession,
     Page,
-    RememberedConsent,
     Resource,
     contained_text,
     fold_ascii,
@@ -86,8 +86,8 @@ def _items(store: Plain, resource: Resource[T], now: Instant) -> list[T]:
         found = _online(store, now, of_users_only=resource is ONLINE_USERS)
     elif resource is AUDIT:
         found = store.audit()
-    elif resource is CONSENTS:
-        found = _consents(store)
+    elif resource is GRANTS:
+        found = _grants(store, now)
     else:
         raise ValueError(f"{resource} is not one of the declared resources")
     return [item for item in found if isinstance(item, resource.item)]
@@ -126,16 +126,25 @@ def _online(store: Plain, now: Instant, *, of_users_only: bool) -> Iterable[Onli
         )
 
 
-def _consents(store: Plain) -> Iterable[RememberedConsent]:
+def _grants(store: Plain, now: Instant) -> Iterable[GrantedAccess]:
     names = {client.client_id: client.name for client in _all(store, Client) if client.deleted_at is None}
-    for consent in _all(store, Consent):
-        if consent.scopes and consent.client_id in names:
-            yield RememberedConsent(
-                user_id=consent.user_id,
-                client_id=consent.client_id,
-                client_name=names[consent.client_id],
-                scopes=consent.scopes,
-                granted_at=consent.granted_at,
+    remembered = {
+        (consent.user_id, consent.client_id): consent for consent in _all(store, Consent) if consent.scopes
+    }
+    running = {
+        (session.user_id, session.client_id)
+        for session in _online(store, now, of_users_only=True)
+        if session.kind is SessionKind.AUTHORIZATION_CODE and session.user_id is not None
+    }
+    for user_id, client_id in remembered.keys() | running:
+        if client_id in names:
+            consent = remembered.get((user_id, client_id))
+            yield GrantedAccess(
+                user_id=user_id,
+                client_id=client_id,
+                client_name=names[client_id],
+                scopes=() if consent is None else consent.scopes,
+                granted_at=None if consent is None else consent.granted_at,
             )
 
 

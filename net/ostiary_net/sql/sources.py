@@ -11,7 +11,7 @@ from typing import Any, Final
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
-    CONSENTS,
+    GRANTS,
     ONLINE_SESSIONS,
     ONLINE_USERS,
     ROLES,
@@ -60,6 +60,21 @@ _SESSIONS: Final = """
     LEFT JOIN consents k ON k.user_id = s.user_id AND k.client_id = s.client_id
 """
 
+# Pairs of a user and a client are found first, each once, and only then is it asked which of them hold.
+_GRANTS: Final = """
+    (SELECT user_id, client_id FROM consents UNION
+        SELECT user_id, client_id FROM sessions WHERE kind = 'authorization_code' AND ended_at IS NULL) g
+    CROSS JOIN clients c
+    LEFT JOIN users u ON u.user_id = g.user_id
+    LEFT JOIN consents k ON k.user_id = g.user_id AND k.client_id = g.client_id
+"""
+# A user has fewer sessions than a client: the joint keeps a database off the index by client.
+_RUNNING_OF_GRANT: Final = f"""
+    SELECT 1 FROM sessions s
+    WHERE s.user_id = g.user_id AND s.client_id || '' = g.client_id AND s.kind = 'authorization_code'
+    AND {_RUNNING}
+"""  # noqa: S608 (constants alone)
+
 
 def _online(resource: Resource[Any], standing: str) -> Source:
     own = ("session_id", "kind", "client_id", "user_id", "scopes", "source", "user_agent", "expires_at")
@@ -82,15 +97,16 @@ SOURCES: Final[Mapping[str, Source]] = {
     ONLINE_SESSIONS.name: _online(ONLINE_SESSIONS, _RUNNING),
     ONLINE_USERS.name: _online(ONLINE_USERS, f"{_RUNNING} AND s.user_id IS NOT NULL"),
     AUDIT.name: _source(AUDIT, "audit", "1 = 1"),
-    CONSENTS.name: _source(
-        CONSENTS,
-        "consents k CROSS JOIN clients c",
-        "c.client_id = k.client_id AND c.deleted_at IS NULL AND k.scopes <> '[]'",
-        user_id="k.user_id",
-        client_id="k.client_id",
+    GRANTS.name: _source(
+        GRANTS,
+        _GRANTS,
+        "c.client_id = g.client_id AND c.deleted_at IS NULL"
+        f" AND (k.scopes <> '[]' OR EXISTS ({_RUNNING_OF_GRANT}))",
+        user_id="g.user_id",
+        client_id="g.client_id",
         client_name="c.name",
-        scopes="k.scopes",
-        granted_at="k.granted_at",
+        scopes="COALESCE(k.scopes, '[]')",
+        granted_at="CASE WHEN k.scopes <> '[]' THEN k.granted_at END",
     ),
 }
 """Every resource, by its name."""

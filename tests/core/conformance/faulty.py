@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from ostiary_core import Decision, Instant, MemoryStore, keys, load, take_turn
 from ostiary_core.events import Event
@@ -10,7 +10,10 @@ from ostiary_core.model.audit import Origin, audit_entries
 from ostiary_core.model.decision import Change, Delete, Insert, Update
 from ostiary_core.model.records import Key, Record, Session, Table
 from ostiary_core.storage.json_codec import identifier_text
+from ostiary_core.storage.listing import GRANTS, GrantedAccess, Listing, Page
 from ostiary_core.storage.store import net_changes
+
+T = TypeVar("T")
 
 
 class LostUpdate(MemoryStore):
@@ -199,6 +202,17 @@ class DeletesLast(MemoryStore):
         return decisions
 
 
+class ConsentsAlone(MemoryStore):
+    """Of what a user lets clients do, a running session that nobody was asked about is left out."""
+
+    def page(self, listing: Listing[T], now: Instant) -> Page[T]:
+        if listing.resource is not GRANTS:
+            return super().page(listing, now)
+        every = super().page(replace(listing, page=1, page_size=1_000), now).items
+        kept = [item for item in every if not isinstance(item, GrantedAccess) or item.scopes]
+        return Page(tuple(kept[listing.offset : listing.offset + listing.page_size]), len(kept))
+
+
 class Shared(MemoryStore):
     """All stores are one: a connection kept in the class."""
 
@@ -225,6 +239,7 @@ FAULTS: dict[type[MemoryStore], str] = {
     AuditBesides: "a turn that failed while its audit trail was written left something",
     EachOnItsOwn: "a turn that failed on an event left something",
     DeletesLast: "an insert was lost",
+    ConsentsAlone: "grants: more or fewer are counted than there are",
     Shared: "what is written to one store is found in another one",
 }
 """Each fault with words that the kit must say of it."""

@@ -16,7 +16,7 @@ from ostiary_core.events import Event
 from ostiary_core.model.records import Session, Table
 from ostiary_core.model.why import Why
 from ostiary_core.retention import Expirable
-from ostiary_core.storage.listing import CONSENTS, FilterValue, Listing, Match, Range, Resource, Sort
+from ostiary_core.storage.listing import GRANTS, FilterValue, Listing, Match, Range, Resource, Sort
 from ostiary_core.storage.summaries import Counted, Milestone, Refusal, SummaryKey, Tally
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.postgres.schema import known_migrations
@@ -112,7 +112,7 @@ def store(
 
 def listings(resource: Resource[Any]) -> Iterator[Listing[Any]]:
     """A list by every sort, filter and range, and searched where it can be."""
-    needed: dict[str, FilterValue] = {"user_id": "nobody"} if resource is CONSENTS else {}
+    needed: dict[str, FilterValue] = {"user_id": "nobody"} if resource is GRANTS else {}
     for field in resource.sorts:
         for descending in (False, True):
             yield Listing(resource=resource, filters=needed, sort=(Sort(field, descending),), page=2)

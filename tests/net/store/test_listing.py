@@ -17,7 +17,7 @@ from ostiary_core.model.records import SessionKind, Table
 from ostiary_core.storage.listing import (
     AUDIT,
     CLIENTS,
-    CONSENTS,
+    GRANTS,
     ONLINE_SESSIONS,
     ONLINE_USERS,
     ROLES,
@@ -35,7 +35,7 @@ from tests.net.store.population import NAMES, populate
 from tests.net.store.stores import KINDS, ContractStore, opened
 
 RESOURCES: tuple[Resource[Any], ...] = (
-    CLIENTS, USERS, ROLES, ONLINE_USERS, ONLINE_SESSIONS, AUDIT, CONSENTS,
+    CLIENTS, USERS, ROLES, ONLINE_USERS, ONLINE_SESSIONS, AUDIT, GRANTS,
 )  # fmt: skip
 
 EVERYTHING = 100_000
@@ -77,7 +77,7 @@ def listings(draw: st.DrawFn) -> Listing[Any]:
     resource = draw(st.sampled_from(RESOURCES))
     filters: dict[str, Any] = {}
     for name, match in resource.filters.items():
-        if draw(st.booleans()) and (name != "user_id" or resource is CONSENTS):
+        if draw(st.booleans()) and (name != "user_id" or resource is GRANTS):
             continue
         if match is Match.IS:
             filters[name] = draw(st.booleans())
@@ -97,7 +97,7 @@ def listings(draw: st.DrawFn) -> Listing[Any]:
             )
     if draw(st.integers(0, 2)):
         filters = dict(list(filters.items())[:1])
-    if resource is CONSENTS:
+    if resource is GRANTS:
         filters["user_id"] = f"crowd user {draw(st.integers(0, 30))}"
     instants = st.none() | st.integers(-50, 50).map(lambda seconds: Instant(START + seconds * 1_000))
     return Listing(
@@ -136,7 +136,7 @@ def test_every_listing_gives_the_page_of_the_reference_store(
 def test_the_pages_of_a_list_are_all_of_it_once(
     peopled: ContractStore, reference: MemoryStore, resource: Resource[Any]
 ) -> None:
-    filters = {"user_id": "crowd user 3"} if resource is CONSENTS else {}
+    filters = {"user_id": "crowd user 3"} if resource is GRANTS else {}
     for sort in resource.sorts:
         for descending in (False, True):
             order = (Sort(sort, descending),)
@@ -159,7 +159,7 @@ def test_the_crowd_puts_something_on_every_list_and_keeps_something_off_it(refer
     totals = {
         resource.name: reference.page(Listing(resource=resource), START).total
         for resource in RESOURCES
-        if resource is not CONSENTS
+        if resource is not GRANTS
     }
     assert all(totals.values())
     assert totals["online users"] < totals["online sessions"] < len(reference.records(Table.SESSION)) / 2
@@ -262,7 +262,7 @@ def test_a_resource_without_searched_fields_cannot_be_searched() -> None:
 
 def test_consents_are_listed_of_one_user_only() -> None:
     with pytest.raises(ValueError, match="user_id"):
-        Listing(resource=CONSENTS)
+        Listing(resource=GRANTS)
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=repr)

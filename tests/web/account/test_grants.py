@@ -4,9 +4,13 @@ import re
 
 import pytest
 
+from ostiary_core import Secret
+from ostiary_core import events as e
 from ostiary_core.model.permissions import Permission
+from ostiary_core.model.reply import CodeIssued, TokensIssued
+from tests.core import asks
 from tests.web.account.people import everything_open, signed_in, with_phone
-from tests.web.callers import Api, authorization, exchange_of
+from tests.web.callers import REDIRECT_URI, Api, Registered, authorization, exchange_of, in_query
 from tests.web.envelopes import refused, succeeded
 from tests.web.holders import holder_of
 from tests.web.served import Served
@@ -34,6 +38,7 @@ async def test_a_grant_shows_the_client_its_scopes_and_its_running_sessions(
     (grant,) = await grants(anna)
     sessions = grant.pop("sessions")
     assert grant == {
+        "sessionCount": 1,
         "clientId": "app",
         "name": "The App",
         "scopes": ["user.read"],
@@ -151,3 +156,72 @@ async def test_an_administrator_withdraws_on_the_persons_page_after_a_question(s
     assert done.headers["location"] == f"{place}?done=1"
     assert await anna.living() == {"login here", "login elsewhere"}
     assert (await clerk.get(question)).status_code == 404
+
+
+MANY = 1_001
+"""More sessions than any list shows."""
+
+
+def start_sessions(served: Served, api: Api, client: Registered, number: int) -> None:
+    """Start sessions of a client for whoever is signed in at `api`, in two turns."""
+    assert api.token is not None
+    caller = e.SignedIn(access_token=Secret(api.token))
+    asked = asks.parameters(client.client_id, redirect_uri=REDIRECT_URI)
+    approvals = [
+        e.ConsentGiven(caller=caller, parameters=asked, entropy=served.entropy_source.draw())
+        for _ in range(number)
+    ]
+    credentials = asks.credentials(client.client_id, client.secret)
+    redemptions = []
+    for decision in served.store.turn(approvals, served.clock.now()):
+        assert isinstance(decision.reply, CodeIssued)
+        code = in_query(decision.reply.redirect_to.reveal(), "code")
+        redemptions.append(asks.redeem(credentials, Secret(code), redirect_uri=REDIRECT_URI))
+    for decision in served.store.turn(redemptions, served.clock.now()):
+        assert isinstance(decision.reply, TokensIssued)
+
+
+async def test_many_sessions_of_one_client_hide_no_other_client(served: Served) -> None:
+    """Clients are found before anything is cut, and their sessions are counted truly."""
+    anna_id = await with_phone(served)
+    quiet = await served.client("quiet", name="Quiet", autoApproveScopes=["user.read"])
+    busy = await served.client("busy", name="Busy")
+    anna, browser = await signed_in(served), served.browser()
+    pair = (await anna.service("token", quiet, **exchange_of(await served.code(anna, "quiet")))).json()
+    served.clock.wait(1)
+    start_sessions(served, anna, busy, MANY)
+    await browser.sign_in("anna", "anna password")
+    admin = await served.administrator()
+
+    for found in (
+        await grants(anna),
+        succeeded(await admin.call("GET", f"/api/iam/users/{anna_id}/grants")),
+    ):
+        assert [(one["clientId"], one["sessionCount"]) for one in found] == [("busy", MANY), ("quiet", 1)]
+        shown_sessions = found[0]["sessions"]
+        assert isinstance(shown_sessions, list)
+        assert len(shown_sessions) == 200
+    shown = (await browser.get("/account/applications")).text
+    assert re.search("<h2[^>]*>Quiet</h2>.*<dd>1</dd>", shown, re.DOTALL)
+    assert f"<dd>{MANY}</dd>" in shown
+    asked = await browser.get("/account/applications/quiet/withdraw")
+    await browser.submit(asked, to="/account/applications/quiet/withdraw")
+    assert not await anna.is_active(quiet, pair["access_token"])
+    assert [one["clientId"] for one in await grants(anna)] == ["busy"]
+
+
+async def test_every_running_session_of_an_account_is_on_one_of_its_pages(served: Served) -> None:
+    await with_phone(served)
+    client, anna, browser = await served.client(), await signed_in(served), served.browser()
+    served.clock.wait(1)
+    start_sessions(served, anna, client, MANY)
+    served.clock.wait(1)
+    await browser.sign_in("anna", "anna password")
+    found: set[str] = set()
+    address: str | None = "/account/sessions"
+    while address is not None:
+        shown = (await browser.get(address)).text
+        found |= set(re.findall("/account/sessions/([0-9a-f]{32})/end", shown))
+        following = re.search('<a rel="next" href="([^"]*)"', shown)
+        address = following and following[1]
+    assert len(found) == MANY + 1

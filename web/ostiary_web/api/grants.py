@@ -1,25 +1,25 @@
 """What a user lets other systems do: remembered consents and running sessions by client (READINGS 26)."""
 
+from dataclasses import replace
 from typing import Final
 
-from ostiary_core.events import ClientRequested, Operator
 from ostiary_core.model.instant import Instant, iso_time
 from ostiary_core.model.records import SessionKind
-from ostiary_core.model.reply import ClientKnown
 from ostiary_core.storage.listing import (
-    CONSENTS,
+    GRANTS,
     ONLINE_USERS,
+    GrantedAccess,
     Listing,
     ListingStore,
     OnlineSession,
-    RememberedConsent,
+    Page,
 )
 from ostiary_web.api.answer_data import AnswerData, Time
 from ostiary_web.http.context import RequestContext
 
-_MOST_CONSENTS: Final = 1_000
-_MOST_SESSIONS: Final = 1_000
-"""The newest are shown. Withdrawing ends all of a client's, shown or not."""
+_CLIENTS_AT_A_TIME: Final = 200
+MOST_SESSIONS: Final = 200
+"""Most sessions of a client that are shown, the newest. All are counted, and withdrawing ends all."""
 
 
 class GrantSession(AnswerData):
@@ -35,51 +35,54 @@ class GrantSession(AnswerData):
 
 
 class Grant(AnswerData):
-    """What the user lets one client do. Without a remembered consent `grantedAt` is null."""
+    """What the user lets one client do. Without a remembered consent `grantedAt` is null.
+
+    `sessions` are the newest 200; `sessionCount` counts all that run.
+    """
 
     client_id: str
     name: str
     scopes: list[str]
     granted_at: Time | None
+    session_count: int
     sessions: list[GrantSession]
 
 
-Found = tuple[tuple[RememberedConsent, ...], tuple[OnlineSession, ...]]
-
-
-async def grants_of(context: RequestContext, user_id: str) -> list[Grant]:
-    """What a user lets other systems do: one entry a client, in the order of their identifiers.
+async def grants_of(context: RequestContext, user_id: str, client_id: str | None = None) -> list[Grant]:
+    """Return what a user lets other systems do: one entry a client, in the order of their identifiers.
 
     A client may have sessions and no remembered consent, where nobody needed to be asked.
     """
 
-    def question(store: ListingStore, now: Instant) -> Found:
-        consents = Listing(resource=CONSENTS, filters={"user_id": user_id}, page_size=_MOST_CONSENTS)
-        sessions = Listing(
-            resource=ONLINE_USERS,
-            filters={"user_id": user_id, "kind": SessionKind.AUTHORIZATION_CODE.value},
-            page_size=_MOST_SESSIONS,
-        )
-        return store.page(consents, now).items, store.page(sessions, now).items
+    def question(store: ListingStore, now: Instant) -> list[Grant]:
+        filters = {"user_id": user_id} if client_id is None else {"user_id": user_id, "client_id": client_id}
+        listing = Listing(resource=GRANTS, filters=filters, page_size=_CLIENTS_AT_A_TIME)
+        sessions = Listing(resource=ONLINE_USERS, page_size=MOST_SESSIONS)
+        found: list[Grant] = []
+        last: GrantedAccess | None = None
+        while granted := store.items_after(listing, last, now):
+            for access in granted:
+                own = {
+                    "user_id": user_id,
+                    "client_id": access.client_id,
+                    "kind": SessionKind.AUTHORIZATION_CODE.value,
+                }
+                found.append(_grant(access, store.page(replace(sessions, filters=own), now)))
+            last = granted[-1]
+        return found
 
-    consents, sessions = await context.look(question)
-    grants = {
-        consent.client_id: Grant(
-            client_id=consent.client_id,
-            name=consent.client_name,
-            scopes=list(consent.scopes),
-            granted_at=iso_time(consent.granted_at),
-            sessions=[],
-        )
-        for consent in consents
-    }
-    for session in sessions:
-        client_id = session.client_id
-        if client_id not in grants:
-            name = await _name_of(context, client_id)
-            grants[client_id] = Grant(client_id=client_id, name=name, scopes=[], granted_at=None, sessions=[])
-        grants[client_id].sessions.append(_session(session))
-    return [grants[client_id] for client_id in sorted(grants)]
+    return await context.look(question)
+
+
+def _grant(access: GrantedAccess, sessions: Page[OnlineSession]) -> Grant:
+    return Grant(
+        client_id=access.client_id,
+        name=access.client_name,
+        scopes=list(access.scopes),
+        granted_at=None if access.granted_at is None else iso_time(access.granted_at),
+        session_count=sessions.total,
+        sessions=[_session(session) for session in sessions.items],
+    )
 
 
 def _session(session: OnlineSession) -> GrantSession:
@@ -92,9 +95,3 @@ def _session(session: OnlineSession) -> GrantSession:
         ip=session.source,
         user_agent=session.user_agent,
     )
-
-
-async def _name_of(context: RequestContext, client_id: str) -> str:
-    """The display name of a client; no secret from a user who is signed in to it, so the server asks."""
-    reply = (await context.submit(ClientRequested(caller=Operator(), client_id=client_id))).reply
-    return reply.client.name if isinstance(reply, ClientKnown) else client_id

@@ -1,5 +1,6 @@
 """People's own account: what is known of them, how they are addressed, and where they are signed in."""
 
+import re
 from collections.abc import Awaitable
 
 from quart import Response, request
@@ -21,7 +22,8 @@ account_pages = PageRoutes("account_pages", __name__)
 
 _ACCOUNT = "/account"
 _SESSIONS = "/account/sessions"
-_MOST_SESSIONS = 200
+_SESSIONS_A_PAGE = 100
+_PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 
 
 @account_pages.get(_ACCOUNT, gate=SIGNED_IN)
@@ -98,8 +100,25 @@ async def _account(page: PageContext, reply: Refused | None = None) -> Response:
 
 async def _sessions(page: PageContext, reply: Refused | None = None) -> Response:
     context = page.request
+    asked = request.args.get("page", "")
+    number = int(asked) if _PAGE_NUMBER.fullmatch(asked) else 1
     listing = Listing(
-        resource=ONLINE_USERS, filters={"user_id": context.user.user_id}, page_size=_MOST_SESSIONS
+        resource=ONLINE_USERS,
+        filters={"user_id": context.user.user_id},
+        page=number,
+        page_size=_SESSIONS_A_PAGE,
     )
     found = await context.look(lambda store, now: store.page(listing, now))
-    return await render(page, "sessions.html", place=_SESSIONS, refused=reply, sessions=found.items)
+    pages = max(1, -(-found.total // _SESSIONS_A_PAGE))
+    return await render(
+        page,
+        "sessions.html",
+        place=_SESSIONS,
+        refused=reply,
+        sessions=found.items,
+        total=found.total,
+        number=number,
+        pages=pages,
+        before=f"{_SESSIONS}?page={min(number - 1, pages)}" if number > 1 else None,
+        after=f"{_SESSIONS}?page={number + 1}" if number < pages else None,
+    )

@@ -34,7 +34,7 @@ async def ask_to_withdraw(page: PageContext, client_id: str) -> Response:
         "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.withdraw_sure", name=found.name),
-        will=page.text("page.withdraw_will", count=len(found.sessions)),
+        will=page.text("page.withdraw_will", count=found.session_count),
         action_name=page.text("page.withdraw"),
         back=_PLACE,
         action=f"{_PLACE}/{client_id}/withdraw",
@@ -50,9 +50,8 @@ async def withdraw(page: PageContext, client_id: str) -> Response:
 
 async def find_grant(page: PageContext, user_id: str, client_id: str) -> Grant:
     """What a user lets one client do; raises `RequestRefused` where it is nothing."""
-    grants = await grants_of(page.request, user_id)
-    found = next((grant for grant in grants if grant.client_id == client_id), None)
-    return page.request.refuse(Why.NOT_FOUND) if found is None else found
+    found = await grants_of(page.request, user_id, client_id)
+    return found[0] if found else page.request.refuse(Why.NOT_FOUND)
 
 
 def shown_grant(page: PageContext, grant: Grant) -> dict[str, object]:
@@ -61,7 +60,7 @@ def shown_grant(page: PageContext, grant: Grant) -> dict[str, object]:
     return {
         "client_id": grant.client_id,
         "name": grant.name,
-        "sessions": grant.sessions,
+        "running": grant.session_count,
         "since": None if grant.granted_at is None else page.moment(_instant(grant.granted_at)),
         "sees": [scope_text(scope, page.language) for scope in scopes if scope],
     }

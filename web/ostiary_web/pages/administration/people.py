@@ -141,7 +141,7 @@ async def ask_to_withdraw(page: PageContext, item_id: str, client_id: str) -> Re
         "administration/confirm.html",
         place=_PLACE,
         heading=page.text("page.withdraw_sure", name=found.name),
-        will=page.text("page.person_withdraw_will", name=user.name, count=len(found.sessions)),
+        will=page.text("page.person_withdraw_will", name=user.name, count=found.session_count),
         action_name=page.text("page.withdraw"),
         back=f"{_PLACE}/{item_id}",
         action=f"{_PLACE}/{item_id}/applications/{client_id}/withdraw",
