@@ -90,6 +90,21 @@ FAULTS: Final = (
             *("text-codes-immortal", "a code in a text message is good for ever"),
             *("now >= later(stored.issued_at, policy.text_code_seconds)", "False"),
         ),
+        (
+            *("text-codes-outlive-endings", "a code in a text message outlives the endings of its account"),
+            *("stored.epochs != login_epochs_now(user, snapshot)", "False"),
+        ),
+        (
+            *("text-codes-of-anybody", "a code in a text message opens whatever account has the number now"),
+            *("stored.user_id != user.user_id", "False"),
+        ),
+    ),
+    *mistakes_in(
+        "ostiary_core.oauth.inherited_endings.login_epochs_now",
+        (
+            *("text-codes-outlive-everybody", "to end everything ends no code in a text message"),
+            *("client.epoch", "0"),
+        ),
     ),
     *mistakes_in(
         "ostiary_core.users.telephone._is_pausing",

@@ -170,6 +170,7 @@ def force_out_all(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
         return refused("A0403", "a super administrator alone signs everybody out")
     realm.end(realm.sessions)
     realm.void(realm.codes.values())
+    realm.void(realm.text_codes.values())
     return Verdict(DONE, "everybody is force-logged-out: every session ends")
 
 

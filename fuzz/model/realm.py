@@ -197,10 +197,12 @@ class Realm:
         return not held.is_access or now < session.pairs[held.generation].access_until
 
     def end_all_of(self, user: User, but: Session | None = None) -> None:
-        """All sessions of the user end and all unredeemed codes are void; wrong entries are forgiven."""
+        """All sessions of the user end and all codes that were drawn for them are void; wrong entries are
+        forgiven."""
         user.wrong_at = []
         self.end(session for session in self.sessions if session.user is user and session is not but)
         self.void(code for code in self.codes.values() if code.user is user)
+        self.void(code for code in self.text_codes.values() if code.user is user)
 
     def end_all_of_client(self, client: Client) -> None:
         self.end(session for session in self.sessions if session.client is client)
@@ -212,6 +214,6 @@ class Realm:
             session.ended = True
 
     @staticmethod
-    def void(codes: Iterable[Code]) -> None:
+    def void(codes: Iterable[Code | TextCode]) -> None:
         for code in codes:
             code.void = True

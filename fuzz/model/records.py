@@ -109,10 +109,13 @@ class TextCode:
 
     text: str | None
     """None where nobody saw it: it was asked for on the way."""
+    user: User
+    """Whose it is: the owner of the number, or whoever asked for a new one."""
     issued_at: int
     sent_at: list[int]
     """When codes were sent, from the one on that the day is counted from."""
     wrong: int = 0
+    void: bool = False
 
 
 @dataclass(slots=True)

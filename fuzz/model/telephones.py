@@ -21,7 +21,7 @@ from fuzz.shared.calls import Answer, AnswerKind, Call, Verb
 ENTERED = (Verb.ENTER_PHONE_CODE, Verb.ENTER_RECOVERY_CODE)
 """Where the code that was sent is known; else it is sent on the way, or by a server that is only heard."""
 NOT_SENT = Verdict(Answer(kind=AnswerKind.NOT_SENT), "whether a text message goes out is not told")
-WRONG_CODE = refused("A1006", "a code that was sent is used, replaced or too old by now")
+WRONG_CODE = refused("A1006", "a code that was sent is used, replaced, too old or void by now")
 
 
 def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
@@ -33,7 +33,7 @@ def request_text_code(realm: Realm, call: Call, now: int, given: Answer) -> Verd
         return refused("A0429", "a text message is asked for at most 20 times a day by one account")
     text = given.code or ""
     shown = text if len(text) == 6 and text.isdecimal() else "(six digits)"
-    sent = send(realm, call, user is not None, now, shown)
+    sent = send(realm, call, user, now, shown)
     answer = Answer(kind=AnswerKind.DONE, code=shown if sent else None)
     return Verdict(answer, "a code is sent to whom it may concern, once a minute and ten times a day")
 
@@ -46,10 +46,13 @@ def may_ask(user: User, now: int) -> bool:
     return True
 
 
-def send(realm: Realm, call: Call, is_new_number: bool, now: int, text: str | None) -> bool:
-    """Whether a code goes out: to a number that nobody has, or to somebody's to recover their password."""
+def send(realm: Realm, call: Call, asking: User | None, now: int, text: str | None) -> bool:
+    """Whether a code goes out: to a number that nobody has, for whoever asks; or to somebody's, to recover
+    their password."""
     phone = call.phone or ""
-    if (realm.holder_of(phone) is None) is not is_new_number:
+    is_new_number, holder = asking is not None, realm.holder_of(phone)
+    owner = asking or holder
+    if owner is None or (holder is None) is not is_new_number:
         return False
     before = realm.text_codes.get((is_new_number, phone))
     is_counted = before is not None and now - before.sent_at[0] < DAY_MS
@@ -57,15 +60,18 @@ def send(realm: Realm, call: Call, is_new_number: bool, now: int, text: str | No
     is_pausing = before is not None and now - before.issued_at < TEXT_CODE_PAUSE_MS
     if is_pausing or len(sent_at) >= TEXT_CODES_A_NUMBER:
         return False
-    realm.text_codes[is_new_number, phone] = TextCode(text, now, [*sent_at, now])
+    realm.text_codes[is_new_number, phone] = TextCode(text, owner, now, [*sent_at, now])
     return True
 
 
-def enter(realm: Realm, call: Call, is_new_number: bool, now: int, given: Answer) -> bool:
-    """Whether the code that a call brings opens anything; a wrong one counts."""
+def enter(realm: Realm, call: Call, user: User | None, is_new_number: bool, now: int, given: Answer) -> bool:
+    """Whether the code that a call brings opens anything of this account; a wrong one counts. One that is
+    somebody else's, or was drawn before all of its account ended, is wrong and counts for nothing."""
     if call.verb not in ENTERED:
         return realm.text_code_stands(call, given)
     stored = realm.text_codes.get((is_new_number, call.phone or ""))
+    if stored is not None and (stored.user is not user or stored.void):
+        return False
     if stored is None or stored.wrong >= TEXT_CODE_TRIES or now - stored.issued_at >= TEXT_CODE_MS:
         return False
     stored.wrong += stored.text != call.text_code
@@ -82,13 +88,13 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
     if call.text_code is None:
         if not may_ask(user, now):
             return refused("A0429", "a text message is asked for at most 20 times a day by one account")
-        if not send(realm, call, True, now, None):
+        if not send(realm, call, user, now, None):
             return NOT_SENT
     if call.overtaken:
         return OVERTAKEN
     if call.password != user.password:
         return wrong_password(realm, user, now)
-    if not enter(realm, call, True, now, given):
+    if not enter(realm, call, user, True, now, given):
         return WRONG_CODE
     if realm.holder_of(call.phone) is not None:
         return refused("A0409", "the number is somebody's")
@@ -99,12 +105,12 @@ def change_phone(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
 
 
 def recover_password(realm: Realm, call: Call, now: int, given: Answer) -> Verdict:
-    if call.text_code is None and (call.phone is None or not send(realm, call, False, now, None)):
+    if call.text_code is None and (call.phone is None or not send(realm, call, None, now, None)):
         return NOT_SENT
-    if not enter(realm, call, False, now, given):
+    user = realm.holder_of(call.phone)
+    if not enter(realm, call, user, False, now, given):
         return WRONG_CODE
     spend(realm, call, False)
-    user = realm.holder_of(call.phone)
     if user is None or not user.enabled:
         return refused("A1006", "no such account, or disabled")
     user.password = call.new_password or ""

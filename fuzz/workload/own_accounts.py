@@ -60,7 +60,7 @@ class OwnAccounts:
             [(0, entry), *[(0, wrong)] * random.choice((1, 4, 5))],
             [(wait, replace(entry, twist=Twist.WRONG_PASSWORD))],
             [(0, entry), (random.choice((59_999, 60_000)), step)],
-            [(0, entry), (0, self._interference(step))],
+            [(0, entry), *self._interference(step)],
         ]
         if random.random() < 0.05:
             return [(random.choice((86_399_999, 86_400_000)), step)]
@@ -68,14 +68,29 @@ class OwnAccounts:
             return [(60_000, step)] * random.choice((9, 10, 11))
         return random.choice((*ways[:2], *ways))
 
-    def _interference(self, step: Step) -> Step:
-        """What an administrator does meanwhile: give the number to somebody else, or disable the account."""
-        done = Step(number=0, at=0, verb=Verb.DISABLE_USER, user=step.user)
-        if step.by is None:
-            return done
-        login = self.picks.history.sessions.get(step.by.number)
-        own = None if login is None else login.user_id
-        others = [name for name, user in self.picks.history.names.items() if user.user_id != own]
-        return replace(
-            done, verb=Verb.CHANGE_USER, user=self.random.choice(others or ["nobody"]), change="awaited-phone"
-        )
+    def _interference(self, step: Step) -> list[tuple[int, Step]]:
+        """What happens before a code is entered, the last of it first: the account is ended, in one of the
+        ways there are, or the number passes to somebody else; or somebody else enters it."""
+        random, history = self.random, self.picks.history
+        login = None if step.by is None else history.sessions.get(step.by.number)
+        holder = history.holder_of(NUMBERS.get(step.change or ""))
+        named = next((user for user in history.names.values() if user.username == step.user), None)
+        owner = (holder or named) if login is None else history.users.get(login.user_id or "")
+        name = "nobody" if owner is None else owner.username
+        others = [each for each in history.names if each != name] or ["nobody"]
+        done = Step(number=0, at=0, verb=Verb.CHANGE_USER, user=name)
+        moved = replace(done, user=random.choice(others), change="awaited-phone")
+        ways = [
+            [replace(done, verb=verb)]
+            for verb in (Verb.FORCE_OUT_USER, Verb.RESET_PASSWORD, Verb.FORCE_OUT_ALL, Verb.DISABLE_USER)
+        ]
+        ways += [
+            [replace(done, verb=Verb.ENABLE_USER), replace(done, verb=Verb.DISABLE_USER)],
+            [moved, replace(done, change="no-phone")],
+            [moved],
+        ]
+        others_logins = [one for one in history.logins if one.user_id != (owner and owner.user_id)]
+        if login is not None and others_logins:
+            by = Ref(Kind.ACCESS, others_logins[-1].number)
+            ways.append([replace(step, verb=Verb.ENTER_PHONE_CODE, by=by)])
+        return [(0, one) for one in random.choice(ways)]

@@ -5,7 +5,16 @@ from ostiary_core.clients.client_fields import REFRESH_TOKEN_SECONDS
 from ostiary_core.events import RecordLapsed
 from ostiary_core.model.decision import Decision, Delete, Insert
 from ostiary_core.model.instant import later
-from ostiary_core.model.records import Key, Record, RefreshToken, Table, TextCode, TextCodePurpose, revised
+from ostiary_core.model.records import (
+    Epochs,
+    Key,
+    Record,
+    RefreshToken,
+    Table,
+    TextCode,
+    TextCodePurpose,
+    revised,
+)
 from ostiary_core.model.reply import Done
 from ostiary_core.model.secret import digest_of
 from ostiary_core.retention import Expirable
@@ -22,6 +31,8 @@ TEXT_CODE = TextCode(
     purpose=TextCodePurpose.RESET_PASSWORD,
     phone="+8613800000000",
     digest=digest_of("123456"),
+    user_id="nobody",
+    epochs=Epochs(0, 0, 0),
     issued_at=later(START, 60),
     counted_from=START,
 )

@@ -205,15 +205,25 @@ def test_recovery_sets_the_password_and_ends_everything_once() -> None:
     assert recover(world, code) == wrong(alice.user_id), "one use"
 
 
-def test_an_account_that_is_disabled_or_has_moved_is_not_recovered_and_its_code_is_spent() -> None:
+def test_a_code_dies_with_its_account_and_is_not_counted_for_whoever_has_the_number_now() -> None:
     world = a_world()
-    for phone, name, is_moved in ((PHONE, "alice", False), (OTHER, "bob", True)):
-        code = code_of(ask(world, RECOVERY, phone))
-        spent, user_id = stored(world, RECOVERY, phone), world.user_ids[name]
-        elsewhere = e.UserChanged(caller=e.Operator(), user_id=user_id, fields={"phone": None})
-        world.given(elsewhere if is_moved else e.UserDisabled(caller=e.Operator(), user_id=user_id))
-        assert recover(world, code, phone) == wrong(None if is_moved else user_id, Delete(spent))
-        assert recover(world, code, phone) == wrong(None if is_moved else user_id)
+    alice, bob = world.user_ids["alice"], world.user_ids["bob"]
+    code = code_of(ask(world, RECOVERY, PHONE))
+    dead = stored(world, RECOVERY, PHONE)
+    world.given(e.UserDisabled(caller=e.Operator(), user_id=alice))
+    assert recover(world, code) == wrong(alice)
+    world.wait(60)
+    code = code_of(ask(world, RECOVERY, PHONE))
+    drawn_since = stored(world, RECOVERY, PHONE)
+    assert (drawn_since.epochs.user, drawn_since.drawn) == (dead.epochs.user + 1, 2)
+    assert recover(world, code) == wrong(alice, Delete(drawn_since)), "disabled still"
+    world.given(e.UserEnabled(caller=e.Operator(), user_id=alice))
+    code = code_of(ask(world, RECOVERY, PHONE))
+    for user_id, phone in ((alice, None), (bob, PHONE)):
+        world.given(e.UserChanged(caller=e.Operator(), user_id=user_id, fields={"phone": phone}))
+        holder = None if phone is None else user_id
+        for entered in (code, "wrong"):
+            assert recover(world, entered) == wrong(holder), "no change"
 
 
 @row("Session and tokens", "user changes telephone number")

@@ -93,6 +93,8 @@ class House:
             purpose=TextCodePurpose.RESET_PASSWORD,
             phone=phone,
             digest=digest_of(phone),
+            user_id="nobody",
+            epochs=Epochs(0, 0, 0),
             issued_at=now,
             counted_from=now,
         )

@@ -72,31 +72,33 @@ async def change_phone_by_a_sheet(served: Served, admin: Api, user_id: str, anna
     assert succeeded(done) == {"created": 0, "updated": 1, "unchanged": 0}
 
 
-@pytest.mark.parametrize(
-    "act, goes_on",
-    [
-        ending(change_password, proves="user changes password", goes_on=True),
-        ending(change_phone, proves="user changes telephone number", goes_on=True),
-        ending(recover, proves="password reset by text-message recovery"),
-        ending(enter_wrong_passwords, proves="current password entered wrongly repeatedly"),
-        ending(
-            by_administrator("PUT", "/ID/password", {"password": NEW}),
-            proves="password reset by administrator",
-        ),
-        ending(by_administrator("PUT", "/ID/enabled", {"enabled": False}), proves="user disabled"),
-        ending(by_administrator("DELETE", "/ID"), proves="user deleted"),
-        ending(by_administrator("POST", "/batch-delete"), proves="user deleted", case="deleted in a batch"),
-        ending(
-            by_administrator("POST", "/ID/force-logout"), proves="user force-logged-out by an administrator"
-        ),
-        ending(
-            by_administrator("PUT", "/ID", {"phone": "+8613900000000"}),
-            proves="user changes telephone number",
-            case="telephone by an administrator",
-        ),
-        ending(change_phone_by_a_sheet, proves="user changes telephone number", case="telephone by a sheet"),
-    ],
-)
+async def force_out_everybody(served: Served, admin: Api, user_id: str, anna: Open) -> None:
+    succeeded(await admin.call("POST", "/api/monitor/force-logout-all"))
+
+
+ENDINGS = [
+    ending(change_password, proves="user changes password", goes_on=True),
+    ending(change_phone, proves="user changes telephone number", goes_on=True),
+    ending(recover, proves="password reset by text-message recovery"),
+    ending(enter_wrong_passwords, proves="current password entered wrongly repeatedly"),
+    ending(
+        by_administrator("PUT", "/ID/password", {"password": NEW}),
+        proves="password reset by administrator",
+    ),
+    ending(by_administrator("PUT", "/ID/enabled", {"enabled": False}), proves="user disabled"),
+    ending(by_administrator("DELETE", "/ID"), proves="user deleted"),
+    ending(by_administrator("POST", "/batch-delete"), proves="user deleted", case="deleted in a batch"),
+    ending(by_administrator("POST", "/ID/force-logout"), proves="user force-logged-out by an administrator"),
+    ending(
+        by_administrator("PUT", "/ID", {"phone": "+8613900000000"}),
+        proves="user changes telephone number",
+        case="telephone by an administrator",
+    ),
+    ending(change_phone_by_a_sheet, proves="user changes telephone number", case="telephone by a sheet"),
+]
+
+
+@pytest.mark.parametrize("act, goes_on", ENDINGS)
 async def test_everything_of_the_user_is_dead_at_once_and_nothing_else(
     served: Served, api: Api, act: Ending, goes_on: bool
 ) -> None:
@@ -138,3 +140,76 @@ async def test_what_was_refused_or_is_no_such_change_ends_nothing(served: Served
     succeeded(await anna.here.call("PUT", "/api/auth/locale", {"locale": "zh-CN"}))
     succeeded(await anna.here.call("PUT", "/api/auth/timezone", {"timezone": "Asia/Tokyo"}))
     await anna.assert_all_alive()
+
+
+# --- what was drawn for somebody dies with what they were (READINGS 48)
+
+OTHER_PHONE = "+8613800000003"
+
+
+async def enter_recovery(served: Served, code: str, phone: str = ANNAS_PHONE) -> Any:
+    body = {"phone": phone, "code": code, "newPassword": "a third password"}
+    return await served.api().call("POST", "/api/auth/reset-password", body)
+
+
+@pytest.mark.parametrize(
+    "act, goes_on",
+    [
+        *ENDINGS,
+        ending(
+            force_out_everybody,
+            proves="user force-logged-out by an administrator",
+            case="everybody forced out",
+        ),
+    ],
+)
+async def test_a_code_by_text_message_dies_with_every_ending_of_its_account(
+    served: Served, api: Api, act: Ending, goes_on: bool
+) -> None:
+    anna_id = await with_phone(served, "anna")
+    anna = await everything_open(served, await served.client())
+    codes = {
+        purpose: await code_sent_to(served, phone, purpose, anna.here)
+        for phone, purpose in ((ANNAS_PHONE, "reset-password"), (OTHER_PHONE, "change-phone"))
+    }
+    served.clock.wait(60)
+
+    await act(served, api, anna_id, anna)
+
+    for password in ("anna password", NEW) if goes_on else ():
+        moved = new_number(codes["change-phone"], password, OTHER_PHONE)
+        await anna.here.call("PUT", "/api/auth/phone", moved)
+        assert succeeded(await anna.here.call("GET", "/api/auth/me"))["phone"] != OTHER_PHONE
+    # What the account was is back: it is enabled, and has the number that the code was sent to.
+    admin = await served.administrator()
+    if (await admin.call("GET", f"{USERS}/{anna_id}")).status_code == 200:
+        succeeded(await admin.call("PUT", f"{USERS}/{anna_id}/enabled", {"enabled": True}))
+        succeeded(await admin.call("PUT", f"{USERS}/{anna_id}", {"phone": ANNAS_PHONE}))
+    refused(await enter_recovery(served, codes["reset-password"]), 422, "A1006")
+
+
+async def test_a_code_opens_no_other_account_that_its_number_was_given_to(served: Served, api: Api) -> None:
+    anna_id, bert_id = await with_phone(served, "anna"), await with_phone(served, "bert", None)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    for user_id, phone in ((anna_id, None), (bert_id, ANNAS_PHONE)):
+        succeeded(await api.call("PUT", f"{USERS}/{user_id}", {"phone": phone}))
+    refused(await enter_recovery(served, code), 422, "A1006")
+    await served.api().sign_in("bert", "bert password")
+    served.clock.wait(60)
+    code = await code_sent_to(served, ANNAS_PHONE, "reset-password")
+    succeeded(await enter_recovery(served, code))
+    await served.api().sign_in("bert", "a third password")
+
+
+async def test_a_code_for_a_new_number_is_of_the_account_that_asked_and_others_cost_it_no_try(
+    served: Served,
+) -> None:
+    for name in ("anna", "bert"):
+        await with_phone(served, name, None)
+    anna, bert = served.api(), served.api()
+    await anna.sign_in("anna", "anna password")
+    await bert.sign_in("bert", "bert password")
+    code = await code_sent_to(served, NEW_PHONE, "change-phone", anna)
+    for entered in (code, *["000000"] * 5):
+        refused(await bert.call("PUT", "/api/auth/phone", new_number(entered, "bert password")), 422, "A1006")
+    succeeded(await anna.call("PUT", "/api/auth/phone", new_number(code)))

@@ -94,8 +94,9 @@ def token_keys(token: Secret | None) -> tuple[RawKey, ...]:
 
 
 def telephone_keys(phone: str, purpose: TextCodePurpose) -> tuple[RawKey, ...]:
-    """The keys of a telephone number's owner and of the code that was sent to it."""
-    return (phone_key(phone), text_code_key(purpose, phone))
+    """The keys of a telephone number's owner, of the code that was sent to it, and of the client whose epoch
+    that code remembers."""
+    return (phone_key(phone), text_code_key(purpose, phone), client_key(BACKEND_CLIENT))
 
 
 def named_keys(table: Table, fields: Mapping[str, object], name: str) -> tuple[RawKey, ...]:

@@ -364,6 +364,10 @@ class TextCode:
     purpose: TextCodePurpose
     phone: str
     digest: Digest = field(repr=False)
+    user_id: str
+    """Whose account it opens, or whose new number it proves; empty in rows of before this was kept."""
+    epochs: Epochs
+    """What that account and the backend's own sessions were under when it was drawn (READINGS 48)."""
     issued_at: Instant
     wrong_tries: int = 0
     drawn: int = 1

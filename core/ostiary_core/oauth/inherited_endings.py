@@ -7,6 +7,7 @@ epochs alone decide: disabling and deleting move them too.
 
 from typing import Any
 
+from ostiary_core.loading.keys import BACKEND_CLIENT
 from ostiary_core.loading.snapshot import Snapshot
 from ostiary_core.model.instant import Instant
 from ostiary_core.model.records import (
@@ -29,6 +30,12 @@ def epochs_now(user: User | None, client: Client, consent: Consent | None) -> Ep
         client=client.epoch,
         consent=0 if consent is None else consent.epoch,
     )
+
+
+def login_epochs_now(user: User, snapshot: Snapshot) -> Epochs:
+    """The present epochs of a user at the backend itself: of a login session, or a code by text message."""
+    client = snapshot.client(BACKEND_CLIENT)
+    return Epochs(user=user.epoch, client=0 if client is None else client.epoch, consent=0)
 
 
 def inherited_ending(born: Session | AuthorizationCode, snapshot: Snapshot) -> Why | None:

@@ -3,6 +3,8 @@
 Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
 
 - A code is six digits, good for ten minutes, five tries and one use. There is one a number and purpose.
+- It belongs to the account it was drawn for, the owner of the number or whoever asks for a new one, and dies
+  with any ending of that account (READINGS 48). To anybody else it is wrong, and costs its owner no try.
 - Whoever asks for one cannot tell from the answer whether the number is known. A number is sent one code a
   minute and ten a day, so that nobody's telephone is flooded and guessing leads nowhere.
 - An account asks for twenty codes a day, whatever the numbers (READINGS 43). What counts is that it asked,
@@ -16,6 +18,7 @@ Rules, all in this file ("Session and tokens", user-level row; READINGS 28):
 """
 
 import hmac
+from dataclasses import replace
 
 from ostiary_core.events import PasswordResetByTextMessage, PhoneChanged, TextCodeRequested
 from ostiary_core.loading.snapshot import Snapshot
@@ -30,7 +33,7 @@ from ostiary_core.model.reply import Done, Refused, TextCodeDrawn
 from ostiary_core.model.secret import Digest, Secret, digest_of, draw_text_code
 from ostiary_core.model.why import Why
 from ostiary_core.oauth.authentication import find_person_free_to_act
-from ostiary_core.oauth.inherited_endings import end_all_of_user
+from ostiary_core.oauth.inherited_endings import end_all_of_user, login_epochs_now
 from ostiary_core.users.own_account import (
     all_ended_fact,
     end_other_sessions,
@@ -59,15 +62,14 @@ def request_text_code(event: TextCodeRequested, snapshot: Snapshot, now: Instant
             return Decision(Refused(Why.TEXT_CODES_TOO_FREQUENT, wait_seconds=wait_seconds))
         addressee = revised(who.user, text_codes_asked_at=(*_find_recent_requests(who.user, now), now))
         count = (Update(who.user, addressee),)
-    if (known is None) is (event.purpose is TextCodePurpose.RESET_PASSWORD):
+    if addressee is None or (known is None) is (event.purpose is TextCodePurpose.RESET_PASSWORD):
         return Decision(TextCodeDrawn(None), count)
     stored = snapshot.text_code(text_code_key(event.purpose, event.phone))
     if stored is not None and _is_pausing(stored, now, policy):
         return Decision(TextCodeDrawn(None), count)
     secret = draw_text_code(event.entropy)
-    digest = _digest(event.purpose, event.phone, secret)
-    fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=None if addressee is None else addressee.user_id)
-    change = _store_code(event, digest, stored, now)
+    fact = Fact(kind=FactKind.TEXT_CODE_SENT, user_id=addressee.user_id)
+    change = _store_code(event, secret, addressee, stored, snapshot, now)
     return Decision(TextCodeDrawn(secret, addressee), (*count, change), (fact,))
 
 
@@ -96,19 +98,29 @@ def _is_pausing(stored: TextCode, now: Instant, policy: Policy) -> bool:
     return stored.drawn >= policy.text_codes_a_day and now < later(stored.counted_from, _DAY_SECONDS)
 
 
-def _store_code(event: TextCodeRequested, digest: Digest, stored: TextCode | None, now: Instant) -> Change:
-    if stored is None:
-        return Insert(
-            TextCode(purpose=event.purpose, phone=event.phone, digest=digest, issued_at=now, counted_from=now)
-        )
-    if now < later(stored.counted_from, _DAY_SECONDS):
-        drawn, counted_from = stored.drawn + 1, stored.counted_from
-    else:
-        drawn, counted_from = 1, now
-    again = revised(
-        stored, digest=digest, issued_at=now, wrong_tries=0, drawn=drawn, counted_from=counted_from
+def _store_code(
+    event: TextCodeRequested,
+    secret: Secret,
+    owner: User,
+    stored: TextCode | None,
+    snapshot: Snapshot,
+    now: Instant,
+) -> Change:
+    """Store a code for `owner`; what was sent to the number before counts on, whoever it was for."""
+    made = TextCode(
+        purpose=event.purpose,
+        phone=event.phone,
+        digest=_digest(event.purpose, event.phone, secret),
+        user_id=owner.user_id,
+        epochs=login_epochs_now(owner, snapshot),
+        issued_at=now,
+        counted_from=now,
     )
-    return Update(stored, again)
+    if stored is None:
+        return Insert(made)
+    if now < later(stored.counted_from, _DAY_SECONDS):
+        made = replace(made, drawn=stored.drawn + 1, counted_from=stored.counted_from)
+    return Update(stored, replace(made, revision=stored.revision + 1))
 
 
 def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: Policy) -> Decision:
@@ -119,7 +131,7 @@ def change_phone(event: PhoneChanged, snapshot: Snapshot, now: Instant, policy: 
     wrong = refuse_wrong_password(event, who, now, policy)
     if wrong is not None:
         return wrong
-    spent = _spend(TextCodePurpose.CHANGE_PHONE, event.phone, event.code, snapshot, now, policy)
+    spent = _spend(TextCodePurpose.CHANGE_PHONE, event.phone, event.code, who.user, snapshot, now, policy)
     if not isinstance(spent, TextCode):
         return _refuse_wrong_code(who.user.user_id, *spent)
     if snapshot.identifier(phone_key(event.phone)) is not None:
@@ -144,11 +156,13 @@ def reset_password_by_text_message(
     """Set a new password for whoever entered the code sent to the telephone; all the user had open ends."""
     known = snapshot.identifier(phone_key(event.phone))
     user = None if known is None else snapshot.user(known.user_id)
-    spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, snapshot, now, policy)
+    if user is None:
+        return _refuse_wrong_code(None)
+    spent = _spend(TextCodePurpose.RESET_PASSWORD, event.phone, event.code, user, snapshot, now, policy)
     if not isinstance(spent, TextCode):
-        return _refuse_wrong_code(None if user is None else user.user_id, *spent)
-    if user is None or not user.enabled:
-        return _refuse_wrong_code(None if user is None else user.user_id, Delete(spent))
+        return _refuse_wrong_code(user.user_id, *spent)
+    if not user.enabled:
+        return _refuse_wrong_code(user.user_id, Delete(spent))
     why = Why.PASSWORD_RESET_BY_TEXT_MESSAGE
     reset = with_new_password(user, why, now, event.new_password_hash, must_change_password=False)
     return Decision(
@@ -159,12 +173,20 @@ def reset_password_by_text_message(
 
 
 def _spend(
-    purpose: TextCodePurpose, phone: str, code: Secret, snapshot: Snapshot, now: Instant, policy: Policy
+    purpose: TextCodePurpose,
+    phone: str,
+    code: Secret,
+    user: User,
+    snapshot: Snapshot,
+    now: Instant,
+    policy: Policy,
 ) -> TextCode | tuple[Change, ...]:
-    """Return the outstanding code if it was entered rightly and in time; else the change that counts it."""
+    """Return the code of `user` if it was entered rightly and in time; else the change that counts it."""
     stored = snapshot.text_code(text_code_key(purpose, phone))
     if (
         stored is None
+        or stored.user_id != user.user_id
+        or stored.epochs != login_epochs_now(user, snapshot)
         or stored.wrong_tries >= policy.text_code_tries
         or now >= later(stored.issued_at, policy.text_code_seconds)
     ):

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from ostiary_core.model.audit import AuditEntry
-from ostiary_core.model.records import Table
+from ostiary_core.model.records import Epochs, Table, TextCode
 from ostiary_core.model.secret import digest_of
 from ostiary_net.postgres import PostgreSQLStore, SchemaError
 from ostiary_net.postgres.schema import bring_up_to_date, known_migrations
@@ -136,6 +136,18 @@ def test_access_tokens_of_before_are_found_by_their_sessions(address: str) -> No
         [session] = store.records(Table.SESSION)
         assert store.fetch(Table.ACCESS_TOKEN, [live, digest_of("spent")]) == [session]
         assert [record.key.id for record in store.records(Table.REFRESH_TOKEN)] == [digest_of("present")]
+
+
+def test_a_code_by_text_message_of_before_is_nobodys(address: str) -> None:
+    bring_up_to_date(lender(address), known_migrations()[:10])
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO text_codes VALUES ('reset-password', '+8613800000000', '', 1, 0, 1, 1, 1)"
+        )
+    with PostgreSQLStore(address) as store:
+        [code] = store.records(Table.TEXT_CODE)
+        assert isinstance(code, TextCode)
+        assert (code.user_id, code.epochs) == ("", Epochs(0, 0, 0))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 from ostiary_core.model.audit import AuditEntry
 from ostiary_core.model.changes import FieldChange
 from ostiary_core.model.decision import Insert, Update
-from ostiary_core.model.records import Role, Table
+from ostiary_core.model.records import Epochs, Role, Table, TextCode
 from ostiary_core.model.reply import CodeIssued, LoginIssued, SecretIssued, TextCodeDrawn, TokensIssued
 from ostiary_core.model.secret import digest_of
 from ostiary_net.sql.columns import TABLES, row_codec
@@ -202,6 +202,20 @@ def test_access_tokens_of_before_are_found_by_their_sessions(path: Path) -> None
             for record in store.records(Table.REFRESH_TOKEN)
         }
         assert kept == {(digest_of("first"), 0), (digest_of("second"), 1)}
+
+
+def test_a_code_by_text_message_of_before_is_nobodys(path: Path) -> None:
+    path.parent.mkdir()
+    connection = apsw.Connection(str(path))
+    bring_up_to_date(connection, START, known_migrations()[:11])
+    connection.execute(
+        "INSERT INTO text_codes VALUES ('reset-password', '+8613800000000', x'00', 1, 0, 1, 1, 1)"
+    )
+    connection.close()
+    with SQLiteStore(path) as store:
+        [code] = store.records(Table.TEXT_CODE)
+        assert isinstance(code, TextCode)
+        assert (code.user_id, code.epochs) == ("", Epochs(0, 0, 0))
 
 
 def test_a_step_that_fails_leaves_the_schema_as_it_was(path: Path) -> None:
