@@ -116,7 +116,7 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.password-unchanged": "must differ from the current password",
         "field.password-hash": (
             "must be a whole hash of argon2id, bcrypt, scrypt ($scrypt$ln=…), Django's pbkdf2_sha256, "
-            "or passlib's $pbkdf2-sha256$… or $pbkdf2-sha512$…"
+            "passlib's $pbkdf2-sha256$… or $pbkdf2-sha512$…, or Werkzeug's pbkdf2:… or scrypt:…"
         ),
         "field.password-hash-cost": (
             "asks for more than 128 MiB or two seconds to verify, or for a weaker bcrypt than there is"

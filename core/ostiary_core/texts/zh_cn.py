@@ -106,8 +106,8 @@ _TEXTS: Final[Mapping[str, str | Plural]] = MappingProxyType(
         "field.password": "必须是 8 到 256 个字符",
         "field.password-unchanged": "不能与当前密码相同",
         "field.password-hash": (
-            "必须是完整的哈希：argon2id、bcrypt、scrypt（$scrypt$ln=…）、Django 的 pbkdf2_sha256，"
-            "或 passlib 的 $pbkdf2-sha256$…、$pbkdf2-sha512$…"
+            "必须是完整的哈希：argon2id、bcrypt、scrypt（$scrypt$ln=…）、Django 的 pbkdf2_sha256、"
+            "passlib 的 $pbkdf2-sha256$…、$pbkdf2-sha512$…，或 Werkzeug 的 pbkdf2:…、scrypt:…"
         ),
         "field.password-hash-cost": "校验所需的内存超过 128 MiB 或耗时过长，或 bcrypt 强度参数无效",
         "field.password-twice": "不能与密码同时提供",

@@ -2,9 +2,10 @@
 
 Rules, all in this file (docs/decisions/0037-password-hashes-of-other-systems.md):
 
-- Five forms: argon2id and scrypt as PHC strings, bcrypt, which Django may make of a SHA-256, Django's PBKDF2
-  with SHA-256, and passlib's with SHA-256 or SHA-512, in which Keycloak's can be written. What Spring and
-  Django put before argon2id and bcrypt is left out of what is kept, unless it says how to verify.
+- Seven forms: argon2id and scrypt as PHC strings, bcrypt, which Django may make of a SHA-256, Django's PBKDF2
+  with SHA-256, passlib's with SHA-256 or SHA-512, in which Keycloak's can be written, Werkzeug's scrypt, and
+  its PBKDF2 with SHA-256 or SHA-512. What Spring and Django put before argon2id and bcrypt is left out of
+  what is kept, unless it says how to verify.
 - A hash is read to its last character before it is kept, so that what is kept can match some password.
 - Verifying one takes at most 128 MiB, and about two seconds of one processor of today.
 """
@@ -61,6 +62,14 @@ _PASSLIB_PBKDF2: Final = re.compile(
     rf"\$pbkdf2-(sha256|sha512)\$(\d{{1,9}})\$({_PASSLIB_BASE64}{{0,86}})\$({_PASSLIB_BASE64}{{43,86}})",
     re.ASCII,
 )
+# Werkzeug verifies what its users set up; it makes salts of letters and digits, and whole digests.
+_WERKZEUG_SALT: Final = r"([\x21-\x23\x25-\x7e]{1,128})"
+_WERKZEUG_PBKDF2: Final = re.compile(
+    rf"pbkdf2:(sha256|sha512):(\d{{1,9}})\${_WERKZEUG_SALT}\$([0-9a-f]{{64}}|[0-9a-f]{{128}})", re.ASCII
+)
+_WERKZEUG_SCRYPT: Final = re.compile(
+    rf"scrypt:(\d{{1,9}}):(\d{{1,9}}):(\d{{1,9}})\${_WERKZEUG_SALT}\$([0-9a-f]{{128}})", re.ASCII
+)
 
 
 class ForeignHash(NamedTuple):
@@ -88,7 +97,7 @@ def hash_to_keep(text: str) -> str | FieldRule:
 
 
 def read_foreign_hash(text: str) -> ForeignHash | None:
-    """The hash that `text` is, in one of the five forms; None where it is none."""
+    """The hash that `text` is, in one of the seven forms; None where it is none."""
     for form, read in _FORMS:
         if match := form.fullmatch(text):
             return read(match)
@@ -115,14 +124,27 @@ def _read_argon2id(match: re.Match[str]) -> ForeignHash | None:
 
 def _read_scrypt(match: re.Match[str]) -> ForeignHash | None:
     exponent, block, lanes = (int(number) for number in match.groups()[:3])
-    salt, digest = _from_base64(match[4]), _from_base64(match[5])
-    if salt is None or digest is None or not exponent or not block or not lanes:
+    return _scrypt(1 << exponent, block, lanes, _from_base64(match[4]), _from_base64(match[5]))
+
+
+def _read_werkzeug_scrypt(match: re.Match[str]) -> ForeignHash | None:
+    cost, block, lanes = (int(number) for number in match.groups()[:3])
+    if cost.bit_count() != 1:
         return None
-    size = 128 * block << exponent
+    return _scrypt(cost, block, lanes, match[4].encode(), bytes.fromhex(match[5]))
+
+
+def _scrypt(
+    cost: int, block: int, lanes: int, salt: bytes | None, digest: bytes | None
+) -> ForeignHash | None:
+    """`cost` is N, a power of two (RFC 7914 §2)."""
+    if salt is None or digest is None or cost < 2 or not block or not lanes:
+        return None
+    size = 128 * block * cost
 
     def matches(password: bytes) -> bool:
         room = size + 128 * block * lanes + 1024 * 1024
-        made = scrypt(password, salt=salt, n=1 << exponent, r=block, p=lanes, maxmem=room, dklen=len(digest))
+        made = scrypt(password, salt=salt, n=cost, r=block, p=lanes, maxmem=room, dklen=len(digest))
         return hmac.compare_digest(made, digest)
 
     return ForeignHash(
@@ -145,6 +167,13 @@ def _read_pbkdf2(match: re.Match[str]) -> ForeignHash | None:
 def _read_passlib_pbkdf2(match: re.Match[str]) -> ForeignHash | None:
     salt, digest = (_from_base64(text.replace(".", "+")) for text in match.groups()[2:])
     return None if salt is None else _pbkdf2(match[1], int(match[2]), salt, digest)
+
+
+def _read_werkzeug_pbkdf2(match: re.Match[str]) -> ForeignHash | None:
+    digest = bytes.fromhex(match[4])
+    if len(digest) != new(match[1]).digest_size:
+        return None
+    return _pbkdf2(match[1], int(match[2]), match[3].encode(), digest)
 
 
 def _pbkdf2(function: str, iterations: int, salt: bytes, digest: bytes | None) -> ForeignHash | None:
@@ -174,4 +203,6 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], ForeignHash
     (_PBKDF2, _read_pbkdf2),
     (_PASSLIB_PBKDF2, _read_passlib_pbkdf2),
     (_SCRYPT, _read_scrypt),
+    (_WERKZEUG_PBKDF2, _read_werkzeug_pbkdf2),
+    (_WERKZEUG_SCRYPT, _read_werkzeug_scrypt),
 )

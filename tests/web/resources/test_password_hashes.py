@@ -30,6 +30,13 @@ MADE_ELSEWHERE = {
     # As Keycloak before 24 had them, of two blocks: hashlib
     "two-blocks": "$pbkdf2-sha256$1000$AZLwqzNEVWZ3iJkAqrvM3Q$VFEGchdHTrl1s7m2hJgKyfZJtQAcYJYg0YWKy7Gw"
     "G/GS6KCkunM8wqZlhoEfki2WPJIPKK1JmqT7tlzhlDFWAw",
+    # generate_password_hash of Werkzeug 3.1, at a low cost
+    "werkzeug": "pbkdf2:sha256:1000$5aeIzV2NMNJqOMV4$f6d72ed64a18b277a2816cb99e807fe9"
+    "fce6f50b5543633be4bf7fba500fc60d",
+    "werkzeug-512": "pbkdf2:sha512:1000$yQPxgtlNijvm7zjz$28129a8402f24f2909119419cf8ec2737822e4fac1b1e2533fee"
+    "021903946fbd1ee6863bf3116a58f38e02476837deb7bafc0788daf875eccc12825187dee1c4",
+    "werkzeug-scrypt": "scrypt:1024:8:1$Cp2oyj0eCyrdjppf$faf3bb72fd33735ec34421bc11a7f46cfa53e07a2b94e438579"
+    "f26ae03aa010f9ee7f9e31de614ffae9b17d9f422e92183d0587e3517d84f2b9eddac6fae259c",
     # The example of "Password Storage" in Spring Security's reference
     "spring": "{bcrypt}$2a$10$dXJ3SW6G7P50lGmMkkmwe.20cQQubK3.HZWzG3YB1tlRy.fqvM/BG",
     # passlib again: of more than the 72 bytes that bcrypt looks at; not in NFKC, as other systems know none
@@ -42,6 +49,7 @@ PASSWORDS = {"spring": "password", "long": "\u00fc" * 40, "ligature": "\ufb01ne 
 BCRYPT, ARGON2, SCRYPT, DJANGO, PASSLIB, TWO_BLOCKS = (
     MADE_ELSEWHERE[name] for name in ("bcrypt-2b", "argon2id", "scrypt", "django", "passlib", "two-blocks")
 )
+WERKZEUG, WERKZEUG_SCRYPT = MADE_ELSEWHERE["werkzeug"], MADE_ELSEWHERE["werkzeug-scrypt"]
 UNKNOWN = [
     *("correct horse battery", "$2b$10$short", "5f4dcc3b5aa765d61d8327deb882cf99", BCRYPT + "x", BCRYPT[:-1]),
     *("{noop}password", "{bcrypt}{bcrypt}" + BCRYPT, BCRYPT.replace("2b", "2x"), BCRYPT[:-1] + "r"),
@@ -50,12 +58,16 @@ UNKNOWN = [
     *(SCRYPT.replace("ln=10", "ln=0"), SCRYPT.replace("r=8", "r=0"), SCRYPT + "=", "argon2$" + BCRYPT, "!"),
     *(DJANGO[:-1], DJANGO.replace("5000", "0"), DJANGO.replace("sha256", "sha1")),
     *(PASSLIB.replace("sha256", "sha1"), PASSLIB[:-1] + "p", PASSLIB[:-1], PASSLIB.replace("$1000$", "$0$")),
+    *(WERKZEUG.replace("256", "1"), WERKZEUG.replace("256", "512"), WERKZEUG.replace("1000", "0")),
+    *(WERKZEUG.upper(), WERKZEUG.replace(":1000", ""), WERKZEUG_SCRYPT.replace("1024", "1000")),
+    *(WERKZEUG_SCRYPT.replace("1024", "1"), WERKZEUG_SCRYPT[:-1], "md5$x$" + 32 * "a"),
 ]
 TOO_COSTLY = [
     *(BCRYPT.replace("$05$", "$15$"), BCRYPT.replace("$05$", "$03$"), ARGON2.replace("1024", "1048576")),
     *(ARGON2.replace("1024,t=2", "131072,t=9"), ARGON2.replace("p=1", "p=17")),
     *(SCRYPT.replace("ln=10", "ln=18"), SCRYPT.replace("p=1", "p=17"), SCRYPT.replace("ln=10", "ln=99")),
     *(SCRYPT.replace("r=8", "r=999999999"), DJANGO.replace("5000", "4000001")),
+    *(WERKZEUG.replace("1000", "4000001"), WERKZEUG_SCRYPT.replace("1024", "262144")),
     *(PASSLIB.replace("1000", "4000001"), TWO_BLOCKS.replace("1000", "2000001")),
 ]
 

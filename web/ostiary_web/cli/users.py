@@ -118,8 +118,8 @@ def import_users(printer: Printer, file: Path, mode: str) -> None:
 
     The columns are those of the interface's import template, by their headings or the names of the fields.
     A passwordHash is what another system kept of a password (argon2id, bcrypt, scrypt, pbkdf2_sha256 of
-    Django, or PBKDF2 as passlib writes it), and the user signs in with that password as before. At most 2000
-    rows are imported at a time.
+    Django, or what passlib and Werkzeug make), and the user signs in with that password as before. At most
+    2000 rows are imported at a time.
     """
     rows = read_import_file(file, RESOURCE.list_view)
     if isinstance(rows, tuple):
