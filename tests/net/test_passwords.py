@@ -115,27 +115,75 @@ async def test_a_hash_with_other_parameters_is_made_anew_once_the_password_is_ri
         assert old not in repr(verified)
 
 
+FOREIGN = DJANGO.replace("1000000", "1")
+
+
+class Timed:
+    """Passwords that take as long as a test says; how long answers were held back beyond that."""
+
+    def __init__(self) -> None:
+        self._times = (0.0, 0.0)
+        self._steps: list[tuple[float, float]] = []
+        self.passwords = Passwords(
+            CHEAP, entropy_source=SeededEntropy(), run_sync=run_inline, read_times=self._read_times
+        )
+
+    def _read_times(self) -> tuple[float, float]:
+        if self._steps:
+            passed, worked = self._steps.pop(0)
+            self._times = (self._times[0] + passed, self._times[1] + worked)
+        return self._times
+
+    async def wait(self, password_hash: str | None, passed: float, worked: float | None = None) -> float:
+        """Verify a wrong password in `passed` seconds, `worked` of them on a processor."""
+        self._steps = [(0.0, 0.0), (passed, passed if worked is None else worked)]
+        began = trio.current_time()
+        await self.passwords.verify(password_hash, "wrong")
+        return trio.current_time() - began
+
+
 async def test_no_name_is_answered_sooner_than_those_with_hashes_of_other_systems(
     autojump_clock: MockClock,
 ) -> None:
-    """Verifying these takes a second here, and one of our own a quarter."""
-    seconds = iter((0, 0.25, 1, 1.25, 2, 3, 4, 4.25, 5, 5.25, 6, 6.25, 7, 7.75))
-    passwords = Passwords(
-        CHEAP, entropy_source=SeededEntropy(), run_sync=run_inline, read_seconds=lambda: next(seconds)
-    )
-    ours = await passwords.hash("correct horse")
-    foreign = DJANGO.replace("1000000", "1")
+    timed = Timed()
+    ours = await timed.passwords.hash("correct horse")
+    assert [await timed.wait(ours, 0.25), await timed.wait(None, 0.25)] == [0, 0]
+    assert await timed.wait(FOREIGN, 1) == 0
+    assert [await timed.wait(ours, 0.25), await timed.wait(None, 0.25)] == [0.75, 0.75]
+    assert await timed.wait(FOREIGN, 0.75) == 0.25
 
-    async def waited(password_hash: str | None, password: str) -> float:
-        began = trio.current_time()
-        await passwords.verify(password_hash, password)
-        return trio.current_time() - began
 
-    assert [await waited(ours, "wrong"), await waited(None, "wrong")] == [0, 0]
-    assert await waited(foreign, "wrong") == 0
-    assert [await waited(ours, "wrong"), await waited(None, "wrong")] == [0.75, 0.75]
-    assert await waited(ours, "correct horse") == 0.75
-    assert await waited(foreign, "wrong") == 0.25
+@pytest.mark.parametrize("worked, held_back", [(0.25, 0.0), (30, 2.75)], ids=["stood still", "was slow"])
+async def test_one_stall_holds_nobody_back_for_long(
+    autojump_clock: MockClock, worked: float, held_back: float
+) -> None:
+    timed = Timed()
+    await timed.wait(FOREIGN, 11 + worked, worked)
+    assert await timed.wait(None, 0.25) == held_back
+
+
+async def test_what_other_hashes_took_is_forgotten_in_an_hour_or_once_there_are_none(
+    autojump_clock: MockClock,
+) -> None:
+    asked: list[str] = []
+
+    def is_left(own_prefix: str) -> bool:
+        asked.append(own_prefix)
+        return len(asked) == 1
+
+    timed = Timed()
+    await timed.passwords.forget_foreign(is_left)
+    assert not asked
+    for still_left in (True, False):
+        await timed.wait(FOREIGN, 1)
+        await timed.passwords.forget_foreign(is_left)
+        assert (await timed.wait(None, 0.25) > 0) is still_left
+    assert (await timed.passwords.hash("correct horse")).startswith(asked[0])
+    await timed.wait(FOREIGN, 1)
+    await trio.sleep(59 * 60)
+    assert await timed.wait(None, 0.25) == 0.75
+    await trio.sleep(61)
+    assert await timed.wait(None, 0.25) == 0
 
 
 @pytest.mark.parametrize(

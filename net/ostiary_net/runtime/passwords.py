@@ -28,6 +28,9 @@ _SALT_BYTES: Final = 16
 _NO_MEMORY: Final = error_to_str(-22)
 """What argon2 says where it gets none (ARGON2_MEMORY_ALLOCATION_ERROR)."""
 _FOREIGN_REMEMBERED: Final = 100
+_FOREIGN_REMEMBERED_SECONDS: Final = 60 * 60.0
+_LONGEST_EQUAL_SECONDS: Final = 3.0
+"""Longest time that answers are held back for: a hash that is taken costs two seconds of a processor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +55,16 @@ class Passwords:
         entropy_source: EntropySource,
         run_sync: RunSync = run_in_thread,
         at_a_time: int | None = None,
-        read_seconds: Callable[[], float] = time.perf_counter,
+        read_times: Callable[[], tuple[float, float]] = lambda: (time.perf_counter(), time.process_time()),
     ) -> None:
         self._hasher = hasher
         self._entropy_source = entropy_source
         self._run_sync = run_sync
         self._limiter = trio.CapacityLimiter(at_a_time or max(1, (os.cpu_count() or 1) - 1))
-        self._read_seconds = read_seconds
+        self._read_times = read_times
         self._nobody: str | None = None
-        self._foreign_seconds: deque[float] = deque(maxlen=_FOREIGN_REMEMBERED)
-        """How long the latest hashes of other systems took."""
+        self._foreign_costs: deque[tuple[float, float]] = deque(maxlen=_FOREIGN_REMEMBERED)
+        """When the latest hashes of other systems were verified, and the seconds that each took."""
 
     async def hash(self, password: str) -> str:
         """Hash a password with a fresh salt; return the encoded hash to keep."""
@@ -77,17 +80,34 @@ class Passwords:
     async def verify_and_renew(self, password_hash: str | None, password: str) -> Verified:
         """Verify `password` and, where it is right and its hash not as a new one would be, hash it anew.
 
-        Hashes of other systems take longer than our own: once any was verified, whatever is asked is answered
-        no sooner than they lately were, so that time does not tell whose hash is one.
+        Hashes of other systems take longer than our own: for an hour after one was verified, every call takes
+        as long as they lately took, so that time does not tell whose hash is one.
         """
         verified, seconds = await self._run_sync(
             partial(self._verify_timed, password_hash, password), limiter=self._limiter
         )
         if password_hash is not None and not self._is_up_to_date(password_hash):
-            self._foreign_seconds.append(seconds)
-        if self._foreign_seconds:
-            await trio.sleep(max(0.0, max(self._foreign_seconds) - seconds))
+            self._foreign_costs.append((trio.current_time(), min(seconds, _LONGEST_EQUAL_SECONDS)))
+        if (remaining_seconds := self._longest_foreign_seconds() - seconds) > 0:
+            await trio.sleep(remaining_seconds)
         return verified
+
+    async def forget_foreign(self, is_left: Callable[[str], bool]) -> None:
+        """Answer as quickly as before once `is_left`, given how our hashes begin, finds no other hash."""
+        if self._foreign_costs and not await self._run_sync(
+            partial(is_left, self._own_prefix()), limiter=self._limiter
+        ):
+            self._foreign_costs.clear()
+
+    def _longest_foreign_seconds(self) -> float:
+        oldest = trio.current_time() - _FOREIGN_REMEMBERED_SECONDS
+        while self._foreign_costs and self._foreign_costs[0][0] < oldest:
+            self._foreign_costs.popleft()
+        return max((seconds for _, seconds in self._foreign_costs), default=0.0)
+
+    def _own_prefix(self) -> str:
+        hasher = self._hasher
+        return f"$argon2id$v=19$m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}$"
 
     def count_waiting(self) -> int:
         """How many calls wait for a place."""
@@ -97,9 +117,11 @@ class Passwords:
         return self._hasher.hash(_bytes(password), salt=self._entropy_source.draw()[:_SALT_BYTES])
 
     def _verify_timed(self, password_hash: str | None, password: str) -> tuple[Verified, float]:
-        began = self._read_seconds()
+        # The process's own time, as it or the machine may stand still meanwhile; and not that of this thread
+        # alone, as argon2 works on each of several lanes in a thread of its own.
+        began = self._read_times()
         verified = self._verify(password_hash, password)
-        return verified, self._read_seconds() - began
+        return verified, min(end - start for start, end in zip(began, self._read_times(), strict=True))
 
     def _verify(self, password_hash: str | None, password: str) -> Verified:
         if password_hash is None:

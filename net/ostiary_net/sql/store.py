@@ -157,6 +157,14 @@ class SQLStore(ABC):
         rows = self._find(lambda reading: reading.execute(ALL_RECORDS[table], ()), takes_long=True)
         return tuple(map(_ROWS[table].from_row, rows))
 
+    def has_password_hash_unlike(self, prefix: str) -> bool:
+        """Whether any user has a password hash that does not begin with `prefix`."""
+        statement = (
+            "SELECT 1 FROM users WHERE deleted_at IS NULL AND substr(password_hash, 1, ?) <> ? LIMIT 1"
+        )
+        bindings = (len(prefix), prefix)
+        return bool(self._find(lambda reading: reading.execute(statement, bindings), takes_long=True))
+
     # --- the audit trail
 
     def audit(self) -> tuple[AuditEntry, ...]:

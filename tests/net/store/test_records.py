@@ -8,10 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostiary_core import LostRace
+from ostiary_core import Instant, LostRace
 from ostiary_core.model.decision import Change, Delete, Insert, Update
-from ostiary_core.model.records import RECORD_TABLES, Identifier, IdentifierKind, Record, Role, Table, revised
+from ostiary_core.model.records import (
+    RECORD_TABLES,
+    Identifier,
+    IdentifierKind,
+    Record,
+    Role,
+    Table,
+    User,
+    revised,
+)
 from ostiary_net.sql.columns import TABLES
+from ostiary_net.sql.store import SQLStore
 from tests.core.hostile import records_of
 from tests.net.store.stores import KINDS, ContractStore, opened
 
@@ -48,6 +58,30 @@ def test_every_kind_of_record_comes_back_as_it_went_in(kind: str, table: Table) 
 def _key_of(record: Record) -> dict[str, object]:
     """The fields that a later revision shares with the first."""
     return {name: getattr(record, name) for name in TABLES[record.table].key}
+
+
+def test_a_password_hash_of_another_system_is_found_until_there_is_none(
+    durable_store: ContractStore,
+) -> None:
+    assert isinstance(durable_store, SQLStore)
+    ours = "$argon2id$v=19$m=8,t=1,p=1$"
+    given = {"none": None, "ours": f"{ours}c2FsdA$aGFzaA", "theirs": "$2b$12$x"}
+    users = [
+        User(
+            user_id=name,
+            username=name,
+            name=name,
+            password_hash=password_hash,
+            must_change_password=False,
+            created_at=Instant(0),
+            updated_at=Instant(0),
+        )
+        for name, password_hash in given.items()
+    ]
+    durable_store.write([Insert(user) for user in users])
+    assert durable_store.has_password_hash_unlike(ours)
+    durable_store.write([Update(users[-1], revised(users[-1], deleted_at=Instant(1)))])
+    assert not durable_store.has_password_hash_unlike(ours)
 
 
 def test_more_keys_of_two_parts_than_any_one_statement_takes_are_all_found(store: ContractStore) -> None:

@@ -43,6 +43,10 @@ class ServerStore(ReadingStore, PurgeableStore, GrowingTrail, Protocol):
         """Everything in one table."""
         ...
 
+    def has_password_hash_unlike(self, prefix: str) -> bool:
+        """Whether any user has a password hash that does not begin with `prefix`."""
+        ...
+
     def present(self, now: Instant) -> Instant:
         """What time it is for its turns, where `now` is what this machine's clock says."""
         ...

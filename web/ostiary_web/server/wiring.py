@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import structlog
 import trio
 from argon2 import PasswordHasher
 
@@ -48,13 +49,17 @@ if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
     from ostiary_net.observability.spans import Spans
 
 
+_log = structlog.get_logger("ostiary")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
     """How often what nobody waits for is done, in seconds; infinity for never."""
 
     sweep_seconds: float = 30.0
     uses_seconds: float = 60.0
-    """How often it is written down which client secrets were used."""
+    """How often it is written down which client secrets were used, and asked whether there are still password
+    hashes of other systems."""
     mark_seconds: float = 60.0
     """How often it is written down how far the database is."""
     purge_seconds: float = 60.0
@@ -151,7 +156,7 @@ async def open_backing(settings: Settings, around: Surroundings | None = None) -
                 pauses=Pauses(clock),
             )
         )
-        _start_upkeep(nursery, settings, around, service, store)
+        _start_upkeep(nursery, settings, around, service, passwords, store)
 
         async def check_ready() -> None:
             await trio.to_thread.run_sync(store.check_ready, abandon_on_cancel=True)
@@ -180,7 +185,12 @@ _LAST_WORDS_SECONDS: Final = 5.0
 
 
 def _start_upkeep(
-    nursery: trio.Nursery, settings: Settings, around: Surroundings, service: Service, store: ServerStore
+    nursery: trio.Nursery,
+    settings: Settings,
+    around: Surroundings,
+    service: Service,
+    passwords: Passwords,
+    store: ServerStore,
 ) -> None:
     """Start what is done beside the turns, each as often as the surroundings say."""
     upkeep, turns, clock = around.upkeep, service.turns, around.clock
@@ -188,6 +198,7 @@ def _start_upkeep(
         nursery.start_soon(service.pauses.watch)
     if upkeep.uses_seconds < math.inf:
         nursery.start_soon(keep_uses, service.authentications, turns, upkeep.uses_seconds)
+        nursery.start_soon(_forget_foreign_hashes, passwords, store, upkeep.uses_seconds)
     if upkeep.sweep_seconds < math.inf:
         nursery.start_soon(sweep, turns, store, clock, upkeep.sweep_seconds, around.run_sync)
     if upkeep.mark_seconds < math.inf and isinstance(store, MarkedStore):
@@ -203,6 +214,15 @@ def _start_upkeep(
         every = upkeep.summary_seconds
         nursery.start_soon(keep_refusals, service.refusals, store, clock, every, around.run_sync)
         nursery.start_soon(Summarising(store, clock, run_sync=around.run_sync).run, holder, every)
+
+
+async def _forget_foreign_hashes(passwords: Passwords, store: ServerStore, every_seconds: float) -> None:
+    while True:
+        await trio.sleep(every_seconds)
+        try:
+            await passwords.forget_foreign(store.has_password_hash_unlike)
+        except Exception as error:
+            _log.warning("password hashes not looked at", cause=type(error).__name__)
 
 
 @asynccontextmanager
