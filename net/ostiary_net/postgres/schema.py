@@ -19,7 +19,7 @@ from typing import Any, Final
 from psycopg import Connection, errors
 
 from ostiary_net.postgres.access import Ask
-from ostiary_net.sql.migrations import Migration, SchemaError, find_missing, has_all, read_migrations
+from ostiary_net.sql.migrations import Migration, Opening, SchemaError, find_missing, has_all, read_migrations
 
 _MOST_ATTEMPTS: Final = 50
 _LOCK_TIMEOUT_MS: Final = 2_000
@@ -90,22 +90,25 @@ def is_distributed(connection: Connection[Any]) -> bool:
     return not str(version).startswith("PostgreSQL") or "-YB-" in version or has_citus
 
 
-def bring_up_to_date(lend: LendConnection, steps: tuple[Migration, ...] | None = None) -> None:
-    """Apply the steps that are missing; wait while another instance applies them.
+def bring_up_to_date(
+    lend: LendConnection, steps: tuple[Migration, ...] | None = None, opening: Opening = Opening.MAKES
+) -> None:
+    """Apply the steps that are missing, if `opening` says so; wait while another instance applies them.
 
     Steps that follow one another are one transaction, so all or none of them, but for those that make an
     index while the table is written to: each of these is by itself. Raises `SchemaError` for a database that
-    a newer or a different Ostiary or another program has written, which stays as it is, and for one in which
-    a table is locked by somebody all the time.
+    a newer or a different Ostiary or another program has written, or where `opening` forbids what is missing,
+    which stays as it is; and for one in which a table is locked by somebody all the time.
     """
     steps = known_migrations() if steps is None else steps
     with lend() as connection:
         names = _examine_tables(connection)
         if not names >= _NAMES_OF_BOOKS:
+            find_missing([], steps, opening)
             _open_books(connection)
         attempts = 0
         # Nothing is locked where nothing is missing: that would be a write, which waits for standbys.
-        while missing := find_missing(_read_applied_on(connection), steps):
+        while missing := find_missing(_read_applied_on(connection), steps, opening):
             try:
                 _apply_next(connection, lend, steps)
             except errors.LockNotAvailable as error:

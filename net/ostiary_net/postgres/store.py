@@ -46,7 +46,7 @@ from ostiary_net.postgres.transaction import (
     Transaction,
 )
 from ostiary_net.sql.columns import TABLES
-from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.sql.trail import LAST_NUMBER
@@ -100,9 +100,11 @@ class PostgreSQLStore(SQLStore):
         start_seconds: float = 30.0,
         turn_seconds: float = 5.0,
         prepares: bool | None = None,
+        opening: Opening = Opening.MAKES,
         tell_waiting: Callable[[str], None] = lambda reason: None,
     ) -> None:
-        """Connect, waiting up to `start_seconds` for the database, and bring its schema up to date.
+        """Connect, waiting up to `start_seconds` for the database; make its tables where there are none, and
+        bring its schema up to date, as far as `opening` says so.
 
         Where it has to wait, `tell_waiting` is called once, with the reason, in the same thread.
 
@@ -113,8 +115,8 @@ class PostgreSQLStore(SQLStore):
         a connection for a transaction has to keep track of them, or they must not be.
 
         With `keeps_time` the instants that callers hand in give way to the database's own; a simulation
-        turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, or one whose
-        encoding has no room for every name.
+        turns it off. Raises `SchemaError` for a database of a newer or different Ostiary, one whose
+        encoding has no room for every name, or where `opening` forbids what is missing.
         """
         super().__init__(policy, _DIALECT)
         self._keeps_time = keeps_time
@@ -129,7 +131,7 @@ class PostgreSQLStore(SQLStore):
             self._connections.open(start_seconds, tell_waiting)
             with self._lend_without_deadline() as connection:
                 examine_encoding(connection)
-            bring_up_to_date(self._lend_without_deadline)
+            bring_up_to_date(self._lend_without_deadline, opening=opening)
             with self._connections.lend() as connection:
                 # Joins of tables that lie on several machines are dear, where they are allowed.
                 self._is_distributed = is_distributed(connection)

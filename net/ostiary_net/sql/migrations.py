@@ -1,11 +1,26 @@
 """The steps of a schema, as files of plain SQL, and the check of the steps that a database went through."""
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from importlib.resources import files
+from typing import Final
+
+NO_DATABASE: Final = "nothing is there: `ostiary migrate` makes the database, as `ostiary serve` does"
 
 
 class SchemaError(RuntimeError):
     """The database is not one this program can work with; the text says why and what to do."""
+
+
+class Opening(Enum):
+    """What opening a store may do to the database."""
+
+    MAKES = auto()
+    """Make it where there is none, and bring its schema up to date."""
+    UPDATES = auto()
+    """Bring its schema up to date, but there must be one."""
+    KEEPS = auto()
+    """Leave it as it is, so that it must have the schema of this release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +47,24 @@ def has_all(applied: list[tuple[int, str]], steps: tuple[Migration, ...]) -> boo
     return applied[: len(steps)] == [(step.version, step.name) for step in steps]
 
 
-def find_missing(applied: list[tuple[int, str]], steps: tuple[Migration, ...]) -> tuple[Migration, ...]:
-    """The steps that are to be applied. Raises `SchemaError` unless `applied` is the beginning of `steps`."""
+def find_missing(
+    applied: list[tuple[int, str]], steps: tuple[Migration, ...], opening: Opening = Opening.MAKES
+) -> tuple[Migration, ...]:
+    """The steps that are to be applied.
+
+    Raises `SchemaError` unless `applied` is the beginning of `steps` and `opening` allows what is missing.
+    """
     known = [(step.version, step.name) for step in steps]
     if applied == known[: len(applied)]:
-        return steps[len(applied) :]
+        missing = steps[len(applied) :]
+        if not applied and opening is not Opening.MAKES:
+            raise SchemaError(NO_DATABASE)
+        if missing and opening is Opening.KEEPS:
+            raise SchemaError(
+                f"it has schema version {len(applied)}, and this Ostiary needs {len(known)}: "
+                "`ostiary migrate` brings it up to date, as `ostiary serve` does"
+            )
+        return missing
     if has_all(applied, steps):
         raise SchemaError(
             f"the database has schema version {applied[-1][0]}, and this Ostiary knows only up to "

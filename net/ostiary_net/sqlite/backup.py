@@ -11,8 +11,10 @@ import apsw
 from ostiary_core.model.instant import Instant
 from ostiary_core.storage.summaries import Milestone
 from ostiary_net.runtime.files import flush_to_disk
+from ostiary_net.sql.migrations import Opening
 from ostiary_net.sql.summaries import note
-from ostiary_net.sqlite.connections import connect, create_file
+from ostiary_net.sqlite.connections import connect
+from ostiary_net.sqlite.file import DatabaseFile, create_file
 from ostiary_net.sqlite.schema import examine
 from ostiary_net.sqlite.writer import Writer
 
@@ -82,7 +84,7 @@ def note_backup(source: Path, now: Instant) -> None:
     what counts.
     """
     with suppress(apsw.Error, OSError):
-        writer = Writer(source)
+        writer = Writer(DatabaseFile(source))
         try:
             writer.open(lambda connection: None)
             with writer.transaction() as connection:
@@ -105,7 +107,7 @@ def _describe(error: OSError | apsw.Error) -> str:
 def _copy(source: Path, target: Path) -> None:
     reading, writing = connect(source), connect(target)
     try:
-        examine(reading)
+        examine(reading, Opening.UPDATES)
         copying = writing.backup("main", reading, "main")
         try:
             while not copying.done:
@@ -116,7 +118,7 @@ def _copy(source: Path, target: Path) -> None:
         found = [str(line) for (line,) in writing.execute("PRAGMA integrity_check")]
         if found != ["ok"]:
             raise BackupError(f"the copy is not whole: {found[0]}")
-        examine(writing)
+        examine(writing, Opening.UPDATES)
     finally:
         writing.close(force=True)
         reading.close(force=True)

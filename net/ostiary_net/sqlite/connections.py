@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import apsw
+
+from ostiary_net.sqlite.file import DatabaseFile, FileMoved
 
 _BUSY_TIMEOUT_MS: Final = 10_000
 """Only programs that do not know the writer lock (a shell, a backup) can make a writer wait this way."""
@@ -46,28 +48,6 @@ class StoreClosed(RuntimeError):
 
     def __init__(self) -> None:
         super().__init__("the store is closed; open another one on the same file")
-
-
-def create_file(path: Path) -> None:
-    """Make an empty database file that only its owner can read, and its folder, unless it is there.
-
-    An existing file is never opened here: closing it would drop the locks that SQLite holds on it in
-    this process (fcntl locks belong to the process, not to the descriptor).
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-
-
-def refuse_unwritable(path: Path) -> None:
-    """Raise `PermissionError` unless the file, what lies beside it and its folder can be written.
-
-    SQLite would open such a file for reading, and leave beside it what nobody can write either.
-    """
-    beside = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
-    for each in (path.parent, path, *(each for each in beside if each.exists())):
-        if not os.access(each, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            raise PermissionError(f"{each} cannot be written")
 
 
 def connect(path: Path) -> apsw.Connection:
@@ -125,8 +105,8 @@ def _execute_all(connection: apsw.Connection, statements: str) -> None:
 class ReaderPool:
     """A pool of read-only connections: as many as there are callers at a time, a few of them kept."""
 
-    def __init__(self, path: Path, kept: int = 4) -> None:
-        self._path = path
+    def __init__(self, file: DatabaseFile, kept: int = 4) -> None:
+        self._file = file
         self._kept = kept
         # A list's append and pop are atomic, so this needs no lock.
         self._idle: list[apsw.Connection] = []
@@ -134,7 +114,10 @@ class ReaderPool:
 
     @contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
-        """Lend a connection in a read transaction: everything read through it is of one moment."""
+        """Lend a connection in a read transaction: everything read through it is of one moment.
+
+        Raises `FileMoved`.
+        """
         connection = self._take()
         try:
             connection.execute("BEGIN")
@@ -152,10 +135,17 @@ class ReaderPool:
     def _take(self) -> apsw.Connection:
         if self._closed:
             raise StoreClosed
+        self._file.require_in_place()
         try:
             return self._idle.pop()
         except IndexError:
-            return connect_reader(self._path)
+            connection = connect_reader(self._file.path)
+        try:
+            self._file.require_in_place()
+        except FileMoved:
+            connection.close(force=True)
+            raise
+        return connection
 
     def close(self) -> None:
         """Close the connections that are idle now, and the others when they come back."""

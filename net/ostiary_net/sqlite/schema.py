@@ -8,7 +8,7 @@ under the writer lock, or none of them. A file that a newer Ostiary has written 
 import apsw
 
 from ostiary_core.model.instant import Instant
-from ostiary_net.sql.migrations import Migration, SchemaError, find_missing, has_all, read_migrations
+from ostiary_net.sql.migrations import Migration, Opening, SchemaError, find_missing, has_all, read_migrations
 
 APPLICATION_ID = 0x4F535459
 """How SQLite files of Ostiary are told from others ("OSTY"; `PRAGMA application_id`)."""
@@ -27,9 +27,12 @@ def known_migrations() -> tuple[Migration, ...]:
     return read_migrations("ostiary_net.sqlite")
 
 
-def examine(connection: apsw.Connection, steps: tuple[Migration, ...] | None = None) -> None:
-    """Raise `SchemaError` for a file of a newer Ostiary or of another program; it is not touched."""
-    find_missing(_read_applied(connection), known_migrations() if steps is None else steps)
+def examine(connection: apsw.Connection, opening: Opening) -> None:
+    """Raise `SchemaError` for a file of a newer Ostiary or of another program, which is not touched.
+
+    So it does where `opening` forbids what is missing.
+    """
+    find_missing(_read_applied(connection), known_migrations(), opening)
 
 
 def is_current(connection: apsw.Connection) -> bool:

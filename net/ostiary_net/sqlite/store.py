@@ -23,11 +23,12 @@ from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_net.runtime.system import Clock, SystemClock
 from ostiary_net.sql.columns import has_utf8
-from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sql.migrations import NO_DATABASE, Opening, SchemaError
 from ostiary_net.sql.paging import Dialect, Execute
 from ostiary_net.sql.store import LONG_AGO, Reading, SQLStore
 from ostiary_net.sqlite.access import OF_A_SESSION, OF_A_USER, PARTS, fetch, fetch_with_all, write
-from ostiary_net.sqlite.connections import ReaderPool, create_file, make_writer, refuse_unwritable
+from ostiary_net.sqlite.connections import ReaderPool, make_writer
+from ostiary_net.sqlite.file import DatabaseFile, create_file, refuse_lone_log, refuse_unwritable
 from ostiary_net.sqlite.schema import bring_up_to_date, examine, is_current, known_migrations
 from ostiary_net.sqlite.turn import BegunTurn
 from ostiary_net.sqlite.writer import Writer
@@ -61,22 +62,33 @@ class SQLiteStore(SQLStore):
     _tables_of_entries = PARTS
 
     def __init__(
-        self, path: Path | str, *, policy: Policy = SPECIFICATION, clock: Clock | None = None
+        self,
+        path: Path | str,
+        *,
+        policy: Policy = SPECIFICATION,
+        clock: Clock | None = None,
+        opening: Opening = Opening.MAKES,
     ) -> None:
-        """Open the file, or make one that only its owner can read, and bring its schema up to date.
+        """Open the file; where there is none, make one that only its owner can read, if `opening` says so.
 
         `clock` only dates the schema's steps. Raises `SchemaError` for a file of a newer Ostiary or of
-        another program, `PermissionError` for one that cannot be written.
+        another program, or where `opening` forbids what is missing; `PermissionError` for one that cannot be
+        written.
         """
         super().__init__(policy, _DIALECT)
         # Whoever names the file by another link must meet the same lock beside it.
         self.path = Path(path).resolve()
-        create_file(self.path)
+        refuse_lone_log(self.path)
+        if opening is Opening.MAKES:
+            create_file(self.path)
+        elif not self.path.exists():
+            raise SchemaError(NO_DATABASE)
         refuse_unwritable(self.path)
-        self._writer = Writer(self.path)
-        self._readers = ReaderPool(self.path)
+        file = DatabaseFile(self.path)
+        self._writer = Writer(file)
+        self._readers = ReaderPool(file)
         try:
-            self._writer.open(partial(_prepare, now=(clock or SystemClock()).now()))
+            self._writer.open(partial(_prepare, opening=opening, now=(clock or SystemClock()).now()))
         except BaseException:
             self.close()
             raise
@@ -152,11 +164,12 @@ class SQLiteStore(SQLStore):
         self._writer.close()
 
 
-def _prepare(connection: apsw.Connection, now: Instant) -> None:
-    """Bring the file to this release; a file of another program is left as it is."""
-    examine(connection)
+def _prepare(connection: apsw.Connection, opening: Opening, now: Instant) -> None:
+    """Bring the file to this release, as far as `opening` allows; else it is left as it is."""
+    examine(connection, opening)
     make_writer(connection)
-    bring_up_to_date(connection, now)
+    if opening is not Opening.KEEPS:
+        bring_up_to_date(connection, now)
 
 
 def _executor_on(connection: apsw.Connection) -> Execute:

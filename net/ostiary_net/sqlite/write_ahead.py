@@ -9,12 +9,12 @@ one that many turns wrote goes there once (docs/decisions/0024-the-log-is-folded
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
 from typing import Final
 
 import apsw
 
 from ostiary_net.sqlite.connections import connect_writer
+from ostiary_net.sqlite.file import DatabaseFile
 
 _LONG: Final = 15_000
 """Pages, 60 MB: when it is time for a checkpoint."""
@@ -31,8 +31,8 @@ _MOST_PASSES: Final = 6
 class WriteAheadLog:
     """The log of one file, as the writer of one process knows it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, file: DatabaseFile) -> None:
+        self._file = file
         self._one_at_a_time = threading.Lock()
         self._connection: apsw.Connection | None = None
         self._closed = False
@@ -61,14 +61,15 @@ class WriteAheadLog:
     def checkpoint(self, alone: Callable[[], AbstractContextManager[None]]) -> None:
         """Move the log into the file beside all turns, and its end while `alone` keeps them away.
 
-        In any thread. Nothing is done where somebody else does it. Raises `apsw.Error`; then the log stays as
-        long as it is.
+        In any thread. Nothing is done where somebody else does it. Raises `apsw.Error` and `FileMoved`; then
+        the log stays as long as it is.
         """
         if not self._one_at_a_time.acquire(blocking=False):
             return
         try:
             if self._closed:
                 return
+            self._file.require_in_place()
             connection = self._open_connection()
             with suppress(apsw.BusyError):  # another process makes one
                 for _ in range(_MOST_PASSES):
@@ -92,7 +93,7 @@ class WriteAheadLog:
 
     def _open_connection(self) -> apsw.Connection:
         if self._connection is None:
-            self._connection = connect_writer(self._path)
+            self._connection = connect_writer(self._file.path)
         return self._connection
 
 

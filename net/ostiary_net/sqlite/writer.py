@@ -14,17 +14,18 @@ from pathlib import Path
 import apsw
 
 from ostiary_net.sqlite.connections import StoreClosed, connect, connect_writer, set_patience
+from ostiary_net.sqlite.file import DatabaseFile
 from ostiary_net.sqlite.write_ahead import WriteAheadLog
 
 
 class Writer:
     """A connection in write-ahead mode; from `begin` to `commit` or `abandon` nobody else has it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, file: DatabaseFile) -> None:
+        self._file = file
         self._one_turn_at_a_time = threading.Lock()
-        self._lock = WriterLock(path.with_name(path.name + ".lock"))
-        self.log = WriteAheadLog(path)
+        self._lock = WriterLock(file.path.with_name(file.path.name + ".lock"))
+        self.log = WriteAheadLog(file)
         self._connection: apsw.Connection | None = None
         self._closed = False
         self._version = -1
@@ -32,19 +33,22 @@ class Writer:
     def open(self, prepare: Callable[[apsw.Connection], None]) -> None:
         """Connect to the file and have it prepared, while nobody else writes to it."""
         with self._keep_others_away():
-            self._connection = connect(self._path)
+            self._connection = connect(self._file.path)
+            self._file.require_in_place()
             prepare(self._connection)
 
     def begin(self) -> apsw.Connection:
-        """Wait until nobody else writes, and begin a transaction. Raises `StoreClosed`."""
+        """Wait until nobody else writes, and begin a transaction. Raises `StoreClosed` and `FileMoved`."""
         self._one_turn_at_a_time.acquire()
         try:
             if self._closed:
                 raise StoreClosed
             self._lock.take()
             try:
+                self._file.require_in_place()
                 connection = self._open_connection()
                 connection.execute("BEGIN IMMEDIATE")
+                self._file.require_log_in_place()
                 self._version = _version(connection)
             except BaseException:
                 self._roll_back()
@@ -56,7 +60,9 @@ class Writer:
         return connection
 
     def begin_at_once(self) -> apsw.Connection | None:
-        """Begin a transaction if nobody has to be waited for; else return None. Raises `StoreClosed`.
+        """Begin a transaction if nobody has to be waited for; else return None.
+
+        Raises `StoreClosed` and `FileMoved`.
 
         None also where another process wrote since this one did: one that never waits would always be quicker
         than those that do, and they would never have a turn.
@@ -80,6 +86,7 @@ class Writer:
         return begun
 
     def _begin_if_unchanged(self, connection: apsw.Connection) -> apsw.Connection | None:
+        self._file.require_in_place()
         set_patience(connection, waits=False)
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -87,6 +94,7 @@ class Writer:
             return None
         finally:
             set_patience(connection, waits=True)
+        self._file.require_log_in_place()
         return connection if _version(connection) == self._version else None
 
     def commit(self, finish: Callable[[apsw.Connection], None] | None = None) -> None:
@@ -150,7 +158,9 @@ class Writer:
     def _open_connection(self) -> apsw.Connection:
         """The connection; a new one where the last had to be given up."""
         if self._connection is None:
-            self._connection = connect_writer(self._path)
+            self._file.forget_log()
+            self._connection = connect_writer(self._file.path)
+            self._file.require_in_place()
         return self._connection
 
     def _roll_back(self) -> None:

@@ -11,6 +11,7 @@ from ostiary_core.model.decision import Insert
 from ostiary_core.model.records import RECORD_TABLES
 from ostiary_net.postgres import PostgreSQLStore
 from ostiary_net.sql.columns import ENTRIES, TABLES
+from ostiary_net.sql.migrations import Opening
 from ostiary_net.sql.store import ALL_ENTRIES, ALL_RECORDS
 from ostiary_net.sqlite.access import LAYOUTS
 from ostiary_net.sqlite.connections import connect_reader
@@ -36,7 +37,7 @@ def copy_records(source: Path, target: PostgreSQLStore, tell: Callable[[str, int
         raise CopyError(f"the target is not empty: there are rows in {', '.join(filled)}")
     reading = connect_reader(source)
     try:
-        examine(reading)
+        examine(reading, Opening.KEEPS)
         reading.execute("BEGIN")
         there = {name: _count(reading, name) for name in (*(each.name for each in TABLES.values()), "audit")}
         for table in RECORD_TABLES:

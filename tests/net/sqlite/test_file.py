@@ -1,6 +1,7 @@
 """The database file: who may read it, how it is written, its schema, and files that are not ours."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
@@ -22,9 +23,11 @@ from ostiary_net.sql.columns import TABLES, row_codec
 from ostiary_net.sql.migrations import Migration
 from ostiary_net.sqlite import SchemaError, SQLiteStore
 from ostiary_net.sqlite.access import PARTS
+from ostiary_net.sqlite.file import FileMoved
 from ostiary_net.sqlite.schema import bring_up_to_date, known_migrations
 from tests.core import asks, story
 from tests.core.story import START
+from tests.net.rooms import usernames
 from tests.net.store.lives import live
 
 
@@ -82,6 +85,29 @@ def test_a_closed_store_says_so_and_closing_again_is_nothing(path: Path) -> None
         with pytest.raises(RuntimeError, match="closed"):
             asked()
     assert {file.name for file in path.parent.iterdir()} == {"ostiary.db", "ostiary.db.lock"}
+
+
+@pytest.mark.parametrize("ending", ["", "-wal"])
+def test_nothing_is_kept_in_a_file_that_nobody_else_finds(path: Path, ending: str) -> None:
+    with SQLiteStore(path) as store:
+        store.turn([asks.user("before")], START)
+        gone = path.with_name(path.name + ending)
+        gone.rename(path.with_name("kept"))
+        for begin in (store.begin_turn, store.begin_turn_at_once, store.check_ready):
+            with pytest.raises(FileMoved, match=re.escape(f"{gone} was moved away")):
+                begin()
+        gone.touch()
+        with pytest.raises(FileMoved, match="another file"):
+            store.begin_turn()
+        if not ending:
+            with pytest.raises(FileMoved):
+                store.records(Table.USER)
+            with pytest.raises(FileMoved, match="without its database"):
+                SQLiteStore(path)
+        path.with_name("kept").rename(gone)
+        store.turn([asks.user("after")], START)
+    with SQLiteStore(path) as again:
+        assert {"before", "after"} <= usernames(again)
 
 
 def test_no_token_code_or_secret_is_in_any_file_of_the_store(path: Path) -> None:

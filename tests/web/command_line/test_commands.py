@@ -221,15 +221,6 @@ def test_a_command_that_cannot_be_understood_exits_with_2(machine: Machine) -> N
         assert machine.run(*words.split()).exit_code == 2, words
 
 
-def test_no_database_is_made_by_looking_for_one(bare_machine: Machine, tmp_path: Path) -> None:
-    ran = bare_machine.run("client", "list")
-
-    assert ran.exit_code == 1
-    assert ran.err.startswith("ostiary: DATABASE_URL: there is no database at ")
-    assert ran.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_the_command_line_did_is_in_the_audit_trail_without_a_request(
     machine: Machine, tmp_path: Path
 ) -> None:

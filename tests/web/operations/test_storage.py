@@ -6,22 +6,30 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+import apsw
 import httpx
 import psycopg
 import pytest
 
+from ostiary_core.model.instant import Instant
+from ostiary_net.postgres.schema import bring_up_to_date as bring_postgresql_up_to_date
+from ostiary_net.sql.migrations import Migration, read_migrations
+from ostiary_net.sqlite.schema import bring_up_to_date
 from ostiary_web.cli import context
 from ostiary_web.server import storage
 from ostiary_web.server.database import PostgreSQLDatabase, read_database
 from ostiary_web.server.settings import Settings
 from tests.localhost import free_port
 from tests.net.store.stores import POSTGRESQL
-from tests.web.command_line.machine import Machine
+from tests.web.command_line.machine import Machine, is_active, token
 
 _NOBODY = 65_534
 needs_postgresql = pytest.mark.skipif(
@@ -58,6 +66,92 @@ def test_a_database_that_cannot_be_used_is_one_line_for_every_command(
     assert "; allowed: " in line
     assert "hunter22" not in ran.err
     assert ("not a SQLite file" in line) == (kind == "foreign")
+
+
+LOOKING: Final = (
+    *("user list", "client list", "client create app --redirect-uri https://a.example/", "check", "sweep"),
+    *("audit export", "export", "end-everything"),
+)
+"""Commands that are no reason for a database to be there, or to be another release's."""
+
+
+@pytest.mark.parametrize(
+    "kind", ["missing", "of no bytes", pytest.param("postgresql", marks=needs_postgresql)]
+)
+def test_a_database_is_made_by_a_start_or_a_migration_and_by_nothing_else(kind: str, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        url = f"sqlite:///{tmp_path / 'here.db'}"
+        if kind == "of no bytes":
+            (tmp_path / "here.db").touch()
+        elif kind == "postgresql":
+            url = stack.enter_context(made_database("TEMPLATE template0 ENCODING 'UTF8'"))
+        machine = Machine(tmp_path, DATABASE_URL=url)
+        for words in LOOKING:
+            ran = machine.run(*words.split())
+            assert (ran.exit_code, ran.out) == (1, ""), words
+            [line] = ran.err.splitlines()
+            assert line.startswith("ostiary: DATABASE_URL: "), words
+            assert "`ostiary migrate` makes the database" in line
+        if kind == "postgresql":
+            assert relations_in(url) == set()
+        assert [path.stat().st_size for path in tmp_path.glob("*.db")] == [0] * (kind == "of no bytes")
+        assert machine.run("migrate").exit_code == 0
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=needs_postgresql)])
+def test_a_database_of_the_release_before_is_left_to_it_until_it_is_migrated(
+    kind: str, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        machine = Machine(tmp_path)
+        if kind == "postgresql":
+            url = stack.enter_context(made_database("TEMPLATE template0 ENCODING 'UTF8'"))
+            machine = Machine(tmp_path, DATABASE_URL=url)
+            bring_postgresql_up_to_date(partial(lent, url), steps_before("postgres"))
+            count: Callable[[], int] = partial(steps_in_postgresql, url)
+        else:
+            connection = apsw.Connection(str(tmp_path / "ostiary.db"))
+            bring_up_to_date(connection, Instant(0), steps_before("sqlite"))
+            connection.close()
+            count = partial(steps_in_file, tmp_path / "ostiary.db")
+        before = count()
+        (tmp_path / "declared.toml").write_text("")
+        for words in (*LOOKING, f"apply --dry-run {tmp_path / 'declared.toml'}"):
+            ran = machine.run(*words.split())
+            assert (ran.exit_code, ran.out) == (1, ""), words
+            assert f"it has schema version {before}, and this Ostiary needs {before + 1}: " in ran.err
+            assert "`ostiary migrate`" in ran.err
+            assert count() == before
+        assert machine.run("migrate").exit_code == 0
+        assert count() == before + 1
+        assert machine.run("client", "list").exit_code == 0
+
+
+def steps_before(kind: str) -> tuple[Migration, ...]:
+    """The schema of the release before, as if the last step were the only one of this release."""
+    return read_migrations(f"ostiary_net.{kind}")[:-1]
+
+
+@contextmanager
+def lent(url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        yield connection
+
+
+def steps_in_postgresql(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        [[number]] = connection.execute("SELECT count(*) FROM schema_migrations").fetchall()
+        return int(number)
+
+
+def steps_in_file(path: Path) -> int:
+    connection = apsw.Connection(str(path))
+    try:
+        number = connection.execute("SELECT count(*) FROM schema_migrations").get
+        assert isinstance(number, int)
+        return number
+    finally:
+        connection.close()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -211,3 +305,62 @@ def test_a_file_that_is_gone_from_beneath_the_server_ends_it_with_a_word(tmp_pat
     assert "Bus error" in said
     assert "sqlite/access.py" in said
     assert "hunter2" not in said
+
+
+@pytest.mark.parametrize("how", ["moved away", "replaced"])
+def test_a_file_that_is_not_at_its_place_is_noticed_and_no_worker_makes_another(
+    how: str, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path, WORKERS="2", RATE_LIMIT_SCALE="1000", LOG_LEVEL="error")
+    assert machine.run("migrate").exit_code == 0
+    secret, file, kept = machine.client(), tmp_path / "ostiary.db", tmp_path / "kept.db"
+    with machine.started(stderr=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stderr is not None
+            found = re.search(r"http://\S+", server.stdout.readline())
+            assert found
+            address = found[0]
+            mine = token(address, secret)
+            wait_until(lambda: [holds(child, file) for child in children_of(server.pid)] == [True] * 2)
+            file.rename(kept)
+            if how == "replaced":
+                shutil.copy(kept, file)
+            wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 503)
+            if how == "moved away":
+                os.kill(max(children_of(server.pid)), signal.SIGKILL)
+                for _ in range(2):  # the one that was killed, and the one in its place
+                    assert any("a worker died" in line for line in server.stderr)
+                assert not file.exists()
+            for _ in range(20):
+                form = {"token": mine}
+                answer = httpx.post(f"{address}/api/oauth2/introspect", data=form, auth=("app", secret))
+                assert answer.status_code == 500, answer.text
+            kept.replace(file)
+            wait_until(lambda: httpx.get(f"{address}/readyz").status_code == 200)
+            assert is_active(address, secret, mine)
+        finally:
+            server.terminate()
+            server.communicate(timeout=30)
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    return [
+        int(child)
+        for path in Path(f"/proc/{pid}/task").iterdir()
+        for child in (path / "children").read_text().split()
+    ]
+
+
+def holds(pid: int, path: Path) -> bool:
+    """Whether a process has a file open."""
+    return any(os.path.realpath(each) == str(path) for each in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Ask until it is so."""
+    until = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.1)

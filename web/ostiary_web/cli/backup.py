@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from ostiary_net.runtime.system import SystemClock
-from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sqlite.backup import BackupError, back_up, note_backup
 from ostiary_net.sqlite.backup import restore as put_back
 from ostiary_web.app.asgi_app import settings_or_exit
@@ -63,7 +63,7 @@ def restore(printer: Printer, file: Path, keep_sessions: bool) -> None:
     def end_in(copy: Path) -> None:
         """Before it has its name: no server may start on a file in which something is alive again."""
         nonlocal ended
-        ended = run(end_everything, replace(settings, database=SQLiteFile(copy)))
+        ended = run(end_everything, replace(settings, database=SQLiteFile(copy)), Opening.UPDATES)
 
     try:
         size = put_back(file, database, None if keep_sessions else end_in)

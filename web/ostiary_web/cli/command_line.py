@@ -19,6 +19,7 @@ from ostiary_net.front_door import serve as serve_http
 from ostiary_net.front_door.lifeline import WORKER
 from ostiary_net.front_door.scraping import metrics_listeners
 from ostiary_net.lane import open_lane
+from ostiary_net.sql.migrations import Opening
 from ostiary_web.app.asgi_app import asgi_app, first_password_line, settings_or_exit
 from ostiary_web.cli import (
     apply,
@@ -40,8 +41,8 @@ from ostiary_web.server.backing import Backing
 from ostiary_web.server.first_administrator import NewAdministrator
 from ostiary_web.server.logs import configure_logs
 from ostiary_web.server.settings import SettingError, Settings
-from ostiary_web.server.storage import unwritable
-from ostiary_web.server.wiring import open_backing
+from ostiary_web.server.storage import open_store, unwritable
+from ostiary_web.server.wiring import Surroundings, open_backing
 
 T = TypeVar("T")
 
@@ -93,7 +94,9 @@ def serve(plain: bool) -> None:
 @click.argument("bind")
 def work(bind: str, plain: bool) -> None:
     """One worker of `ostiary serve`, on the socket it inherits."""
-    _serve_here(_prepared(), bind, lambda administrator, addresses: None, plain=plain)
+    # The supervisor has made the database: one that is gone is not made anew beneath the other workers.
+    around = Surroundings(open_store=partial(open_store, opening=Opening.UPDATES))
+    _serve_here(_prepared(), bind, lambda administrator, addresses: None, around, plain=plain)
 
 
 @main.command()
@@ -157,6 +160,7 @@ def _serve_here(
     settings: Settings,
     bind: str,
     greet: Callable[[NewAdministrator | None, list[str]], None],
+    around: Surroundings | None = None,
     *,
     plain: bool,
 ) -> None:
@@ -168,7 +172,7 @@ def _serve_here(
         if not plain:
             open_lane(guarded, backing.service)
 
-    guarded = asgi_app(settings, ready)
+    guarded = asgi_app(settings, ready, around)
 
     def started(addresses: list[str]) -> None:
         greet(backings[0].new_administrator if backings else None, addresses)

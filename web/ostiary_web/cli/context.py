@@ -25,6 +25,7 @@ from ostiary_core.storage.listing import Listing, ListingStore
 from ostiary_net.observability.log import first_line
 from ostiary_net.runtime.passwords import Passwords
 from ostiary_net.runtime.system import Clock, SystemClock, SystemEntropy
+from ostiary_net.sql.migrations import Opening
 from ostiary_net.turns.turn_queue import TurnFailed
 from ostiary_net.turns.turns import Question, Turns, open_turns
 from ostiary_web.api.resources.fields import as_json
@@ -32,7 +33,6 @@ from ostiary_web.api.resources.resource import Resource
 from ostiary_web.app.asgi_app import settings_or_exit
 from ostiary_web.cli.arguments import spoken_languages
 from ostiary_web.http.context import RequestRefused
-from ostiary_web.server.database import SQLiteFile
 from ostiary_web.server.settings import SettingError, Settings
 from ostiary_web.server.storage import ServerStore, open_store, policy_of
 
@@ -129,14 +129,22 @@ def invalid(*faults: FieldFault) -> RequestRefused:
     return RequestRefused(Refused(Why.FIELDS_INVALID, faults))
 
 
-def run(work: Callable[[CommandContext], Awaitable[T]], settings: Settings | None = None) -> T:
+def run(
+    work: Callable[[CommandContext], Awaitable[T]],
+    settings: Settings | None = None,
+    opening: Opening = Opening.KEEPS,
+) -> T:
     """Do `work` on the store that the settings name, else the environment; one that cannot be used ends it
-    with one line."""
+    with one line.
+
+    None is made, as whoever mistypes its name would be told that nothing is in it, and none is brought up to
+    date, as the release that serves it could not be started again.
+    """
     if settings is None:
         spoken = spoken_languages(click.get_current_context(silent=True))
         settings = replace(settings_or_exit(os.environ), languages=spoken)
     try:
-        return trio.run(_in_context, settings, work)
+        return trio.run(_in_context, settings, opening, work)
     except SettingError as error:
         _exit(str(error))
     except TurnFailed as failure:
@@ -147,26 +155,20 @@ def _exit(words: str) -> NoReturn:
     sys.exit(f"ostiary: {words}")
 
 
-async def _in_context(settings: Settings, work: Callable[[CommandContext], Awaitable[T]]) -> T:
-    async with _open_context(settings) as context:
+async def _in_context(
+    settings: Settings, opening: Opening, work: Callable[[CommandContext], Awaitable[T]]
+) -> T:
+    async with _open_context(settings, opening) as context:
         # Held back past the nursery of the turns, which would make a group of what is raised in it.
         done: outcome.Outcome[T] = await outcome.acapture(work, context)
     return done.unwrap()
 
 
 @asynccontextmanager
-async def _open_context(settings: Settings) -> AsyncIterator[CommandContext]:
-    """The store there is; none is made, as whoever mistypes its name would be told that nothing is in it."""
-    match settings.database:
-        case SQLiteFile(path) if not path.exists():
-            raise SettingError(
-                "DATABASE_URL",
-                f"there is no database at {path}",
-                "the address of one that `ostiary serve` or `ostiary migrate` has made",
-            )
+async def _open_context(settings: Settings, opening: Opening) -> AsyncIterator[CommandContext]:
     clock = SystemClock()
     async with (
-        open_store(settings, start_seconds=_PATIENCE_SECONDS) as store,
+        open_store(settings, opening=opening, start_seconds=_PATIENCE_SECONDS) as store,
         open_turns(store, clock) as turns,
     ):
         passwords = Passwords(entropy_source=SystemEntropy())

@@ -16,7 +16,7 @@ from ostiary_core.model.instant import Instant
 from ostiary_core.model.policy import SPECIFICATION, Policy
 from ostiary_core.model.records import Record, Table
 from ostiary_net.observability.log import first_line
-from ostiary_net.sql.migrations import SchemaError
+from ostiary_net.sql.migrations import Opening, SchemaError
 from ostiary_net.sql.trail import GrowingTrail
 from ostiary_net.sqlite import SQLiteStore
 from ostiary_net.turns.ports import ReadingStore
@@ -91,30 +91,34 @@ def unwritable(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 
 @asynccontextmanager
-async def open_store(settings: Settings, *, start_seconds: float | None = None) -> AsyncIterator[ServerStore]:
-    """The store, its schema brought up to date. Raises `SettingError` where it cannot be had.
+async def open_store(
+    settings: Settings, *, opening: Opening = Opening.MAKES, start_seconds: float | None = None
+) -> AsyncIterator[ServerStore]:
+    """The store, with the schema of this release. Raises `SettingError` where it cannot be had.
 
     Without `start_seconds` it is patient, and the log says so: somebody may look at a server that does not
     start.
     """
     if start_seconds is None:
-        opening = partial(_opened, settings, _START_SECONDS, partial(_log_waiting, settings))
+        open_here = partial(_opened, settings, opening, _START_SECONDS, partial(_log_waiting, settings))
     else:
-        opening = partial(_opened, settings, start_seconds, lambda reason: None)
+        open_here = partial(_opened, settings, opening, start_seconds, lambda reason: None)
     # In a thread, as a database that is not there yet is waited for.
-    store: ServerStore = await trio.to_thread.run_sync(opening, abandon_on_cancel=True)
+    store: ServerStore = await trio.to_thread.run_sync(open_here, abandon_on_cancel=True)
     try:
         yield store
     finally:
         store.close()
 
 
-def _opened(settings: Settings, start_seconds: float, tell_waiting: Callable[[str], None]) -> ServerStore:
+def _opened(
+    settings: Settings, opening: Opening, start_seconds: float, tell_waiting: Callable[[str], None]
+) -> ServerStore:
     policy = policy_of(settings)
     match settings.database:
         case SQLiteFile(path):
             try:
-                return SQLiteStore(path, policy=policy)
+                return SQLiteStore(path, policy=policy, opening=opening)
             except (OSError, apsw.Error, SchemaError) as error:
                 raise _unusable(settings, error) from error
         case PostgreSQLDatabase(url):
@@ -127,6 +131,7 @@ def _opened(settings: Settings, start_seconds: float, tell_waiting: Callable[[st
                 return PostgreSQLStore(
                     url.reveal(),
                     policy=policy,
+                    opening=opening,
                     start_seconds=start_seconds,
                     prepares=settings.database_prepared_statements,
                     tell_waiting=tell_waiting,
