@@ -81,6 +81,11 @@ def measured_section(findings: Findings) -> str:
                 " request."
             )
         )
+    if findings.crowded:
+        parts += [
+            "One client's introspections beside callers who pipeline requests without a token and a pause:\n",
+            _crowded_table(findings),
+        ]
     parts.append(f"[Every round, as JSON](performance/{REPORT}).\n")
     return "\n".join(parts)
 
@@ -220,6 +225,19 @@ def _stored_table(findings: Findings) -> str:
     for here in findings.stored:
         each = f"{here.disk_bytes / here.sessions:.0f}" if here.disk_bytes else "in memory"
         lines.append(f"| {here.cell} | {here.sessions:,} | {each} | {here.resident_mib:.0f} |")
+    return _joined(lines)
+
+
+def _crowded_table(findings: Findings) -> str:
+    lines = [
+        "| callers | p50 ms without them | p50 ms | p99 | × | log, KiB/s |",
+        "|---:|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {here.callers} | {here.alone_ms:.2f} | {here.beside_ms:.2f} | {here.beside_p99_ms:.2f}"
+        f" | {here.ratio:.1f} | {here.logged_kib_per_second:.0f} |"
+        for here in findings.crowded
+    ]
     return _joined(lines)
 
 

@@ -217,16 +217,16 @@ def _metrics() -> Iterator[str]:
     told = [line.split(" ", 3)[1:] for line in Metrics().exposition().splitlines() if line.startswith("# ")]
     meanings = {name: said for word, name, said in told if word == "HELP"}
     kinds = {name: said for word, name, said in told if word == "TYPE"}
-    for name, said in _gauges():
-        meanings[name], kinds[name] = said, "gauge"
+    for kind, name, said in _added():
+        meanings[name], kinds[name] = said, kind
     rows = ((f"`{name}`", kinds.get(name, ""), meanings[name]) for name in sorted(meanings))
     yield from _table(("Metric", "Kind", "Meaning"), rows)
 
 
-def _gauges() -> Iterator[tuple[str, str]]:
-    """What the application adds to be looked at whenever the metrics are asked for: name and meaning."""
+def _added() -> Iterator[tuple[str, str, str]]:
+    """What the application adds to be read whenever the metrics are asked for: kind, name and meaning."""
     for module in (wiring, asgi_app):
-        yield from re.findall(r'\.add_gauge\(\s*"(\w+)",\s*"([^"]+)"', inspect.getsource(module))
+        yield from re.findall(r'\.add_(gauge|counter)\(\s*"(\w+)",\s*"([^"]+)"', inspect.getsource(module))
 
 
 def _command_line() -> Iterator[str]:

@@ -14,7 +14,7 @@ from tests.bench import postgres
 from tests.bench.bars import judge, room_for_two
 from tests.bench.cells import LANE, ROOT
 from tests.bench.driver import Address, WrongAnswer, ask_once, drive
-from tests.bench.findings import Findings, Idle, Machine, Measured, Stored, read_findings
+from tests.bench.findings import Crowded, Findings, Idle, Machine, Measured, Stored, read_findings
 from tests.bench.names import CHALLENGE, client_id, machine_id, secret_of, token
 from tests.bench.peers.installing import Unavailable, node_programs
 from tests.bench.running import running
@@ -185,6 +185,7 @@ def findings() -> Findings:
     ]
     made.stored = [Stored("lane", 100_000, 70_000_000, 70.0), Stored("oidc-provider", 100_000, 0, 300.0)]
     made.idle = Idle(10_000, 60.0, 199.0, 5.0, 6.0)
+    made.crowded = [Crowded(1, 0.5, 2.0, 4.0, 2.0), Crowded(6, 0.5, 13.0, 20.0, 2.0)]
     made.left_out = {"django-oauth-toolkit": "no index could be reached"}
     return made
 
@@ -204,6 +205,8 @@ def test_bars_are_judged_by_the_medians_of_one_run() -> None:
     assert verdicts["introspect, 2 workers, 256 connections: × what two cores have room for"] == "met"
     assert verdicts["refresh, 2 workers, 256 connections: × the rate of one"] == "missed"
     assert verdicts["10,000 idle connections, one process: MiB"] == "met"
+    assert verdicts["introspect, beside callers who pipeline: 1: × the latency without them"] == "met"
+    assert verdicts["introspect, beside callers who pipeline: 6: × the latency without them"] == "missed"
     busy = findings()
     for here in busy.beside:
         here.others = [0.4]
@@ -229,6 +232,7 @@ def test_the_report_reads_back_as_it_was(tmp_path: Path) -> None:
     missing = "django-oauth-toolkit could not be installed and is left out: no index could be reached"
     assert missing in " ".join(text.split())
     assert "| lane | introspect | 75 | 8.00 | 1000 | 2.00 | 8.00 | 20.00 | 70 |" in text
+    assert "| 6 | 0.50 | 13.00 | 20.00 | 26.0 | 2 |" in text
     assert "not quiet" not in text
     for plot in ("ratios.svg", "latency.svg", "sessions.svg"):
         assert f"]({plot})" in text

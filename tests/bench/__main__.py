@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from docs.performance_page import REPORT, bars_table, beside_table, write_into_page, write_report
 from tests.bench import postgres
 from tests.bench.cells import FLOORS, LANE, PLAIN, ROOT, TWO_WORKERS, WORKERS_ASKED_BY, Cell, peers
+from tests.bench.crowding import measure_crowding
 from tests.bench.findings import Findings, Stored, read_findings, this_machine
 from tests.bench.idle import measure_idle
 from tests.bench.measure import measure
@@ -34,6 +35,8 @@ _LARGEST = 5_000_000
 _UNTIL_MAPPED_SECONDS = 4.0
 """A page of the file is mapped when it is first read, and a large store has many."""
 _IDLE_CONNECTIONS = 10_000
+_CALLERS = (1, 6)
+"""Connections that pipeline without a pause."""
 _WORKERS_DO = ("introspect", "credentials", "refresh")
 
 
@@ -144,6 +147,10 @@ def _measured(asked: _Asked) -> Findings:
             )
             _say(f"{_IDLE_CONNECTIONS:,} idle connections")
             findings.idle = measure_idle(folder / "idle", _IDLE_CONNECTIONS)
+            for callers in _CALLERS:
+                _say(f"beside callers who pipeline: {callers}")
+                seconds = 2 * asked.seconds
+                findings.crowded.append(measure_crowding(folder / f"crowd {callers}", callers, seconds))
     return findings
 
 

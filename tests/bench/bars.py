@@ -33,6 +33,8 @@ _CORES_FOR_TWO: Final = 4
 _FLAT: Final = 1.5
 _SIZED: Final = ("introspect", "credentials", "refresh")
 _IDLE_MIB: Final = 200.0
+_CROWDED_TIMES: Final = 25.0
+"""Where one connection was answered in one go, six callers made it 37,000 times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ def judge(findings: Findings) -> list[Bar]:
         *_sizes(findings),
         *_workers(findings),
         _idle(findings),
+        *_crowded(findings),
     ]
 
 
@@ -125,6 +128,12 @@ def _idle(findings: Findings) -> Bar:
     idle = findings.idle
     seen = idle.resident_mib if idle else None
     return Bar("10,000 idle connections, one process", _IDLE_MIB, seen, "MiB", at_least=False)
+
+
+def _crowded(findings: Findings) -> Iterator[Bar]:
+    for here in findings.crowded:
+        what = f"introspect, beside callers who pipeline: {here.callers}"
+        yield Bar(what, _CROWDED_TIMES, here.ratio, "× the latency without them", at_least=False)
 
 
 def room_for_two(findings: Findings, one: Measured) -> float:

@@ -73,6 +73,25 @@ class Idle:
 
 
 @dataclass(frozen=True, slots=True)
+class Crowded:
+    """One client's introspections, without and beside callers who pipeline without a pause."""
+
+    callers: int
+    alone_ms: float
+    """The median without them."""
+    beside_ms: float
+    """The median beside them."""
+    beside_p99_ms: float
+    logged_kib_per_second: float
+    """What the server logged meanwhile."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long an answer takes."""
+        return self.beside_ms / self.alone_ms
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """Where it was measured."""
 
@@ -104,6 +123,7 @@ class Findings:
     """This server on SQLite, on PostgreSQL, and as two instances on one PostgreSQL."""
     stored: list[Stored] = field(default_factory=list)
     idle: Idle | None = None
+    crowded: list[Crowded] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     """Servers that could not be had, and why."""
 

@@ -7,6 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import structlog
 
+from ostiary_core.model.audit import Origin
+from ostiary_core.model.decision import Decision
+from ostiary_core.model.reply import Refused
+from ostiary_core.model.why import Why
+from ostiary_net.observability.log import RequestLog, log_refusal, log_refusal_at_the_door
+from ostiary_net.observability.refusal_limit import RefusalLimit
+from ostiary_web.server import logs
 from ostiary_web.server.logs import configure_logs
 
 
@@ -98,3 +105,43 @@ def test_a_terminal_is_given_colours(
     said = logged(capsys, "console", client_id="app")
     assert "\x1b[" in said
     assert "pair-rotated" in said
+
+
+def test_refusals_that_one_address_causes_fill_no_disk_and_are_counted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand are, whichever rule refuses them; others' are logged, and so is what is no refusal."""
+    seconds = 0.0
+    monkeypatch.setattr(logs, "REFUSAL_LIMIT", RefusalLimit(lambda: seconds))
+    configure_logs("info", "json")
+    origin = Origin(trace_id="t", source="2001:db8::1", user_agent=None)
+    refused = Decision(Refused(Why.CLIENT_UNKNOWN), (), ())
+
+    def refuse() -> list[dict[str, object]]:
+        for host in range(500):
+            log_refusal(Why.NOT_SIGNED_IN, "t", f"2001:db8::{host:x}")
+            log_refusal_at_the_door(413, "t", origin.source)
+            RequestLog().log_decisions([origin], [refused])
+        return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+    assert len(refuse()) == 600
+    assert refuse() == []
+    log_refusal(Why.NOT_SIGNED_IN, "t", "203.0.113.7")
+    structlog.get_logger("ostiary").info("pair-rotated", source=origin.source)
+    other, fact = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert (other["source"], other["not_logged"]) == ("203.0.113.7", 2_400)
+    assert fact["event"] == "pair-rotated"
+    seconds = 60.0
+    later = refuse()
+    assert len(later) == 600
+    assert "not_logged" not in later[0]
+
+
+def test_refusals_that_many_addresses_cause_fill_no_disk(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "REFUSAL_LIMIT", RefusalLimit(lambda: 0.0))
+    configure_logs("info", "json")
+    for host in range(7_000):
+        log_refusal(Why.NOT_SIGNED_IN, "t", f"2001:db8:{host:x}::1")
+    assert len(capsys.readouterr().err.splitlines()) == 6_000

@@ -27,6 +27,10 @@ class Connections:
         self._most: int | None = None
         self._open: set[OpenConnection] = set()
         self._idle: dict[OpenConnection, None] = {}
+        self.refused = 0
+        """Connections that found no place."""
+        self.evicted = 0
+        """Connections that were closed to make room for others."""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -42,7 +46,9 @@ class Connections:
             self._most = _within_file_limit(self._wanted)
         if len(self._open) >= self._most:
             if not self._idle:
+                self.refused += 1
                 return False
+            self.evicted += 1
             oldest = next(iter(self._idle))
             self.leave(oldest)
             oldest.abort()

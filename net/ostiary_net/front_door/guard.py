@@ -16,7 +16,7 @@ from ostiary_core.http.answer import Answer
 from ostiary_net.front_door.connections import Connections
 from ostiary_net.front_door.heads import Head, read_head
 from ostiary_net.front_door.rules import Application, CannotStart, DoorRules, Message, Receive, Scope, Send
-from ostiary_net.observability.log import fault_in, where_raised
+from ostiary_net.observability.log import fault_in, log_refusal_at_the_door, where_raised
 from ostiary_net.runtime.system import SystemEntropy
 
 if TYPE_CHECKING:  # or OpenTelemetry would be imported where nobody asks for it
@@ -50,7 +50,16 @@ class Guard:
         """Why the application could not start, or that it ended."""
         self.broken = trio.Event()
         """Set when what stands behind the application ended by itself: nothing more can be answered."""
+        self.refused: dict[int, int] = {}
+        """Requests that were refused before a route answered, by status."""
+        self.late = 0
+        """Requests whose answer did not begin in time."""
         self._has_missed_path = False
+
+    def count_refusal(self, status: int, trace_id: str, source: str | None) -> None:
+        """Count and log a request that is refused before a route answered."""
+        self.refused[status] = self.refused.get(status, 0) + 1
+        log_refusal_at_the_door(status, trace_id, source)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -98,6 +107,7 @@ class Guard:
                         await self.app(scope, context.receive, context.send)
                     else:
                         await context.answer(await answer_request(context.body))
+                self.late += context.is_late
                 if context.limit.cancelled_caught:
                     await context.fail(trio.TooSlowError())
             except Exception as error:
@@ -154,8 +164,8 @@ class _RequestContext:
     """One request and its answer, between the server and the application."""
 
     def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send, head: Head) -> None:
+        self._guard = guard
         self._rules = rules = guard.rules
-        self._is_stopping = guard.is_stopping
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -190,6 +200,11 @@ class _RequestContext:
         return self._whole.is_set()
 
     @property
+    def is_late(self) -> bool:
+        """Whether the application was given up, or gave up by itself, as the time to answer was over."""
+        return self.limit.cancelled_caught or self._limit_of_routes.cancelled_caught
+
+    @property
     def body(self) -> bytes:
         """The part of the body that was gathered."""
         return b"".join(self._gathered or ())
@@ -222,7 +237,7 @@ class _RequestContext:
         if message["type"] == "http.response.start":
             self._is_answering = True
             self.limit.deadline = math.inf
-            if not self._whole.is_set() or self._is_stopping():
+            if not self._whole.is_set() or self._guard.is_stopping():
                 message = self._mark_last(message)
             await self._send(message)
         elif message["type"] == "http.response.body" and not message.get("more_body", False):
@@ -238,9 +253,7 @@ class _RequestContext:
         self._is_answering = True
         self._is_over = True
         trace_id = self._scope["ostiary.trace_id"]
-        _log.info(
-            "refused at the door", trace_id=trace_id, source=self._scope["ostiary.source"], status=status
-        )
+        self._guard.count_refusal(status, trace_id, self._scope["ostiary.source"])
         fields, body = self._rules.refusal(status, self._scope, trace_id)
         start = {"type": "http.response.start", "status": status, "headers": fields}
         with trio.CancelScope(shield=True):  # what is given up here is the request, not the answer

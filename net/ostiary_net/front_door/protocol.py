@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import h11
-import structlog
 
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.rules import Scope
@@ -21,8 +20,6 @@ from ostiary_net.front_door.seam import (
     TaskGroup,
     WorkerContext,
 )
-
-_log = structlog.get_logger("ostiary")
 
 
 def guard_of(app: AppWrapper) -> Guard | None:
@@ -130,7 +127,7 @@ class GuardedProtocol(H11Protocol):
         scope: Scope = getattr(self.stream, "scope", nothing_read)
         trace_id = scope.get("ostiary.trace_id") or self._guard.draw_trace_id()
         source = self.client[0] if self.client else None
-        _log.info("refused at the door", trace_id=trace_id, source=source, status=status_code)
+        self._guard.count_refusal(status_code, trace_id, source)
         fields, body = self._guard.rules.refusal(status_code, scope, trace_id)
         closing = [*fields, (b"connection", b"close"), *self.config.response_headers("h11")]
         await self._send_h11_event(h11.Response(status_code=status_code, headers=closing))

@@ -8,6 +8,9 @@ Bytes come from a reader without a task where there is one, else the connection'
 brings bytes or an answer goes on with what they make possible (`_advance`); the task is woken for what it
 alone can do: to hand over, to write to a client that is slow to read, to end.
 
+What needs no turn of the store (no token, a full rate window) is answered where it is read, and a client may
+send a thousand such requests at once. After a few answers in a row the others run (`FairQueue`).
+
 Limits and times are the front door's: a head is judged by `read_head`, a body that does not come soon is
 handed over with its head, and the connection's watch is told when a request is being answered.
 """
@@ -26,6 +29,7 @@ from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.protocol import LazyProtocol
 from ostiary_net.front_door.seam import Closed, RawData
 from ostiary_net.lane.exchange import LaneExchange
+from ostiary_net.lane.fairness import FairQueue
 from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.parser import Need, RequestParser
 from ostiary_net.lane.sockets import Poller, SharedDeadline, SocketReader
@@ -35,6 +39,9 @@ from ostiary_net.turns.service import Service
 
 _MOST_HELD: Final = 64
 """Answers to pipelined requests, before they are sent."""
+
+_MOST_IN_A_ROW: Final = 16
+"""Answers without a turn of the store that one connection is given before others run: half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ class Lane:
     deadline: SharedDeadline
     """Of a request that comes in pieces."""
     poller: Poller | None
+    queue: FairQueue
 
 
 class LaneConnection(GuardedConnection):
@@ -69,6 +77,13 @@ class LaneConnection(GuardedConnection):
         self._reading: trio.CancelScope | None = None
         """Of the task, where it reads by itself."""
         self._exchange: LaneExchange | None = None
+        self._answered_in_a_row = 0
+        """Without a turn, since others ran."""
+        self._is_queued = False
+        """Whether it waits until others have run."""
+        self._greedy_until = 0
+        """The wake-up of the poller until which what it is brought belongs to the same row: others may not
+        have run since."""
         self._held: list[bytes] = []
         self._unsent = b""
         """For the task to write."""
@@ -109,6 +124,7 @@ class LaneConnection(GuardedConnection):
                 data = await receive_some(self.stream)
         else:
             data = await receive_some(self.stream)
+        self._answered_in_a_row = 0
         self._has_ended = not data
         return data
 
@@ -157,8 +173,14 @@ class LaneConnection(GuardedConnection):
         return self._parser.take_unread()
 
     def _advance(self) -> Need | None:
-        """Answer the requests that are there; return what is needed next, None while one is decided."""
-        while self._exchange is None and not self._unsent:
+        """Answer the requests that are there; return what is needed next, None while it waits for others."""
+        while self._exchange is None and not self._unsent and not self._is_queued:
+            if self._answered_in_a_row >= _MOST_IN_A_ROW and self._parser.has_unread:
+                if self._held and not self._send_held():
+                    break
+                self._is_queued = True
+                self._lane.queue.add(self._take_turn)
+                break
             is_last = self._requests_left <= 0 and self._parser.has_unread
             event = Need.HANDOVER if is_last else self._parser.next_event()
             if isinstance(event, Request):
@@ -184,6 +206,7 @@ class LaneConnection(GuardedConnection):
         answer = self._exchange.begin()
         if answer is not None:
             self._exchange = None
+            self._answered_in_a_row += 1
             self._hold(answer)
 
     def _hold(self, answer: Answer) -> None:
@@ -214,11 +237,15 @@ class LaneConnection(GuardedConnection):
 
     @property
     def is_answering(self) -> bool:
-        """Whether a request is being answered; the bytes behind it then stay in the socket."""
-        return self._exchange is not None
+        """Whether a request is being answered, or waits; the bytes behind it then stay in the socket."""
+        return self._exchange is not None or self._is_queued
 
     def receive(self, data: bytes) -> None:
         """Take the next bytes from the reader; none where the client sends no more."""
+        assert self._lane.poller is not None
+        if self._lane.poller.wake_ups > self._greedy_until:
+            self._greedy_until = self._lane.poller.wake_ups
+            self._answered_in_a_row = 0
         self._has_ended = not data
         self._parser.feed(data)
         self._go_on()
@@ -231,6 +258,17 @@ class LaneConnection(GuardedConnection):
         self._exchange = None
         try:
             self._hold(answer)
+            self._go_on()
+        except Exception as error:
+            self.fail(error)
+
+    def _take_turn(self) -> None:
+        """Go on where others have run."""
+        self._is_queued = False
+        self._answered_in_a_row = 0
+        if self._lane.poller is not None:
+            self._greedy_until = self._lane.poller.wake_ups + 1
+        try:
             self._go_on()
         except Exception as error:
             self.fail(error)
@@ -269,9 +307,12 @@ class LaneConnection(GuardedConnection):
             trio.lowlevel.reschedule(task, result)
 
     def _leave(self, _: object = None) -> trio.lowlevel.Abort:
-        """Stop the timer, the reader and the wait for a decision, as the task sleeps no more."""
+        """Stop the timer, the reader, and the wait for a decision or for others: the task sleeps no more."""
         self._task = None
         self._end_timing()
+        if self._is_queued:
+            self._is_queued = False
+            self._lane.queue.remove(self._take_turn)
         if self._reader is not None:
             self._reader.stop()
         if self._exchange is not None:

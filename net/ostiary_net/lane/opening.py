@@ -10,6 +10,7 @@ import structlog
 from ostiary_net.front_door.guard import Guard
 from ostiary_net.front_door.seam import find_surprises
 from ostiary_net.lane.connection import Lane, LaneConnection
+from ostiary_net.lane.fairness import FairQueue
 from ostiary_net.lane.heads import HeadReader
 from ostiary_net.lane.sockets import SharedDeadline, open_poller
 from ostiary_net.lane.writer import AnswerWriter
@@ -56,7 +57,7 @@ def _opener(guard: Guard, service: Service) -> Callable[..., Any]:
         nonlocal lane
         if lane is None:
             writer = AnswerWriter(lambda: config.response_headers("h11"))
-            lane = Lane(service, heads, writer, deadline, poller)
+            lane = Lane(service, heads, writer, deadline, poller, FairQueue())
         return LaneConnection(app, config, *accepted, guard=guard, lane=lane)
 
     return open_connection

@@ -9,7 +9,8 @@ from typing import Any, Final, Protocol
 
 import trio
 
-from ostiary_net.front_door.seam import MAX_RECV
+_MOST_READ: Final = 16 * 1024
+"""Bytes in one read: what one client sends is not all taken before others are read."""
 
 _MOST_LOOKS: Final = 4
 """While one is read, others come; after so many looks it is somebody else's turn."""
@@ -27,6 +28,8 @@ if sys.platform == "linux":
         def __init__(self) -> None:
             self._readable: dict[int, Callable[[], None]] = {}
             self._epoll: select.epoll | None = None
+            self.wake_ups = 0
+            """How often it was woken: between two, others run."""
 
         def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
             """Call `readable` again and again while there is something to read, or an end, or an error.
@@ -50,6 +53,7 @@ if sys.platform == "linux":
             try:
                 while True:
                     await trio.lowlevel.wait_readable(epoll.fileno())
+                    self.wake_ups += 1
                     for _ in range(_MOST_LOOKS):
                         if not self._call_readable(epoll):
                             break
@@ -124,7 +128,7 @@ class SocketReader:
             return
         try:
             try:
-                data = os.read(self._descriptor, MAX_RECV)
+                data = os.read(self._descriptor, _MOST_READ)
             except BlockingIOError:
                 return
             except OSError as error:

@@ -15,10 +15,10 @@ from ostiary_core.model.decision import Decision
 from ostiary_core.model.fact import Fact
 from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
+from ostiary_net.observability.refusal_limit import REFUSED, REFUSED_AT_THE_DOOR
 
 P = ParamSpec("P")
 
-_REFUSED: Final = "refused"
 _REFUSALS: Final = (Refused, BatchRefused)
 
 
@@ -97,12 +97,17 @@ def log_refusal(why: Why, trace_id: str, source: str) -> None:
 
     So whoever quotes the trace id of its answer is understood ("Errors").
     """
-    structlog.get_logger("ostiary").info(_REFUSED, trace_id=trace_id, source=source, why=why.value)
+    structlog.get_logger("ostiary").info(REFUSED, trace_id=trace_id, source=source, why=why.value)
+
+
+def log_refusal_at_the_door(status: int, trace_id: str, source: str | None) -> None:
+    """Log a request that no route has seen: too large, too slow, not HTTP."""
+    structlog.get_logger("ostiary").info(REFUSED_AT_THE_DOOR, trace_id=trace_id, source=source, status=status)
 
 
 def _refusal_entry(origin: Origin, reply: Refused | BatchRefused) -> dict[str, Any]:
     why = reply.why if isinstance(reply, Refused) else reply.refusals[0][1].why
-    return {"event": _REFUSED, "trace_id": origin.trace_id, "source": origin.source, "why": why}
+    return {"event": REFUSED, "trace_id": origin.trace_id, "source": origin.source, "why": why}
 
 
 def _entry(origin: Origin, fact: Fact) -> dict[str, Any]:

@@ -5,12 +5,14 @@ request next to nothing. Labels are names of events, facts, reasons and operatio
 the core; nothing that a client sent is ever one (docs/decisions/0016-metrics.md).
 """
 
+import os
 import re
 import resource
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from ostiary_core.events import Event
@@ -20,6 +22,7 @@ from ostiary_core.model.instant import SECOND_MS, Instant
 from ostiary_core.model.reply import BatchRefused, Refused
 from ostiary_core.model.why import Why
 from ostiary_core.throttling.rate_windows import LIMITS, Operation
+from ostiary_net.observability.refusal_limit import REFUSAL_LIMIT
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -79,7 +82,8 @@ class Metrics:
         self._retries = Histogram(_RETRY_SECONDS)
         self._turn_sizes = {name: Histogram(_TURN_SIZES) for name in ("write", "read")}
         self._turn_seconds = {name: Histogram(_TURN_SECONDS) for name in ("write", "read")}
-        self._gauges: dict[str, tuple[str, Callable[[], Iterable[Sample]]]] = {}
+        self._read: dict[str, tuple[str, str, Callable[[], Iterable[Sample]]]] = {}
+        """What others keep: its kind, what it says, and what reads it."""
         self._started_at = time.time()
 
     # --- what is counted
@@ -109,7 +113,11 @@ class Metrics:
 
     def add_gauge(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
         """Add a value that is read anew whenever somebody asks for the metrics."""
-        self._gauges[name] = (says, samples)
+        self._read[name] = ("gauge", says, samples)
+
+    def add_counter(self, name: str, says: str, samples: Callable[[], Iterable[Sample]]) -> None:
+        """Add a count that somebody else keeps, read anew whenever somebody asks for the metrics."""
+        self._read[name] = ("counter", says, samples)
 
     def _add(self, event: Event, outcome: Why | str) -> None:
         key = (type(event), outcome)
@@ -150,8 +158,18 @@ class Metrics:
         )
         yield from _histogram("ostiary_turn_events", "Events a turn.", self._turn_sizes)
         yield from _histogram("ostiary_turn_seconds", "How long a turn took.", self._turn_seconds)
-        for name, (says, samples) in self._gauges.items():
-            yield from _family(name, says, "gauge", samples())
+        for name, (kind, says, samples) in self._read.items():
+            yield from _family(name, says, kind, samples())
+        not_logged: list[Sample] = [({}, REFUSAL_LIMIT.not_logged)]
+        yield from _counter(
+            "ostiary_refusals_not_logged_total",
+            "Refusals beyond the lines that the log has for them.",
+            not_logged,
+        )
+        memory, descriptors, most = _usage()
+        yield from _family("process_resident_memory_bytes", "Memory of the process.", "gauge", memory)
+        yield from _family("process_open_fds", "Files and connections that are open.", "gauge", descriptors)
+        yield from _family("process_max_fds", "As many may be open.", "gauge", most)
         used = resource.getrusage(resource.RUSAGE_SELF)
         cpu_seconds = used.ru_utime + used.ru_stime
         yield from _counter("process_cpu_seconds_total", "Time on the processor.", [({}, cpu_seconds)])
@@ -159,6 +177,17 @@ class Metrics:
         yield from _family("process_start_time_seconds", "When the process began.", "gauge", started)
         built: list[Sample] = [({"version": version("ostiary")}, 1)]
         yield from _family("ostiary_build_info", "The release that runs.", "gauge", built)
+
+
+def _usage() -> tuple[list[Sample], list[Sample], list[Sample]]:
+    """Memory and open files of this process, and how many files it may open; empty where nobody tells."""
+    try:
+        pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+        files = len(os.listdir("/proc/self/fd"))
+    except (OSError, IndexError, ValueError):
+        return [], [], []
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return [({}, pages * resource.getpagesize())], [({}, files)], [({}, most)]
 
 
 def _counter(name: str, says: str, samples: Iterable[Sample]) -> Iterator[str]:

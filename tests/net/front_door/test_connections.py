@@ -228,6 +228,7 @@ async def test_one_connection_too_many_takes_the_place_of_the_one_that_is_idle_l
     assert await older.hear_end(1) == b""
     await newer.say(GET)
     assert b"hello" in await newer.hear()
+    assert (door.guarded.connections.evicted, door.guarded.connections.refused) == (1, 0)
 
 
 async def test_one_connection_too_many_is_turned_away_while_all_are_busy(
@@ -240,6 +241,7 @@ async def test_one_connection_too_many_is_turned_away_while_all_are_busy(
     await trio.sleep(0.5)
     third = await door.connect()
     assert await third.hear_end(1) == b""
+    assert (door.guarded.connections.evicted, door.guarded.connections.refused) == (0, 1)
     for peer in busy:
         assert (await peer.hear(4)).endswith(b"hello")
     assert len(door.guarded.connections) == 2

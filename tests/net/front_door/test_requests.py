@@ -215,6 +215,7 @@ async def test_what_is_not_in_order_is_refused_in_the_documented_form(
     if status in (400, 413):
         assert b"connection: close" in heard.lower()
         assert b"\r\n\r\nrefused %d at " % status in heard
+        assert door.guarded.refused == {status: 1}
 
 
 async def test_a_target_in_absolute_form_means_its_path_and_its_host(bare: Any, open_door: OpenDoor) -> None:
@@ -290,6 +291,7 @@ async def test_an_answer_that_does_not_begin_in_time_is_a_failure(open_door: Ope
     assert heard.startswith(b"HTTP/1.1 500")
     assert b"refused 500 at /stuck" in heard
     assert trio.current_time() - began < 10 + door.guarded.rules.linger_seconds
+    assert (door.guarded.late, door.guarded.refused) == (1, {500: 1})
 
 
 async def test_an_answer_that_has_begun_may_take_its_time(open_door: OpenDoor) -> None:

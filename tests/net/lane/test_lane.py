@@ -10,6 +10,8 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
+from ostiary_core.http.answer import Answer
+from ostiary_core.http.endpoint import PendingRequest, Request
 from ostiary_net.front_door import protocol, seam
 from ostiary_net.front_door.rules import Receive, Scope, Send
 from ostiary_net.lane import open_lane
@@ -108,6 +110,43 @@ async def test_pipelined_requests_are_answered_in_order_and_sent_together(opened
     places = [data.index(mark) for mark in (b'"sub":', b'{"active":false}', b'"active":true')]
     assert places == sorted(places)
     assert data.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("callers", [1, 6])
+@pytest.mark.parametrize("asked", ["profile of nobody", "wrong method", "query"])
+async def test_nobody_waits_for_all_that_others_ask_at_once(
+    opened: Door, asked: str, callers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in the lane nor behind it: what is refused where it is read would else be refused in one go."""
+    many, received = 800, 0
+    before_other: list[int] = []
+    data = {**ASKED, **ELSEWHERE}[asked]
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal received
+        received += 1
+        await counting([], scope, receive, send)
+
+    async with opened(lane=True, app=app) as door:
+        receive = door.service.endpoint.receive
+
+        def note(request: Request, **others: Any) -> PendingRequest | Answer:
+            nonlocal received
+            received += 1
+            if request.path == "/api/oauth2/introspect":
+                before_other.append(received)
+            return receive(request, **others)
+
+        monkeypatch.setattr(door.service.endpoint, "receive", note)
+        lines = [door.connect() for _ in range(callers)]
+        other = door.connect()
+        await wait_all_tasks_blocked()
+        for line in lines:
+            await line.stream.send_all(data * many)
+        await other.stream.send_all(ACTIVE)
+        heard = [await line.hear(1) for line in (other, *lines)]
+    assert [each.data.count(b"HTTP/1.1 ") for each in heard] == [1, *[many] * callers]
+    assert [at < many / 2 for at in before_other] == [True]
 
 
 async def test_an_idle_connection_is_closed_after_the_same_time_at_both_doors(opened: Door) -> None:

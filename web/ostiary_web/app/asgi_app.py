@@ -19,6 +19,7 @@ from ostiary_core.texts import Languages
 from ostiary_net.front_door import DoorRules, Guard, install_seam
 from ostiary_net.front_door.rules import Scope
 from ostiary_net.lane.shortcut import shortcut
+from ostiary_net.observability.metrics import Metrics
 from ostiary_web.api.avatars import LONGEST_UPLOAD, UPLOAD_PATHS
 from ostiary_web.api.health import HEALTH_PATHS
 from ostiary_web.api.resources.imports import LONGEST_IMPORT
@@ -64,11 +65,7 @@ def asgi_app(
     """The whole product as one ASGI application."""
 
     def opened(backing: Backing) -> None:
-        backing.service.metrics.add_gauge(
-            "ostiary_connections_open",
-            "Connections of callers.",
-            lambda: [({}, len(guarded.connections))],
-        )
+        _add_metrics(backing.service.metrics, guarded)
         guarded.tracing = backing.service.tracing
         guarded.draw_trace_id = backing.service.trace_id
         guarded.shortcut = shortcut(backing.service)
@@ -79,6 +76,35 @@ def asgi_app(
         application.quart.before_request(_tell_route)
     guarded = Guard(application, door_rules(settings))
     return guarded
+
+
+def _add_metrics(metrics: Metrics, guarded: Guard) -> None:
+    """What the front door counts."""
+    metrics.add_gauge(
+        "ostiary_connections_open",
+        "Connections of callers.",
+        lambda: [({}, len(guarded.connections))],
+    )
+    metrics.add_counter(
+        "ostiary_connections_refused_total",
+        "Connections that found no place.",
+        lambda: [({}, guarded.connections.refused)],
+    )
+    metrics.add_counter(
+        "ostiary_connections_evicted_total",
+        "Connections that were closed to make room for others.",
+        lambda: [({}, guarded.connections.evicted)],
+    )
+    metrics.add_counter(
+        "ostiary_refused_at_the_door_total",
+        "Requests that were refused before a route answered, by status.",
+        lambda: [({"status": str(status)}, number) for status, number in guarded.refused.items()],
+    )
+    metrics.add_counter(
+        "ostiary_late_answers_total",
+        "Requests that were answered 500 as their time was over.",
+        lambda: [({}, guarded.late)],
+    )
 
 
 async def _tell_route() -> None:

@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from ostiary_net.observability.log import LINES, where_raised
+from ostiary_net.observability.refusal_limit import REFUSAL_LIMIT
 
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -65,6 +66,8 @@ class _Line:
         self._spelled = (-1, "")
 
     def __call__(self, logger: object, method: str, entry: EventDict) -> str:
+        if not REFUSAL_LIMIT.admit(entry):
+            raise structlog.DropEvent
         present, microseconds = divmod(time.time_ns() // 1_000, 1_000_000)
         second, text = self._spelled
         if second != present:
